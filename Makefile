@@ -17,7 +17,7 @@ CARGO := cargo
 LOCKED := --locked
 
 .PHONY: help setup build demo test test-all test-rust test-live test-tools check fmt vm-setup bench docs threads bare deb install uninstall clean \
-	hw-setup hw-test hw-prove hw-area python test-python
+	hw-setup hw-test hw-prove hw-area hw-activity python test-python
 
 help: ## this list
 	@echo "Runweir: CPU schedulers made of components. Targets:"
@@ -95,6 +95,9 @@ hw-prove: ## prove the properties of the RTL, refuse its mutants (ARGS=--quick: 
 
 hw-area: ## LUTs, flip-flops and MHz of the scheduling engine by tasks, on an ECP5 (ARGS: see hw/syn/area.sh)
 	@hw/syn/area.sh $(ARGS)
+
+hw-activity: ## how often LUTs and flip-flops of the scheduling engine switch, by tasks (ARGS: see hw/syn/activity.sh)
+	@hw/syn/activity.sh $(ARGS)
 
 docs: build ## regenerate the pages, man pages and pictures that are made from the program
 	@tools/docs.sh $(RUNWEIR)

@@ -60,6 +60,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     hw::engine::E4,
     hw::area::E5,
     hw::area::E7,
+    hw::area::E8,
     hw::engine::PAYS,
     hw::unified::X1,
     hw::unified::X2,

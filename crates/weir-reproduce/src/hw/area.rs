@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Area and clock on an ECP5. Synthesis takes hours, so it is not made here: `make hw-area` makes the tables, which are kept beside
-//! the experiments and judged here.
+//! Area and clock on an ECP5, and switching activity. Synthesis takes hours, so it is not made here: `make hw-area` and
+//! `make hw-activity` make the tables, which are kept beside the experiments and judged here.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +10,7 @@ use crate::report::{Claim, FAR, Judged, Line, NEAR, Picture, Report, Table, shor
 
 /// What `hw/syn/area.sh` and `hw/syn/synth.sh` printed.
 const ENGINE: &str = include_str!("../../../../experiments/llf-e7/synthesis.csv");
+const ACTIVITY: &str = include_str!("../../../../experiments/llf-e8/activity.csv");
 const UNIFIED: &str = include_str!("../../../../experiments/unified-area/synthesis.csv");
 
 pub const E5: Experiment = Experiment {
@@ -25,6 +26,13 @@ pub const E7: Experiment = Experiment {
     title: "clock of the scheduling engine by tasks",
     source: "Mancuso et al., VI-D, figure 5",
     run: e7,
+};
+pub const E8: Experiment = Experiment {
+    id: "llf-e8",
+    aliases: &["e8"],
+    title: "switching activity of the scheduling engine by tasks, an estimate of what its power depends on",
+    source: "Mancuso et al., VI-E, figure 6",
+    run: e8,
 };
 pub const SHARES: Experiment = Experiment {
     id: "unified-area",
@@ -182,6 +190,118 @@ fn e7(_: &Lab<'_>) -> Done<Report> {
     Ok(report)
 }
 
+/// What `hw/syn/activity.sh` printed of one size.
+#[derive(Clone, Debug)]
+struct Active {
+    tasks: u32,
+    /// Changes of outputs in a tick: of LUTs, of flip-flops, of both while only clocks are counted.
+    luts: f64,
+    flops: f64,
+    idle: f64,
+}
+
+impl Active {
+    fn all(&self) -> f64 {
+        self.luts + self.flops
+    }
+}
+
+fn activity(text: &str) -> Vec<Active> {
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [tasks, _, _, _, _, luts, flops, idle] = cells[..] else { return None };
+        let figure = |cell: &str| cell.parse::<f64>().ok();
+        Some(Active {
+            tasks: tasks.parse().ok()?,
+            luts: figure(luts)?,
+            flops: figure(flops)?,
+            idle: figure(idle)?,
+        })
+    };
+    text.lines().filter_map(row).collect()
+}
+
+fn e8(_: &Lab<'_>) -> Done<Report> {
+    let all = activity(ACTIVITY);
+    let at = |n: u32| all.iter().find(|a| a.tasks == n).map_or(f64::NAN, Active::all);
+    let (first, last) = (&all[0], &all[all.len() - 1]);
+    let mut report = Report::default();
+    report.claims.push(
+        Claim::new(
+            "more tasks switch more",
+            "power grows with the number of tasks",
+            format!(
+                "{} changes a tick with {} tasks, {} with 16, {} with 32, {} with 50, {} with {}",
+                short(first.all()),
+                first.tasks,
+                short(at(16)),
+                short(at(32)),
+                short(at(50)),
+                short(last.all()),
+                last.tasks
+            ),
+            Judged::of(
+                all.windows(2).all(|w| w[1].all() > w[0].all()),
+                last.all() > first.all(),
+                "more at each size than at the one before; partly at the largest than at the smallest",
+            ),
+        )
+        .remark("flip-flops alone switch more at each size; LUTs do not: how they are mapped differs from size to size"),
+    );
+    let (early, late) = ((at(40) - at(32)) / 8.0, (at(64) - at(40)) / 24.0);
+    report.claims.push(
+        Claim::new(
+            "the rise is sharp between 30 and 40 tasks",
+            "sharp between 30 and 40 tasks, linear from there",
+            format!("{} changes a task from 32 to 40, {} from 40 to 64", short(early), short(late)),
+            Judged::of(
+                early > 1.5 * late && early > 0.0,
+                early > late && early > 0.0,
+                "a task adds 1.5 times as much from 32 to 40 as from 40 to 64; partly more",
+            ),
+        )
+        .remark("the source gives speed-driven synthesis by the vendor's tools as the reason"),
+    );
+    let share = |a: &Active| a.idle / a.all();
+    let (least, most) = all.iter().map(share).fold((f64::MAX, 0.0f64), |(l, m), s| (l.min(s), m.max(s)));
+    report.claims.push(
+        Claim::new(
+            "at 10 kHz most of the activity is the count of clocks between ticks, not scheduling",
+            "not in the source",
+            format!("{:.0} to {:.0} %", 100.0 * least, 100.0 * most),
+            Judged::of(least > 0.5, most > 0.5, "more than half at all sizes; partly at some"),
+        )
+        .own(),
+    );
+    let mut table = Table::new("data", &["tasks", "luts", "flip_flops", "counting"]);
+    for a in &all {
+        let figures = [a.luts, a.flops, a.idle].map(|f| format!("{f:.0}"));
+        table.row([a.tasks.to_string()].into_iter().chain(figures));
+    }
+    report.tables.push(table);
+    let xs: Vec<String> = all.iter().map(|a| a.tasks.to_string()).collect();
+    let line = |name: &str, colour, of: &dyn Fn(&Active) -> f64| Line {
+        name: name.into(),
+        points: all.iter().map(|a| (a.tasks.to_string(), of(a))).collect(),
+        colour,
+        dashed: false,
+    };
+    let lines = vec![
+        line("LUTs and flip-flops", 0, &Active::all),
+        line("while only clocks are counted", 1, &|a| a.idle),
+        line("flip-flops", 2, &|a| a.flops),
+    ];
+    report.pictures.push(Picture::new("activity", ("tasks", "changes a tick"), false, &xs, lines));
+    report.notes.push(
+        "An estimate, no power: netlists of four-input LUTs are simulated without delays, so there are no glitches, wires have no \
+         length, and the clock tree, which switches at each clock and grows with the flip-flops, is not counted. Two CPUs at 90 %, \
+         4,800 clocks a tick (10 kHz at 48 MHz), the same jobs a tick at all sizes, serial selection."
+            .into(),
+    );
+    report.notes.push("Simulated beforehand (`make hw-activity`); this command judges the recorded table and simulates nothing.".into());
+    Ok(report)
+}
+
 fn shares(_: &Lab<'_>) -> Done<Report> {
     let all = rows(UNIFIED);
     let luts = |module: &str| all.iter().find(|r| r.module == module).map_or(f64::NAN, |r| r.luts);
@@ -237,6 +357,10 @@ mod tests {
             let lines = text.lines().filter(|l| l.starts_with("weir_")).count();
             assert!(lines > 0 && rows(text).len() == lines, "{text}");
         }
+        let active = activity(ACTIVITY);
+        assert_eq!(active.len(), ACTIVITY.lines().count() - 1, "{ACTIVITY}");
+        let tasks: Vec<u32> = active.iter().map(|a| a.tasks).collect();
+        assert!([16, 32, 40, 50, 64].iter().all(|n| tasks.contains(n)) && tasks.is_sorted(), "{tasks:?}");
     }
 
     #[test]
