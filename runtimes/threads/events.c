@@ -421,6 +421,8 @@ WEIR_API int weir_wait_fd(int fd, short events, uint64_t at)
  */
 WEIR_API ssize_t weir_read(int fd, void *buffer, size_t bytes)
 {
+	int tried = 0;
+
 	for (;;) {
 		ssize_t n = recv(fd, buffer, bytes, MSG_DONTWAIT);
 
@@ -433,7 +435,12 @@ WEIR_API ssize_t weir_read(int fd, void *buffer, size_t bytes)
 		}
 		if (get_errno() == EINTR)
 			continue;
-		if (get_errno() != EAGAIN || weir_wait_fd(fd, POLLIN, NEVER) < 0)
+		if (get_errno() != EAGAIN)
+			return -1;
+		/* If others have work, ours may come meanwhile: a wait costs four system calls and two more switches. */
+		if (!tried++ && is_green())
+			weir_thread_yield();
+		else if (weir_wait_fd(fd, POLLIN, NEVER) < 0)
 			return -1;
 	}
 }
