@@ -447,7 +447,7 @@ void weir_reconsider(struct weir_sched weir_mem *s, const struct weir_msg *msg);
 /* The pipe of the present graph where tasks of @p, which came from another domain in the old graph, wait from now on; null: the entry. */
 struct weir_pipe weir_mem *weir_same_border(struct weir_sched weir_mem *s,
 					    const struct weir_pipe weir_mem *p);
-/* A task that was created elsewhere has ended: its number is returned with the next parcels. */
+/* A task that was created elsewhere has ended: its number is returned with the next remote messages. */
 void weir_number_ended(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 #else
 #define weir_domains_init(s, plan) 0

@@ -3,7 +3,7 @@
  * CPUs that share no memory. Source: 0, 6.2; docs/decisions/0160.
  *
  * Each coherence domain has a scheduler of its own, in memory of its own: its graph is the part of the plan whose instances are in this
- * domain. Numbers of pipes, instances, CPUs and tasks are those of the whole plan, so that parcels between domains need no address; what
+ * domain. Numbers of pipes, instances, CPUs and tasks are those of the whole plan, so that remote messages between domains need no address; what
  * belongs to another domain is a gap in the tables.
  *
  * A pipe between two domains exists in both. Here it ends (`outward`): a task that reaches it is sent. There it is an entry (`inward`):
@@ -16,7 +16,7 @@
 
 struct outgoing {
 	struct outgoing weir_mem *next;
-	struct weir_parcel parcel;
+	struct weir_remote_msg msg;
 };
 
 struct weir_remote {
@@ -24,7 +24,7 @@ struct weir_remote {
 	u32 ended; /* (a) first of the numbers to be returned; the next one is in the record's `next_free` */
 	struct outgoing weir_mem *head; /* (l) */
 	struct outgoing weir_mem *tail; /* (l) */
-	struct weir_cpumask told;	/* (o) CPUs that other domains take to be busy */
+	struct weir_cpumask reported;	/* (o) CPUs that other domains take to be busy */
 };
 
 void weir_remote_init(struct weir_sched weir_mem *s, u32 domain)
@@ -116,31 +116,32 @@ struct weir_pipe weir_mem *weir_same_border(struct weir_sched weir_mem *s,
 		       : 0;
 }
 
-/* --- parcels --------------------------------------------------------------------------------------- */
+/* --- remote messages --------------------------------------------------------------------------------------- */
 
 static u64 weir_mem *words_of(struct outgoing weir_mem *o)
 {
 	return (u64 weir_mem *)(o + 1);
 }
 
-static u64 parcel_bytes(u32 words)
+static u64 outgoing_bytes(u32 words)
 {
 	return sizeof(struct outgoing) + (u64)words * sizeof(u64);
 }
 
-static struct outgoing weir_mem *parcel(struct weir_sched weir_mem *s, u32 kind, u32 to, u32 words)
+static struct outgoing weir_mem *outgoing_new(struct weir_sched weir_mem *s, u32 kind, u32 to,
+					      u32 words)
 {
-	struct outgoing weir_mem *o = weir_alloc(s, parcel_bytes(words));
+	struct outgoing weir_mem *o = weir_alloc(s, outgoing_bytes(words));
 
 	if (!o)
 		return 0;
-	o->parcel.kind = kind;
-	o->parcel.from = s->domain;
-	o->parcel.to = to;
-	o->parcel.task = WEIR_NO_TASK;
-	o->parcel.cpu = WEIR_NO_CPU;
-	o->parcel.epoch = s->graph->epoch;
-	o->parcel.nr_words = words;
+	o->msg.kind = kind;
+	o->msg.from = s->domain;
+	o->msg.to = to;
+	o->msg.task = WEIR_NO_TASK;
+	o->msg.cpu = WEIR_NO_CPU;
+	o->msg.epoch = s->graph->epoch;
+	o->msg.nr_words = words;
 	return o;
 }
 
@@ -149,8 +150,8 @@ static void leave_for(struct weir_sched weir_mem *s, struct outgoing weir_mem *o
 	struct weir_remote weir_mem *r = s->remote;
 
 	/* Reports of load ride along. */
-	if (o->parcel.kind != WEIR_PARCEL_LOAD)
-		weir_op(s, WEIR_OP_REMOTE, o->parcel.to, 0);
+	if (o->msg.kind != WEIR_REMOTE_MSG_LOAD)
+		weir_op(s, WEIR_OP_REMOTE, o->msg.to, 0);
 	weir_spin_lock(&r->lock);
 	o->next = 0;
 	if (r->tail)
@@ -172,7 +173,7 @@ void weir_remote_taken(struct weir_sched weir_mem *s)
 	if (!r->head)
 		r->tail = 0;
 	weir_spin_unlock(&r->lock);
-	weir_free(s, o, parcel_bytes(o->parcel.nr_words));
+	weir_free(s, o, outgoing_bytes(o->msg.nr_words));
 }
 
 /* --- messages ---------------------------------------------------------------------------------------- */
@@ -188,36 +189,36 @@ void weir_remote_send(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 
 		if (!heard_there(s, s->graph, d, msg->topic))
 			continue;
-		o = parcel(s, WEIR_PARCEL_MESSAGE, d, words);
+		o = outgoing_new(s, WEIR_REMOTE_MSG_MESSAGE, d, words);
 		if (!o) {
 			weir_fetch_add(&s->lost_messages, 1);
 			continue;
 		}
-		o->parcel.uuid = s->topics[msg->topic].uuid;
-		o->parcel.version = s->topics[msg->topic].version;
-		o->parcel.cpu = msg->cpu;
-		o->parcel.value = msg->value;
-		o->parcel.value2 = msg->value2;
-		o->parcel.told = 1;
+		o->msg.uuid = s->topics[msg->topic].uuid;
+		o->msg.version = s->topics[msg->topic].version;
+		o->msg.cpu = msg->cpu;
+		o->msg.value = msg->value;
+		o->msg.value2 = msg->value2;
+		o->msg.reported = 1;
 		if (words)
 			weir_copy(words_of(o), msg->mask, words * sizeof(u64));
 		leave_for(s, o);
 	}
 }
 
-/* Deliver @msg, which the runtime has, or wants, if @told is 0. */
-static void deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg, u32 told)
+/* Deliver @msg, which the runtime has, or wants, if @reported is 0. */
+static void deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg, u32 reported)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
 	ctx->msg = *msg;
-	ctx->from_remote = told;
+	ctx->from_remote = reported;
 	for (ctx->delivery = 1; ctx->delivery;)
 		weir_deliver(s, ctx);
 	ctx->from_remote = 0;
 }
 
-static int accept_message(struct weir_sched weir_mem *s, const struct weir_parcel *p,
+static int accept_message(struct weir_sched weir_mem *s, const struct weir_remote_msg *p,
 			  struct weir_task weir_mem *t)
 {
 	int topic = weir_topic_find(s, p->uuid, (u32)p->version);
@@ -237,7 +238,7 @@ static int accept_message(struct weir_sched weir_mem *s, const struct weir_parce
 		if (!p->value)
 			weir_mask_clear(s->idle, p->cpu);
 	}
-	deliver(s, &msg, p->told);
+	deliver(s, &msg, p->reported);
 	return 0;
 }
 
@@ -346,22 +347,23 @@ static int send_task(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *p
 		     struct weir_task weir_mem *t)
 {
 	u32 words = describe(s, t, 0);
-	struct outgoing weir_mem *o = parcel(s, WEIR_PARCEL_TASK, pipe->outward - 1, words);
+	struct outgoing weir_mem *o =
+		outgoing_new(s, WEIR_REMOTE_MSG_TASK, pipe->outward - 1, words);
 
 	if (!o)
 		return -WEIR_ENOMEM;
 	if (weir_cas(&t->state, WEIR_SCHEDULABLE, WEIR_AWAY) != WEIR_SCHEDULABLE) {
-		weir_free(s, o, parcel_bytes(words));
+		weir_free(s, o, outgoing_bytes(words));
 		return 0;
 	}
 	weir_fetch_add(&s->nr_away, 1);
 	/* If a lock cannot be taken, the rest is done before the record is freed. */
 	weir_task_withdraw(s, t, 0);
 	describe(s, t, words_of(o));
-	o->parcel.task = t->id;
-	o->parcel.pipe = pipe->idx;
-	o->parcel.cpu = weir_load(&t->cpu);
-	o->parcel.cookie = weir_load(&t->cookie);
+	o->msg.task = t->id;
+	o->msg.pipe = pipe->idx;
+	o->msg.cpu = weir_load(&t->cpu);
+	o->msg.cookie = weir_load(&t->cookie);
 	pipe->sent++;
 	weir_fetch_add(&pipe->beyond, 1);
 	leave_for(s, o);
@@ -381,10 +383,10 @@ static struct weir_task weir_mem *first_of(struct weir_pipe weir_mem *pipe)
 	return t;
 }
 
-/* The task of this parcel is here from now on. */
-static int accept_task(struct weir_sched weir_mem *s, const struct weir_parcel *p)
+/* The task of this remote message is here from now on. */
+static int accept_task(struct weir_sched weir_mem *s, const struct weir_remote_msg *p)
 {
-	struct outgoing weir_mem *back = parcel(s, WEIR_PARCEL_ARRIVED, p->from, 0);
+	struct outgoing weir_mem *back = outgoing_new(s, WEIR_REMOTE_MSG_ARRIVED, p->from, 0);
 	const u64 *words = (const u64 *)(p + 1);
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	struct weir_graph weir_mem *g = s->graph;
@@ -396,13 +398,13 @@ static int accept_task(struct weir_sched weir_mem *s, const struct weir_parcel *
 		return -WEIR_ENOMEM;
 	t = weir_task_import(s, p->task, p->cookie);
 	if (!t) {
-		weir_free(s, back, parcel_bytes(0));
+		weir_free(s, back, outgoing_bytes(0));
 		return -WEIR_ENOMEM;
 	}
 	weir_store(&t->cpu, p->cpu);
 	for (u32 at = 0; at < p->nr_words; at += REC_HEAD + words[at + REC_WORDS])
 		know(s, t, words + at);
-	back->parcel.task = p->task;
+	back->msg.task = p->task;
 	leave_for(s, back);
 	/* Its pipe may have gone with a change of topology, or what was right when it was sent may not be allowed any more. */
 	if (p->epoch == g->epoch && p->pipe < g->nr_pipes && g->pipes[p->pipe].inward) {
@@ -455,16 +457,16 @@ static void return_numbers(struct weir_sched weir_mem *s)
 		u32 id = r->ended;
 		struct weir_task weir_mem *t =
 			&s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
-		struct outgoing weir_mem *o =
-			parcel(s, WEIR_PARCEL_ENDED, id / WEIR_TASK_CHUNK % s->nr_domains, 0);
+		struct outgoing weir_mem *o = outgoing_new(s, WEIR_REMOTE_MSG_ENDED,
+							   id / WEIR_TASK_CHUNK % s->nr_domains, 0);
 
 		if (!o)
 			return;
 		if (weir_cas(&r->ended, id, t->next_free) != id) {
-			weir_free(s, o, parcel_bytes(0));
+			weir_free(s, o, outgoing_bytes(0));
 			continue;
 		}
-		o->parcel.task = id;
+		o->msg.task = id;
 		leave_for(s, o);
 	}
 }
@@ -544,11 +546,11 @@ static void report(struct weir_sched weir_mem *s, u32 to, u32 nr_cpus)
 		const struct weir_pipe weir_mem *pipe = &g->pipes[g->borders[i]];
 
 		nr += pipe->inward == 1 + to &&
-		      (pipe->told != weir_load(&pipe->nr) || pipe->accepted != pipe->sent);
+		      (pipe->reported != weir_load(&pipe->nr) || pipe->accepted != pipe->sent);
 	}
 	if (!nr && !nr_cpus)
 		return;
-	o = parcel(s, WEIR_PARCEL_LOAD, to, 2 * nr + nr_cpus);
+	o = outgoing_new(s, WEIR_REMOTE_MSG_LOAD, to, 2 * nr + nr_cpus);
 	/* Then the other domain balances by an older state. */
 	if (!o)
 		return;
@@ -557,16 +559,16 @@ static void report(struct weir_sched weir_mem *s, u32 to, u32 nr_cpus)
 		struct weir_pipe weir_mem *pipe = &g->pipes[g->borders[i]];
 
 		if (pipe->inward != 1 + to ||
-		    (pipe->told == weir_load(&pipe->nr) && pipe->accepted == pipe->sent))
+		    (pipe->reported == weir_load(&pipe->nr) && pipe->accepted == pipe->sent))
 			continue;
-		pipe->told = weir_load(&pipe->nr);
+		pipe->reported = weir_load(&pipe->nr);
 		pipe->accepted = pipe->sent;
 		w[n++] = pipe->idx;
 		w[n++] = load_of(pipe);
 	}
 	for (u32 c = 0; nr_cpus && c < s->nr_cpus; c++) {
 		if (g->cpus[c].domain != s->domain ||
-		    is_busy(s, c) == weir_mask_test(&s->remote->told, c))
+		    is_busy(s, c) == weir_mask_test(&s->remote->reported, c))
 			continue;
 		w[n++] = LOAD_CPU | (u64)is_busy(s, c) << 32 | c;
 	}
@@ -576,12 +578,12 @@ static void report(struct weir_sched weir_mem *s, u32 to, u32 nr_cpus)
 static void report_all(struct weir_sched weir_mem *s)
 {
 	struct weir_graph weir_mem *g = s->graph;
-	struct weir_cpumask weir_mem *told = &s->remote->told;
+	struct weir_cpumask weir_mem *reported = &s->remote->reported;
 	u32 nr_cpus = 0;
 
 	for (u32 c = 0; c < s->nr_cpus; c++)
-		nr_cpus +=
-			g->cpus[c].domain == s->domain && is_busy(s, c) != weir_mask_test(told, c);
+		nr_cpus += g->cpus[c].domain == s->domain &&
+			   is_busy(s, c) != weir_mask_test(reported, c);
 	for (u32 d = 0; d < s->nr_domains; d++)
 		if (d != s->domain)
 			report(s, d, nr_cpus);
@@ -589,13 +591,13 @@ static void report_all(struct weir_sched weir_mem *s)
 		if (g->cpus[c].domain != s->domain)
 			continue;
 		if (is_busy(s, c))
-			weir_mask_set(told, c);
+			weir_mask_set(reported, c);
 		else
-			weir_mask_clear(told, c);
+			weir_mask_clear(reported, c);
 	}
 }
 
-static void accept_load(struct weir_sched weir_mem *s, const struct weir_parcel *p)
+static void accept_load(struct weir_sched weir_mem *s, const struct weir_remote_msg *p)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	const u64 *w = (const u64 *)(p + 1);
@@ -619,7 +621,7 @@ static void accept_load(struct weir_sched weir_mem *s, const struct weir_parcel 
 
 /* --- calls ------------------------------------------------------------------------------------------------ */
 
-const struct weir_parcel weir_mem *weir_remote_next(struct weir_sched weir_mem *s, u32 cpu)
+const struct weir_remote_msg weir_mem *weir_remote_next(struct weir_sched weir_mem *s, u32 cpu)
 {
 	struct outgoing weir_mem *o;
 	struct weir_graph weir_mem *g;
@@ -640,7 +642,7 @@ const struct weir_parcel weir_mem *weir_remote_next(struct weir_sched weir_mem *
 		report_all(s);
 	o = s->remote->head;
 	weir_leave_call(weir_ctx(s));
-	return o ? &o->parcel : 0;
+	return o ? &o->msg : 0;
 }
 
 /* The task is here, and not about to leave. */
@@ -666,34 +668,34 @@ static int carry_out(struct weir_sched weir_mem *s, u32 cpu, u32 call, struct we
 	}
 }
 
-int weir_remote_accept(struct weir_sched weir_mem *s, u32 cpu, const struct weir_parcel *p)
+int weir_remote_accept(struct weir_sched weir_mem *s, u32 cpu, const struct weir_remote_msg *p)
 {
 	struct weir_task weir_mem *t = 0;
 	int err = 0;
 
-	if ((p->kind == WEIR_PARCEL_MESSAGE && p->task != WEIR_NO_TASK) ||
-	    p->kind == WEIR_PARCEL_CALL) {
+	if ((p->kind == WEIR_REMOTE_MSG_MESSAGE && p->task != WEIR_NO_TASK) ||
+	    p->kind == WEIR_REMOTE_MSG_CALL) {
 		t = present(s, p->task);
 		if (!t)
 			return WEIR_ELSEWHERE;
 	}
-	if (p->kind == WEIR_PARCEL_CALL)
+	if (p->kind == WEIR_REMOTE_MSG_CALL)
 		return carry_out(s, cpu, p->call, t);
 	if (weir_enter(s, cpu))
 		return -WEIR_EAGAIN;
-	if (p->kind != WEIR_PARCEL_LOAD)
+	if (p->kind != WEIR_REMOTE_MSG_LOAD)
 		weir_op(s, WEIR_OP_REMOTE, s->domain, 0);
 	switch (p->kind) {
-	case WEIR_PARCEL_TASK:
+	case WEIR_REMOTE_MSG_TASK:
 		err = accept_task(s, p);
 		break;
-	case WEIR_PARCEL_ARRIVED:
+	case WEIR_REMOTE_MSG_ARRIVED:
 		err = task_has_left(s, weir_task_get(s, p->task));
 		break;
-	case WEIR_PARCEL_ENDED:
+	case WEIR_REMOTE_MSG_ENDED:
 		weir_task_number_back(s, p->task);
 		break;
-	case WEIR_PARCEL_MESSAGE:
+	case WEIR_REMOTE_MSG_MESSAGE:
 		err = accept_message(s, p, t);
 		break;
 	default:

@@ -106,7 +106,7 @@ struct weir_pipe {
 	u32 inward;
 	u32 sent;     /* (o) outward: tasks sent so far; inward: tasks that arrived so far */
 	u32 beyond;   /* (a) outward: tasks that wait beyond it, as far as is known here */
-	u32 told;     /* (o) inward: number of tasks last reported */
+	u32 reported; /* (o) inward: number of tasks last reported */
 	u32 accepted; /* (o) inward: `sent` last reported */
 };
 

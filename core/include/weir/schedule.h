@@ -60,17 +60,17 @@ struct weir_oplog {
 };
 
 /* What goes from one coherence domain to another. Shared with Rust. */
-enum weir_parcel_kind {
-	WEIR_PARCEL_TASK,    /* a task moves: its description and annotations */
-	WEIR_PARCEL_ARRIVED, /* it has arrived: the record that it left is freed */
-	WEIR_PARCEL_ENDED,   /* it has ended: its number is free again where it was created */
-	WEIR_PARCEL_MESSAGE, /* a published message; the words are its payload */
-	WEIR_PARCEL_CALL,    /* a runtime's call about a task */
-	WEIR_PARCEL_LOAD,    /* what the domain's CPUs have to do; may wait for other calls */
+enum weir_remote_kind {
+	WEIR_REMOTE_MSG_TASK,	 /* a task moves: its description and annotations */
+	WEIR_REMOTE_MSG_ARRIVED, /* it has arrived: the record that it left is freed */
+	WEIR_REMOTE_MSG_ENDED,	 /* it has ended: its number is free again where it was created */
+	WEIR_REMOTE_MSG_MESSAGE, /* a published message; the words are its payload */
+	WEIR_REMOTE_MSG_CALL,	 /* a runtime's call about a task */
+	WEIR_REMOTE_MSG_LOAD,	 /* what the domain's CPUs have to do; may wait for other calls */
 };
 
 /* Shared with Rust. */
-enum weir_parcel_call {
+enum weir_remote_call {
 	WEIR_REMOTE_ADMIT,
 	WEIR_REMOTE_UNBLOCK,
 	WEIR_REMOTE_BLOCK,
@@ -78,16 +78,16 @@ enum weir_parcel_call {
 };
 
 /* By value: numbers that mean the same everywhere, and no address. Its words follow. Shared with Rust. */
-struct weir_parcel {
+struct weir_remote_msg {
 	u32 kind;
 	u32 from; /* domain */
 	u32 to;
-	u32 task;  /* number; WEIR_NO_TASK: none */
-	u32 pipe;  /* TASK: through which it crosses */
-	u32 epoch; /* number of the sender's graph, in which `pipe` counts */
-	u32 cpu;   /* TASK: its last CPU; MESSAGE: its CPU */
-	u32 call;  /* CALL: enum weir_parcel_call */
-	u32 told;  /* MESSAGE: the runtime has it */
+	u32 task;     /* number; WEIR_NO_TASK: none */
+	u32 pipe;     /* TASK: through which it crosses */
+	u32 epoch;    /* number of the sender's graph, in which `pipe` counts */
+	u32 cpu;      /* TASK: its last CPU; MESSAGE: its CPU */
+	u32 call;     /* CALL: enum weir_remote_call */
+	u32 reported; /* MESSAGE: the runtime has it */
 	u32 nr_words;
 	u64 cookie; /* TASK */
 	u64 uuid;   /* MESSAGE: of the topic */
@@ -331,16 +331,16 @@ int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 instance);
  */
 /* This scheduler is for @domain; before the first graph. */
 void weir_remote_init(struct weir_sched weir_mem *s, u32 domain);
-/* The next parcel to be carried, or null; a copy is taken before the next call. */
-const struct weir_parcel weir_mem *weir_remote_next(struct weir_sched weir_mem *s, u32 cpu);
+/* The next remote message to be carried, or null; a copy is taken before the next call. */
+const struct weir_remote_msg weir_mem *weir_remote_next(struct weir_sched weir_mem *s, u32 cpu);
 /* It was copied. */
 void weir_remote_taken(struct weir_sched weir_mem *s);
 /*
- * Give a parcel in, which is not in any scheduler's memory. 0: done. WEIR_ELSEWHERE: its task is not here any more. -WEIR_ENOMEM,
+ * Give a remote message in, which is not in any scheduler's memory. 0: done. WEIR_ELSEWHERE: its task is not here any more. -WEIR_ENOMEM,
  * -WEIR_EAGAIN: nothing was done, give it in again later, and those behind it only then.
  */
 #define WEIR_ELSEWHERE 1
-int weir_remote_accept(struct weir_sched weir_mem *s, u32 cpu, const struct weir_parcel *p);
+int weir_remote_accept(struct weir_sched weir_mem *s, u32 cpu, const struct weir_remote_msg *p);
 /*
  * 1 if, since the last query, a call on @cpu waited too long for another CPU: it failed with -WEIR_EAGAIN, or left
  * work for the next weir_pick() of this CPU. The runtime makes sure that one follows soon.

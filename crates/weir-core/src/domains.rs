@@ -2,7 +2,7 @@
 //! CPUs that share no memory: each coherence domain has a scheduler of its own, in an arena of its own, and what goes from one to
 //! another is copied bytes (`core/src/remote.c`, docs/decisions/0160).
 //!
-//! This is the runtime's part: it carries parcels in order, gives them to a domain before that domain's next call, and knows in which
+//! This is the runtime's part: it carries remote messages in order, gives them to a domain before that domain's next call, and knows in which
 //! domain each task is, or to which it is on its way. With the feature `strict`, only the arena of the domain that a call is for can be
 //! read or written while the call runs: any other access is a fault of the processor.
 
@@ -12,11 +12,11 @@ use std::collections::VecDeque;
 use memmap2::MmapMut;
 
 use crate::Plan;
-use crate::ffi::{self, CParcel, CSched, CSwapStats, CTask};
+use crate::ffi::{self, CRemoteMsg, CSched, CSwapStats, CTask};
 use crate::sched::{Config, Error, Msg, TaskId, init, new_arena};
 use crate::tables::{Identity, Tables};
 
-/// A call about a task that is in another domain: `enum weir_parcel_call`.
+/// A call about a task that is in another domain: `enum weir_remote_call`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Call {
@@ -26,7 +26,7 @@ pub enum Call {
     Exit,
 }
 
-/// `enum weir_parcel_kind`
+/// `enum weir_remote_kind`
 const TASK: u32 = 0;
 const MESSAGE: u32 = 3;
 const CALL: u32 = 4;
@@ -38,39 +38,39 @@ const NONE: u32 = u32::MAX;
 const ELSEWHERE: i32 = 1;
 const LATER: [i32; 2] = [-1, -3];
 
-const HEAD: usize = size_of::<CParcel>() / 8;
+const HEAD: usize = size_of::<CRemoteMsg>() / 8;
 
-/// A parcel with its words, as C has it.
-pub struct Parcel(Vec<u64>);
+/// A remote message with its words, as C has it.
+pub struct RemoteMsg(Vec<u64>);
 
-impl Parcel {
-    fn new(head: CParcel, words: &[u64]) -> Self {
-        let mut p = Parcel(vec![0; HEAD + words.len()]);
+impl RemoteMsg {
+    fn new(head: CRemoteMsg, words: &[u64]) -> Self {
+        let mut p = RemoteMsg(vec![0; HEAD + words.len()]);
         p.0[HEAD..].copy_from_slice(words);
-        *p.head_mut() = CParcel { nr_words: words.len() as u32, ..head };
+        *p.head_mut() = CRemoteMsg { nr_words: words.len() as u32, ..head };
         p
     }
 
     /// # Safety
-    /// `from` is a parcel of C with its words.
-    unsafe fn copy(from: *const CParcel) -> Self {
+    /// `from` is a remote message of C with its words.
+    unsafe fn copy(from: *const CRemoteMsg) -> Self {
         // SAFETY: the caller's promise.
         let words =
             unsafe { std::slice::from_raw_parts(from.cast::<u64>(), HEAD + (*from).nr_words as usize) };
-        Parcel(words.to_vec())
+        RemoteMsg(words.to_vec())
     }
 
-    fn head(&self) -> &CParcel {
+    fn head(&self) -> &CRemoteMsg {
         // SAFETY: the words begin with the record, which has their alignment and holds numbers only.
         unsafe { &*self.as_ptr() }
     }
 
-    fn head_mut(&mut self) -> &mut CParcel {
+    fn head_mut(&mut self) -> &mut CRemoteMsg {
         // SAFETY: as in `head`.
         unsafe { &mut *self.0.as_mut_ptr().cast() }
     }
 
-    pub fn as_ptr(&self) -> *const CParcel {
+    pub fn as_ptr(&self) -> *const CRemoteMsg {
         self.0.as_ptr().cast()
     }
 }
@@ -81,7 +81,7 @@ struct Part {
     /// That of the first domain belongs to the [`crate::Sched`].
     _arena: Option<MmapMut>,
     /// What has been sent here and not been given in.
-    queue: VecDeque<Parcel>,
+    queue: VecDeque<RemoteMsg>,
     sent: u64,
 }
 
@@ -237,7 +237,7 @@ impl Domains {
     }
 
     /// On the way to the domain that `at` says.
-    fn on_its_way(&self, t: TaskId) -> Option<&Parcel> {
+    fn on_its_way(&self, t: TaskId) -> Option<&RemoteMsg> {
         let at = *self.at.get(t.0 as usize)?;
         self.parts[at as usize].queue.iter().find(|p| p.head().kind == TASK && p.head().task == t.0)
     }
@@ -252,7 +252,7 @@ impl Domains {
 
     pub fn nr_schedulable(&self) -> u32 {
         let mut last_call = std::collections::BTreeMap::new();
-        for head in self.parts.iter().flat_map(|p| &p.queue).map(Parcel::head).filter(|h| h.kind == CALL) {
+        for head in self.parts.iter().flat_map(|p| &p.queue).map(RemoteMsg::head).filter(|h| h.kind == CALL) {
             last_call.insert(head.task, head.call <= Call::Unblock as u32);
         }
         let will_be = |t: &u32| last_call.get(t).copied().unwrap_or_else(|| self.state(TaskId(*t)) == 2);
@@ -288,7 +288,7 @@ impl Domains {
         }
     }
 
-    // --- parcels ----------------------------------------------------------------------------------------
+    // --- remote messages ----------------------------------------------------------------------------------------
 
     pub fn sent(&self, domain: u32) -> u64 {
         self.parts.get(domain as usize).map_or(0, |p| p.sent)
@@ -298,65 +298,65 @@ impl Domains {
         self.parts.iter().any(|p| !p.queue.is_empty())
     }
 
-    fn send(&mut self, parcel: Parcel) {
-        let CParcel { kind, to, task, .. } = *parcel.head();
+    fn send(&mut self, message: RemoteMsg) {
+        let CRemoteMsg { kind, to, task, .. } = *message.head();
         if kind == TASK {
             self.at[task as usize] = to;
         }
         let part = self.part(to);
         part.sent += u64::from(!MAY_WAIT.contains(&kind));
-        part.queue.push_back(parcel);
+        part.queue.push_back(message);
     }
 
-    fn about(&self, t: TaskId, cpu: u32, kind: u32) -> CParcel {
+    fn about(&self, t: TaskId, cpu: u32, kind: u32) -> CRemoteMsg {
         let to = self.at.get(t.0 as usize).copied().unwrap_or_else(|| panic!("task {} does not exist", t.0));
-        CParcel { kind, from: self.domain(cpu), to, task: t.0, cpu: NONE, ..CParcel::default() }
+        CRemoteMsg { kind, from: self.domain(cpu), to, task: t.0, cpu: NONE, ..CRemoteMsg::default() }
     }
 
     pub fn call(&mut self, t: TaskId, cpu: u32, call: Call) {
-        self.send(Parcel::new(CParcel { call: call as u32, ..self.about(t, cpu, CALL) }, &[]));
+        self.send(RemoteMsg::new(CRemoteMsg { call: call as u32, ..self.about(t, cpu, CALL) }, &[]));
     }
 
     /// A message about a task that is in another domain.
     pub fn message(&mut self, t: TaskId, cpu: u32, topic: (u64, u32), msg: &Msg, words: &[u64]) {
         let head = self.about(t, cpu, MESSAGE);
-        self.send(Parcel::new(filled(head, topic, msg), words));
+        self.send(RemoteMsg::new(filled(head, topic, msg), words));
     }
 
     /// A message that the domain of `cpu` does not know the topic of.
     pub fn message_to_all(&mut self, cpu: u32, topic: (u64, u32), msg: &Msg, words: &[u64]) {
         let from = self.domain(cpu);
         for to in (0..self.nr()).filter(|d| *d != from) {
-            let head = CParcel { kind: MESSAGE, from, to, task: NONE, ..CParcel::default() };
-            self.send(Parcel::new(filled(head, topic, msg), words));
+            let head = CRemoteMsg { kind: MESSAGE, from, to, task: NONE, ..CRemoteMsg::default() };
+            self.send(RemoteMsg::new(filled(head, topic, msg), words));
         }
     }
 
-    /// The next parcel for the domain of `cpu`, which calls now.
-    pub fn next_for(&mut self, cpu: u32) -> Option<Parcel> {
+    /// The next remote message for the domain of `cpu`, which calls now.
+    pub fn next_for(&mut self, cpu: u32) -> Option<RemoteMsg> {
         self.last = cpu;
         let domain = self.domain(cpu);
         self.part(domain).queue.pop_front()
     }
 
     /// C has been given it. False: nothing more can be given in now.
-    pub fn accepted(&mut self, cpu: u32, mut parcel: Parcel, code: i32) -> bool {
+    pub fn accepted(&mut self, cpu: u32, mut message: RemoteMsg, code: i32) -> bool {
         let domain = self.domain(cpu);
-        let t = TaskId(parcel.head().task);
+        let t = TaskId(message.head().task);
         if LATER.contains(&code) {
-            self.part(domain).queue.push_front(parcel);
+            self.part(domain).queue.push_front(message);
             return false;
         }
         if code == ELSEWHERE {
             // It has moved on, and this follows. What concerns a task that has ended is dropped.
             let at = self.at[t.0 as usize];
             if at != domain || self.on_its_way(t).is_some() {
-                parcel.head_mut().to = at;
-                self.send(parcel);
+                message.head_mut().to = at;
+                self.send(message);
             }
             return true;
         }
-        assert_eq!(code, 0, "a remote call was refused: {:?}", parcel.head());
+        assert_eq!(code, 0, "a remote call was refused: {:?}", message.head());
         true
     }
 
@@ -369,11 +369,11 @@ impl Domains {
             if next.is_null() {
                 return;
             }
-            // SAFETY: a parcel in the arena, which is copied before it is freed.
-            let parcel = unsafe { Parcel::copy(next) };
+            // SAFETY: a remote message in the arena, which is copied before it is freed.
+            let message = unsafe { RemoteMsg::copy(next) };
             // SAFETY: valid scheduler.
             unsafe { ffi::weir_remote_taken(s) };
-            self.send(parcel);
+            self.send(message);
         }
     }
 
@@ -447,8 +447,8 @@ impl Domains {
     /// Conservation between domains: each task is in one, or on its way to one.
     pub fn check(&self) -> Result<(), Error> {
         let mut found = vec![0_u8; self.at.len()];
-        for parcel in self.parts.iter().flat_map(|p| &p.queue).filter(|p| p.head().kind == TASK) {
-            found[parcel.head().task as usize] += 1;
+        for message in self.parts.iter().flat_map(|p| &p.queue).filter(|p| p.head().kind == TASK) {
+            found[message.head().task as usize] += 1;
         }
         for d in 0..self.nr() {
             let s = self.open(d);
@@ -472,7 +472,7 @@ impl Domains {
     }
 }
 
-fn filled(head: CParcel, (uuid, version): (u64, u32), msg: &Msg) -> CParcel {
+fn filled(head: CRemoteMsg, (uuid, version): (u64, u32), msg: &Msg) -> CRemoteMsg {
     let cpu = msg.cpu.unwrap_or(NONE);
-    CParcel { uuid, version: version.into(), cpu, value: msg.value, value2: msg.value2, ..head }
+    CRemoteMsg { uuid, version: version.into(), cpu, value: msg.value, value2: msg.value2, ..head }
 }

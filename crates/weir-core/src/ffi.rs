@@ -282,10 +282,10 @@ pub struct CMemory {
     pub unused: u32,
 }
 
-/// `struct weir_parcel`; its words follow.
+/// `struct weir_remote_msg`; its words follow.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct CParcel {
+pub struct CRemoteMsg {
     pub kind: u32,
     pub from: u32,
     pub to: u32,
@@ -294,7 +294,7 @@ pub struct CParcel {
     pub epoch: u32,
     pub cpu: u32,
     pub call: u32,
-    pub told: u32,
+    pub reported: u32,
     pub nr_words: u32,
     pub cookie: u64,
     pub uuid: u64,
@@ -366,9 +366,9 @@ unsafe extern "C" {
     pub static weir_entries: [CEntries; 0];
 
     pub fn weir_remote_init(s: *mut CSched, domain: u32);
-    pub fn weir_remote_next(s: *mut CSched, cpu: u32) -> *const CParcel;
+    pub fn weir_remote_next(s: *mut CSched, cpu: u32) -> *const CRemoteMsg;
     pub fn weir_remote_taken(s: *mut CSched);
-    pub fn weir_remote_accept(s: *mut CSched, cpu: u32, p: *const CParcel) -> c_int;
+    pub fn weir_remote_accept(s: *mut CSched, cpu: u32, p: *const CRemoteMsg) -> c_int;
 
     pub static weir_exports: [*const c_void; 0];
     pub static weir_nr_exports: u32;

@@ -133,7 +133,7 @@ plain! {
         inward: u32,
         sent: u32,
         beyond: u32,
-        told: u32,
+        reported: u32,
         accepted: u32,
     }
     /// `struct weir_instance`.

@@ -1185,7 +1185,7 @@ impl Sched {
         done(code.unwrap_or(-5), doing)
     }
 
-    /// The cost model is told of a message that the runtime itself sends.
+    /// Report a message that the runtime itself sends to the cost model.
     fn note_remote(&mut self) {
         // SAFETY: null, or valid; no other reference to it exists between calls.
         let Some(log) = (unsafe { self.log.as_mut() }) else { return };
@@ -1201,14 +1201,14 @@ impl Sched {
     #[inline(never)]
     fn receive(&mut self, cpu: u32) -> *mut CSched {
         let Some(mut d) = self.domains.take() else { return self.s };
-        while let Some(parcel) = d.next_for(cpu) {
+        while let Some(message) = d.next_for(cpu) {
             let s = d.open_for(cpu);
             let code = self.enter(|| unsafe {
-                // SAFETY: valid scheduler; the parcel outlives the call.
-                ffi::weir_remote_accept(s, cpu, parcel.as_ptr())
+                // SAFETY: valid scheduler; the remote message outlives the call.
+                ffi::weir_remote_accept(s, cpu, message.as_ptr())
             });
             d.collect(cpu);
-            if !d.accepted(cpu, parcel, code) {
+            if !d.accepted(cpu, message, code) {
                 break;
             }
         }
