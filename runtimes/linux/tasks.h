@@ -209,6 +209,18 @@ WEIR_INLINE void go_on(void)
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
+/*
+ * The CPU has nothing else to run, so the kernel lets @prev continue, which could not be put back: with a slice as others have, not the
+ * kernel's of 20 ms. The CPU announced that it is idle, but a kick does not reach it (SCX_KICK_IDLE). If one is under way already, it
+ * chooses again.
+ */
+WEIR_INLINE void continues(struct task_struct *prev, u32 cpu)
+{
+	weir_set_slice(prev, weir_live.slice_ns);
+	if (!weir_mask_clear(SCHED->idle, cpu))
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+}
+
 /* The duration of a call of the core, if recorded. */
 WEIR_INLINE void report_cost(u32 call, u32 task, u64 start)
 {

@@ -317,8 +317,10 @@ int weir_dispatch(u64 *ctx)
 	if (t)
 		return 0;
 	COUNT(empty);
-	if (!(*turn & 1))
-		weir_dsq_move_to_local(ASIDE(cpu));
+	if (!(*turn & 1) && weir_dsq_move_to_local(ASIDE(cpu)))
+		return 0;
+	if (!ran && prev && prev->scx.flags & SCX_TASK_QUEUED)
+		continues(prev, cpu);
 	return 0;
 }
 
@@ -371,6 +373,9 @@ int weir_running(u64 *ctx)
 
 	IN_ARENA;
 	weir_live_u64(weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)].curr_pid) = p->pid;
+	/* It may run outside the graph, which took the CPU for idle: a kick would not reach it. */
+	if (weir_mask_test(SCHED->idle, cpu))
+		weir_mask_clear(SCHED->idle, cpu);
 	if (!own || !own->task)
 		return 0;
 	t = task_of(own);
