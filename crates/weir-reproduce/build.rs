@@ -24,6 +24,7 @@ fn lines(root: &Path) -> String {
         "runtimes/multikernel/noncoherent.h",
         "tests/multikernel/drawn.h",
         "tests/multikernel/noncoherent.c",
+        "experiments/multikernel-e1/pair.h",
         "experiments/multikernel-e1/lines.c",
         "experiments/multikernel-e7/loopback.c",
         "experiments/multikernel-e19/solver.c",

@@ -10,69 +10,18 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 
 #include "ump.h"
+
+#include "pair.h"
 
 /* Processors fetch lines in pairs: only every second one is used. */
 #define STRIDE 128u
 #define SLOTS  16u
 #define STOP   0xfffu
-
-/* No end of a ring sleeps here. */
-void ump_sleep(const void *word, u32 value)
-{
-	(void)word;
-	(void)value;
-}
-
-void ump_wake(const void *word)
-{
-	(void)word;
-}
-
-static u64 now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (u64)t.tv_sec * 1000000000ull + (u64)t.tv_nsec;
-}
-
-/* To the n-th CPU that the process may use. */
-static void stay_on(int n)
-{
-	cpu_set_t all, one;
-	int seen = 0;
-
-	if (sched_getaffinity(0, sizeof(all), &all))
-		exit(2);
-	for (int i = 0; i < CPU_SETSIZE; i++) {
-		if (!CPU_ISSET(i, &all) || seen++ != n)
-			continue;
-		CPU_ZERO(&one);
-		CPU_SET(i, &one);
-		if (sched_setaffinity(0, sizeof(one), &one))
-			exit(2);
-		return;
-	}
-	fprintf(stderr, "one CPU only\n");
-	exit(3);
-}
-
-static void *pages(u64 bytes)
-{
-	void *p = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		exit(2);
-	return p;
-}
 
 static u64 rounds;
 static double *samples;

@@ -11,15 +11,14 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "bulk.h"
+
+#include "pair.h"
 
 #define PAYLOAD 1000u
 #define HEADERS 28u
@@ -29,47 +28,6 @@
 #define SLOTS	64u
 /* Numbers and addresses in the headers. */
 #define PORT 9
-
-/* No end of a ring sleeps here. */
-void ump_sleep(const void *word, u32 value)
-{
-	(void)word;
-	(void)value;
-}
-
-void ump_wake(const void *word)
-{
-	(void)word;
-}
-
-static u64 now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (u64)t.tv_sec * 1000000000ull + (u64)t.tv_nsec;
-}
-
-/* To the n-th CPU that the process may use. */
-static void stay_on(int n)
-{
-	cpu_set_t all, one;
-	int seen = 0;
-
-	if (sched_getaffinity(0, sizeof(all), &all))
-		exit(2);
-	for (int i = 0; i < CPU_SETSIZE; i++) {
-		if (!CPU_ISSET(i, &all) || seen++ != n)
-			continue;
-		CPU_ZERO(&one);
-		CPU_SET(i, &one);
-		if (sched_setaffinity(0, sizeof(one), &one))
-			exit(2);
-		return;
-	}
-	fprintf(stderr, "one CPU only\n");
-	exit(3);
-}
 
 /* --- payload: the same work on either way ------------------------------------------------------------------------- */
 
@@ -286,15 +244,6 @@ static void bulk(void)
 	weir_store(&stop, 1);
 	pthread_join(source, 0);
 	print("bulk");
-}
-
-static void *pages(u64 bytes)
-{
-	void *p = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		exit(2);
-	return p;
 }
 
 int main(int argc, char **argv)
