@@ -535,7 +535,7 @@ static int is_busy(const struct weir_sched weir_mem *s, u32 cpu)
 }
 
 /* Report what has changed for domain @to: two words for each pipe from there, one for each CPU that it leads to. */
-static void report(struct weir_sched weir_mem *s, u32 to, u32 nr_cpus)
+static void report_load(struct weir_sched weir_mem *s, u32 to, u32 nr_cpus)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	struct outgoing weir_mem *o;
@@ -586,7 +586,7 @@ static void report_all(struct weir_sched weir_mem *s)
 			   is_busy(s, c) != weir_mask_test(reported, c);
 	for (u32 d = 0; d < s->nr_domains; d++)
 		if (d != s->domain)
-			report(s, d, nr_cpus);
+			report_load(s, d, nr_cpus);
 	for (u32 c = 0; nr_cpus && c < s->nr_cpus; c++) {
 		if (g->cpus[c].domain != s->domain)
 			continue;

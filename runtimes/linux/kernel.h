@@ -152,9 +152,6 @@ WEIR_BPF_HELPER(169, long, bpf_timer_init, struct bpf_timer *timer, void *map, u
 WEIR_BPF_HELPER(170, long, bpf_timer_set_callback, struct bpf_timer *timer, void *callback);
 WEIR_BPF_HELPER(171, long, bpf_timer_start, struct bpf_timer *timer, u64 ns, u64 flags);
 
-/* Bits of __preempt_count: in an NMI, in an interrupt, serving a softirq. */
-#define IN_INTERRUPT 0xff0100
-
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1
 #define BPF_F_TIMER_ABS		       1
 #define CLOCK_MONOTONIC		       1
@@ -216,6 +213,18 @@ WEIR_INLINE bool weir_dsq_move_to_local(u64 dsq_id)
 	if (weir_kernel_has(scx_bpf_dsq_move_to_local___compat))
 		return scx_bpf_dsq_move_to_local___compat(dsq_id);
 	return scx_bpf_consume___compat(dsq_id);
+}
+
+/* Whether it can be known that this is an interrupt. */
+WEIR_INLINE bool weir_shows_interrupts(void)
+{
+	return weir_kernel_has(&__preempt_count);
+}
+
+/* Bits of __preempt_count: in an NMI, in an interrupt, serving a softirq. */
+WEIR_INLINE bool weir_in_interrupt(void)
+{
+	return *(const int *)bpf_this_cpu_ptr(&__preempt_count) & 0xff0100;
 }
 
 WEIR_INLINE void weir_set_slice(struct task_struct *p, u64 slice)

@@ -341,12 +341,9 @@ int weir_tick(u64 *ctx)
  */
 WEIR_INLINE u32 waker_here(void)
 {
-	const int *count;
-
-	if (!&__preempt_count)
+	if (!weir_shows_interrupts())
 		return WEIR_WAKER_UNKNOWN;
-	count = bpf_this_cpu_ptr(&__preempt_count);
-	return *count & IN_INTERRUPT ? WEIR_WAKER_INTERRUPT : (u32)bpf_get_current_pid_tgid();
+	return weir_in_interrupt() ? WEIR_WAKER_INTERRUPT : (u32)bpf_get_current_pid_tgid();
 }
 
 SEC("struct_ops/weir_runnable")

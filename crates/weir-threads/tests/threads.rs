@@ -56,6 +56,17 @@ fn results_and_panics_come_back() {
     closed(runtime);
 }
 
+/// Threads that this one has made, by their name, and that sleep.
+fn asleep() -> usize {
+    let stat = |path: std::path::PathBuf| std::fs::read_to_string(path.join("stat")).unwrap_or_default();
+    let name =
+        |stat: &str| stat.split_once('(').and_then(|(_, s)| s.rsplit_once(')')).map(|(n, _)| n.to_string());
+    let ours = name(&stat("/proc/thread-self".into()));
+    let threads = std::fs::read_dir("/proc/self/task").expect("Linux has it").flatten();
+    let of_ours = threads.map(|t| stat(t.path())).filter(|s| name(s) == ours);
+    of_ours.filter(|s| s.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'))).count()
+}
+
 /// On one CPU the order in which threads run is the policy's.
 #[test]
 fn the_policy_chooses() {
@@ -63,6 +74,7 @@ fn the_policy_chooses() {
     let runtime = open(PRIORITY, 1);
     let order = Arc::new(Mutex::new(Vec::new()));
     let adopted = runtime.adopt(&Builder::new().priority(100)).expect("not yet one");
+    let before = asleep();
     let threads: Vec<_> = [3, 9, 1, 7]
         .map(|priority| {
             let order = Arc::clone(&order);
@@ -71,6 +83,10 @@ fn the_policy_chooses() {
         })
         .into_iter()
         .collect();
+    // A thread enters the policy once Linux has started it, and then waits for the CPU.
+    while asleep() < before + 4 {
+        std::thread::yield_now();
+    }
     // This thread is more urgent than all of them, so none has run.
     assert!(order.lock().is_empty());
     current(|me| me.describe(&Builder::new().priority(0))).expect("it is one").expect("in range");

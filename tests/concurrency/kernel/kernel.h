@@ -138,6 +138,22 @@ static inline bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask)
 	return __atomic_load_n(&mask->bits[0], __ATOMIC_RELAXED) >> cpu & 1;
 }
 
+/* Nothing is recorded. */
+static inline bool weir_shows_interrupts(void)
+{
+	return false;
+}
+
+static inline bool weir_in_interrupt(void)
+{
+	return false;
+}
+
+static inline u64 bpf_get_current_pid_tgid(void)
+{
+	return 0;
+}
+
 static inline void weir_set_slice(struct task_struct *p, u64 slice)
 {
 	p->scx.slice = slice;
