@@ -84,7 +84,7 @@ echo "  a task bound to that CPU had $((after - before)) ticks of 4 s and more"
 [ $after -gt $before ] || fail "it starved"
 kill $bound
 wait $bound 2>/dev/null
-settled
+settled held
 
 step "the graph hears that CPU 1 is taken, and that it is back"
 cpu_1_is() { runweir status --json | has "\"cpu\":1,\"online\":$1"; }
@@ -93,7 +93,7 @@ hog=$!
 within 50 cpu_1_is false || fail "it did not hear that a real-time program has the CPU"
 wait $hog || fail "the hog"
 within 50 cpu_1_is true || fail "it did not hear that the CPU is back"
-settled
+settled held
 
 step "1,000 forks later there are as many records as tasks"
 stress-ng --fork 2 --fork-ops 1000 --quiet || fail "stress-ng"
