@@ -218,15 +218,19 @@ static void deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg, u
 	ctx->from_remote = 0;
 }
 
+/* The topic of this UUID here; negative: nobody here has it. */
+static int topic_here(struct weir_sched weir_mem *s, u64 uuid, u64 version)
+{
+	return uuid - 1 < WEIR_NR_STD_TOPICS ? (int)(uuid - 1)
+					     : weir_topic_find(s, uuid, (u32)version);
+}
+
 static int accept_message(struct weir_sched weir_mem *s, const struct weir_remote_msg *p,
 			  struct weir_task weir_mem *t)
 {
-	int topic = weir_topic_find(s, p->uuid, (u32)p->version);
+	int topic = topic_here(s, p->uuid, p->version);
 	struct weir_msg msg = { .cpu = p->cpu, .task = t, .value = p->value, .value2 = p->value2 };
 
-	if (p->uuid - 1 < WEIR_NR_STD_TOPICS)
-		topic = (int)(p->uuid - 1);
-	/* Nobody here has the topic. */
 	if (topic < 0)
 		return 0;
 	msg.topic = topic;
@@ -251,17 +255,17 @@ static int accept_message(struct weir_sched weir_mem *s, const struct weir_remot
 enum { REC_UUID, REC_VERSION, REC_VALUE, REC_VALUE2, REC_WORDS, REC_HEAD };
 #define RAW 0ull /* instead of a UUID: `version` is the class */
 
-/* Topics of which @inst, an annotator, answers what it hears. */
-static u64 kept_by(const struct weir_sched weir_mem *s, const struct weir_instance weir_mem *inst)
-{
-	if (inst->nr_in || inst->nr_out || s->classes[inst->class].has & WEIR_HAS_TRAVELS)
-		return 0;
-	return inst->on & inst->answers;
-}
-
 static int is_raw(const struct weir_sched weir_mem *s, const struct weir_instance weir_mem *inst)
 {
 	return s->classes[inst->class].has & WEIR_HAS_TRAVELS;
+}
+
+/* Topics of which @inst, an annotator, answers what it hears. */
+static u64 kept_by(const struct weir_sched weir_mem *s, const struct weir_instance weir_mem *inst)
+{
+	if (inst->nr_in || inst->nr_out || is_raw(s, inst))
+		return 0;
+	return inst->on & inst->answers;
 }
 
 /* Write the records to @to, or, if it is null, count their words. */
@@ -325,9 +329,7 @@ static void know(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, co
 				  inst->per_task);
 		return;
 	}
-	topic = rec[REC_UUID] - 1 < WEIR_NR_STD_TOPICS
-			? (int)(rec[REC_UUID] - 1)
-			: weir_topic_find(s, rec[REC_UUID], (u32)rec[REC_VERSION]);
+	topic = topic_here(s, rec[REC_UUID], rec[REC_VERSION]);
 	inst = topic < 0 ? 0 : weir_subs(s, topic)->responder;
 	if (!inst || !(kept_by(s, inst) >> topic & 1))
 		return;
@@ -520,9 +522,8 @@ void weir_reconsider(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 
 /* --- load ------------------------------------------------------------------------------------------------ */
 
-#define LOAD_CPU \
-	(1ull    \
-	 << 63) /* a CPU, and whether it is busy; else a pipe, tasks there, and tasks that have arrived */
+/* This word is a CPU, and whether it is busy; else it is a pipe, and the next one its tasks and those that have arrived. */
+#define LOAD_CPU (1ull << 63)
 
 static u64 load_of(const struct weir_pipe weir_mem *pipe)
 {
@@ -532,6 +533,19 @@ static u64 load_of(const struct weir_pipe weir_mem *pipe)
 static int is_busy(const struct weir_sched weir_mem *s, u32 cpu)
 {
 	return weir_mask_test(s->busy, cpu);
+}
+
+/* The sender of the tasks of inward @pipe knows an older state. */
+static int pipe_changed(const struct weir_pipe weir_mem *pipe)
+{
+	return pipe->reported != weir_load(&pipe->nr) || pipe->accepted != pipe->sent;
+}
+
+/* The other domains take @cpu, which is of this domain, to be busy and it is not, or the other way round. */
+static int cpu_changed(const struct weir_sched weir_mem *s, u32 cpu)
+{
+	return s->graph->cpus[cpu].domain == s->domain &&
+	       is_busy(s, cpu) != weir_mask_test(&s->remote->reported, cpu);
 }
 
 /* Report what has changed for domain @to: two words for each pipe from there, one for each CPU that it leads to. */
@@ -545,8 +559,7 @@ static void report_load(struct weir_sched weir_mem *s, u32 to, u32 nr_cpus)
 	for (u32 i = 0; i < g->nr_borders; i++) {
 		const struct weir_pipe weir_mem *pipe = &g->pipes[g->borders[i]];
 
-		nr += pipe->inward == 1 + to &&
-		      (pipe->reported != weir_load(&pipe->nr) || pipe->accepted != pipe->sent);
+		nr += pipe->inward == 1 + to && pipe_changed(pipe);
 	}
 	if (!nr && !nr_cpus)
 		return;
@@ -558,37 +571,31 @@ static void report_load(struct weir_sched weir_mem *s, u32 to, u32 nr_cpus)
 	for (u32 i = 0; i < g->nr_borders; i++) {
 		struct weir_pipe weir_mem *pipe = &g->pipes[g->borders[i]];
 
-		if (pipe->inward != 1 + to ||
-		    (pipe->reported == weir_load(&pipe->nr) && pipe->accepted == pipe->sent))
+		if (pipe->inward != 1 + to || !pipe_changed(pipe))
 			continue;
 		pipe->reported = weir_load(&pipe->nr);
 		pipe->accepted = pipe->sent;
 		w[n++] = pipe->idx;
 		w[n++] = load_of(pipe);
 	}
-	for (u32 c = 0; nr_cpus && c < s->nr_cpus; c++) {
-		if (g->cpus[c].domain != s->domain ||
-		    is_busy(s, c) == weir_mask_test(&s->remote->reported, c))
-			continue;
-		w[n++] = LOAD_CPU | (u64)is_busy(s, c) << 32 | c;
-	}
+	for (u32 c = 0; nr_cpus && c < s->nr_cpus; c++)
+		if (cpu_changed(s, c))
+			w[n++] = LOAD_CPU | (u64)is_busy(s, c) << 32 | c;
 	leave_for(s, o);
 }
 
 static void report_all(struct weir_sched weir_mem *s)
 {
-	struct weir_graph weir_mem *g = s->graph;
 	struct weir_cpumask weir_mem *reported = &s->remote->reported;
 	u32 nr_cpus = 0;
 
 	for (u32 c = 0; c < s->nr_cpus; c++)
-		nr_cpus += g->cpus[c].domain == s->domain &&
-			   is_busy(s, c) != weir_mask_test(reported, c);
+		nr_cpus += cpu_changed(s, c);
 	for (u32 d = 0; d < s->nr_domains; d++)
 		if (d != s->domain)
 			report_load(s, d, nr_cpus);
 	for (u32 c = 0; nr_cpus && c < s->nr_cpus; c++) {
-		if (g->cpus[c].domain != s->domain)
+		if (!cpu_changed(s, c))
 			continue;
 		if (is_busy(s, c))
 			weir_mask_set(reported, c);

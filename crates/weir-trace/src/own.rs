@@ -21,7 +21,7 @@ const BLOCKED: u64 = 3;
 const CPU_NOTE: u64 = 1;
 const WOKEN_BY_NOTE: u64 = 12;
 /// The waker is time or a device.
-const NOBODY: u64 = u32::MAX as u64;
+pub(crate) const NOBODY: u64 = u32::MAX as u64;
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {

@@ -212,7 +212,7 @@ impl Reader {
             None => Waker::Unknown,
             Some(by) => {
                 self.wakers = true;
-                if by == u64::from(u32::MAX) { Waker::Nobody } else { Waker::Task(by as u32) }
+                if by == crate::own::NOBODY { Waker::Nobody } else { Waker::Task(by as u32) }
             }
         }
     }
