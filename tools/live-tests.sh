@@ -3,6 +3,7 @@
 #
 # The live scheduler in real kernels: every script of tests/live in a guest of its own, as many at a time as there are
 # CPUs. `tools/live-tests.sh switches ends` runs only these. A line `# vm: …` in a script holds the options of its guest.
+# WEIR_KEPT is a directory that keeps what passed: these scripts do not run again.
 # RUNWEIR and PROBE name programs that are built already, KERNEL the file of another kernel than `runweir vm` fetches.
 #
 # The guests' clocks count instructions (`runweir vm --icount`): what happens in them depends neither on how fast this
@@ -70,6 +71,11 @@ fi
 
 guest() { # NAME: run the script in its guest
 	local name=$1 options status=0 began=$SECONDS TIMEFORMAT=%U
+	if [[ ${WEIR_KEPT:-} && -e $WEIR_KEPT/live-$name.status ]]; then
+		cp "$WEIR_KEPT/live-$name.status" "$work/$name.status"
+		cp "$WEIR_KEPT/live-$name.log" "$work/$name.log"
+		return
+	fi
 	options=$(sed -n 's/^# vm: //p' "tests/live/$name.sh")
 	if [[ -n ${THREADS:-} ]]; then
 		options=$(sed 's/--turn [^ ]*//' <<<"$options")
@@ -83,6 +89,9 @@ guest() { # NAME: run the script in its guest
 		--with tests/live --with topologies --with probe --with "$(command -v chrt)" --with "$(command -v nice)" \
 		-- env "PROBE=$work/probe" "THREADS=${THREADS:+1}" sh "tests/live/$name.sh" >"$work/$name.log" 2>&1 </dev/null); } 2>"$work/$name.time" || status=$?
 	echo "$status $((SECONDS - began)) $(cut -d. -f1 "$work/$name.time")" >"$work/$name.status"
+	[[ -z ${WEIR_KEPT:-} ]] || ((status)) || for kind in log status; do
+		cp "$work/$name.$kind" "$WEIR_KEPT/live-$name.$kind"
+	done
 }
 
 # The longest first.

@@ -8,6 +8,9 @@
 #   tools/test.sh all        everything in its long form (WEIR_LONG=1), run before a release: `make test-all`
 #   tools/test.sh tools      only the scripts of `all`
 #   --record                 add commit, machine, time and result to tests/RECORD.md
+#
+# `all` keeps in target/tests what passed at this commit, if nothing is changed: the same command continues after an interruption or a
+# failure. `rm -r target/tests` makes it start over.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -40,11 +43,40 @@ passed=0 failed=0 skipped=0 notes=
 began=$SECONDS
 work=$(mktemp -d)
 pids=()
-trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
+# Where results of this commit are kept: WORD and log of what passed or was skipped, seconds and processor's seconds of each run.
+kept=
+if [[ $what != quick ]] && git diff --quiet HEAD 2>/dev/null; then
+	kept=${CARGO_TARGET_DIR:-$PWD/target}/tests/$(git rev-parse HEAD)
+	mkdir -p "$kept"
+	# Scripts of many parts keep theirs there, too.
+	export WEIR_KEPT=$kept
+fi
+# User and system time of all children, in s; a pipe would ask a shell of its own.
+computed() {
+	times >"$work/times"
+	sed -n '2s/[ms]/ /gp' "$work/times" | awk '{ print int($1 * 60 + $2 + $3 * 60 + $4) }'
+}
+# The sum of a column of `kept/times`, and of this run's @2.
+total() { # COLUMN SECONDS
+	cat "${kept:-$work}/times.kept" 2>/dev/null | awk -v column="$1" -v sum="$2" '{ sum += $column } END { print sum }'
+}
+end() {
+	kill "${pids[@]}" 2>/dev/null || true
+	[[ -z $kept ]] || echo $((SECONDS - began)) "$(computed)" >>"$kept/times.kept"
+	rm -rf "$work"
+}
+trap end EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 # Run one, and show its output in one piece.
 try() { # NAME
 	local start=$SECONDS status=0 word
+	if [[ $kept && -e $kept/$1.word ]]; then
+		cp "$kept/$1.word" "$kept/$1.log" "$work"
+		echo "== $1: $(cat "$work/$1.word") before"
+		return
+	fi
 	"tools/$1.sh" </dev/null >"$work/$1.log" 2>&1 || status=$?
 	case $status in
 	0) word=passed ;;
@@ -58,6 +90,7 @@ try() { # NAME
 		echo "== $1: $word in $((SECONDS - start)) s"
 	} 9>>"$work/lock"
 	echo "${word%% *}" >"$work/$1.word"
+	[[ -z $kept || $word == FAILED* ]] || cp "$work/$1.word" "$work/$1.log" "$kept"
 }
 
 if [[ $what != tools ]]; then
@@ -76,7 +109,12 @@ if [[ $what == quick ]]; then
 fi
 if [[ $what != tools ]]; then
 	start=$SECONDS broken=0
-	cargo test --locked --workspace --no-fail-fast >"$work/rust" 2>&1 || broken=1
+	if [[ $kept && -e $kept/rust ]]; then
+		cp "$kept/rust" "$work/rust"
+	else
+		cargo test --locked --workspace --no-fail-fast >"$work/rust" 2>&1 || broken=1
+		[[ -z $kept ]] || ((broken)) || cp "$work/rust" "$kept/rust"
+	fi
 	if ((broken)); then cat "$work/rust"; else grep -E '^ +(Running|Doc-tests)|^test result' "$work/rust" || true; fi
 	before=$failed
 	while read -r ok bad ignored; do
@@ -105,10 +143,7 @@ for name in "${names[@]}"; do
 	esac
 done
 
-took=$((SECONDS - began))
-# User and system time of all children, in s; a pipe would ask a shell of its own.
-times >"$work/times"
-computed=$(sed -n '2s/[ms]/ /gp' "$work/times" | awk '{ print int($1 * 60 + $2 + $3 * 60 + $4) }')
+took=$(total 1 $((SECONDS - began))) computed=$(total 2 "$(computed)")
 result="$passed passed, $failed failed, $skipped skipped"
 echo "test: took $took s, $computed s of a processor"
 if [[ $record ]]; then
