@@ -109,10 +109,12 @@ impl Sim<'_> {
         let classes = Wanted::of(now) != Wanted::of(before);
         let (priority, affinity) = (new(Topic::Priority), new(Topic::Affinity));
         let gangs = new(Topic::Gang);
+        let sets = new(Topic::Isa);
+        let contexts = self.contexts.rewired(now);
         if new(Topic::GangSlot) {
             self.publish_slots()?;
         }
-        if !classes && !priority && !affinity && !gangs {
+        if !(classes || priority || affinity || sets || gangs || contexts) {
             return Ok(());
         }
         if classes {
@@ -124,15 +126,21 @@ impl Sim<'_> {
                 continue;
             }
             let (id, template, value) = (task.id, task.spec, task.priority as i64 as u64);
-            let mask = task.cpus.cloned();
+            let (mask, isa) = (task.cpus.cloned(), u64::from(task.isa));
             if priority && value != 0 {
                 self.notify_scheduler(h, Topic::Priority, &Msg { task: Some(id), value, ..Msg::default() })?;
             }
             if affinity && mask.is_some() {
                 self.notify_scheduler(h, Topic::Affinity, &Msg { task: Some(id), mask, ..Msg::default() })?;
             }
+            if sets && isa != 0 {
+                self.notify_scheduler(h, Topic::Isa, &Msg { task: Some(id), value: isa, ..Msg::default() })?;
+            }
             if classes {
                 self.publish_classes(h, template, id)?;
+            }
+            if contexts {
+                self.publish_context(h, no as u32)?;
             }
             if gangs {
                 self.publish_gang(h, no as u32)?;

@@ -102,6 +102,7 @@ impl Sim<'_> {
                 &Msg { task: Some(id), value: isa.into(), ..Msg::default() },
             )?;
         }
+        self.publish_context(h, no)?;
         if no == 0 {
             self.publish_groups(h)?;
         }

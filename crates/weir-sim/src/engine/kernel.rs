@@ -364,9 +364,13 @@ impl Sim<'_> {
         let host = cpu.host;
         self.totals.decisions += 1;
         let picked = self.sched_on(host).pick(host, c);
+        let chosen = match &picked {
+            Some(picked) => Some((self.context_for(host, c, picked.task)?, picked.slice_ns)),
+            None => None,
+        };
         let end = self.account(host, Call::Pick);
         let prev = self.cpus[c as usize].prev;
-        let Some(picked) = picked else {
+        let Some((no, granted)) = chosen else {
             if prev != NONE {
                 self.report_parted(prev, false);
             }
@@ -378,8 +382,6 @@ impl Sim<'_> {
             self.rekey(c);
             return Ok(());
         };
-        let no = self.sched.cookie(picked.task) as TaskNo;
-        let granted = picked.slice_ns;
         self.census.ready -= 1;
         self.census.running += 1;
         let task = &mut self.tasks[no as usize];

@@ -11,6 +11,7 @@ mod checks;
 mod classes;
 mod clock;
 mod clocks;
+mod context;
 mod cpu;
 mod dag;
 mod drop;
@@ -122,6 +123,8 @@ pub struct Outcome {
     pub alive: u32,
     /// Times that a CPU asked for a task.
     pub decisions: u64,
+    /// Times that a hosted CPU fetched the context of its task by a request of TCB.
+    pub contexts_fetched: u64,
     /// Times that a task went onto a CPU.
     pub runs: u64,
     pub context_switches: u64,

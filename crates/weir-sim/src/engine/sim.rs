@@ -11,6 +11,7 @@ use weir_core::{Config, MAX_CPUS, Msg, OutMsg, Plan, Sched, Topic};
 use super::charge::Charger;
 use super::classes::Wanted;
 use super::clocks::CpuClocks;
+use super::context::Contexts;
 use super::cpu::{Cores, Cpu, Mode};
 use super::dag::Graphs;
 use super::gang::{Gangs, Placed};
@@ -149,6 +150,8 @@ pub struct Sim<'a> {
     pub notices: u64,
     /// Some component listens to ticks.
     pub ticking: bool,
+    /// What hosted CPUs run.
+    pub contexts: Contexts,
     /// Some component listens to the parameters of jobs.
     pub job_wanted: bool,
     /// Some component listens to what kind of task each is.
@@ -263,6 +266,7 @@ impl<'a> Sim<'a> {
             contention_ns: if cfg.contention_every_ns > 0 { cfg.contention_every_ns } else { NEVER },
             notices: 0,
             ticking: plan.listens_to(Topic::Tick) && costs.tick_period > 0,
+            contexts: Contexts::new(machine, plan),
             job_wanted: plan.listens_to(Topic::Job),
             classes_wanted: Wanted::of(plan),
             watch,
@@ -345,7 +349,7 @@ impl<'a> Sim<'a> {
     }
 
     /// The name of a task as observers know it.
-    fn name_of(&self, number: usize) -> Option<String> {
+    pub fn name_of(&self, number: usize) -> Option<String> {
         let spec = self.tasks.get(number)?.spec;
         let nth = self.tasks[..=number].iter().filter(|t| t.spec == spec).count();
         let name = self.workload.tasks[spec as usize].name.to_string();
@@ -550,6 +554,7 @@ impl<'a> Sim<'a> {
             tasks: self.tasks.len() as u32,
             alive: self.census.alive,
             decisions: self.totals.decisions,
+            contexts_fetched: self.contexts.fetched,
             runs: self.totals.runs,
             context_switches: self.totals.switches,
             preemptions: self.totals.preemptions,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What the machine does: speeds, SMT, CPUs that come and go, foreign instruction sets, energy.
 
-use weir_core::CpuSet;
-use weir_sim::{Costs, Machine, MachineEvent, Op, RunConfig, Workload};
+use weir_core::{CpuSet, Topic};
+use weir_sim::{Command, Costs, Machine, MachineEvent, Notice, Op, RunConfig, Workload};
 
 use crate::common::*;
 
@@ -131,6 +131,67 @@ fn a_task_changes_its_instruction_set_and_returns() {
         assert_eq!(g.cpu(2), "standalone 0-2, a 2-6");
         assert_eq!((out.end_ns, out.alive), (7 * MS, 0));
     }
+}
+
+/// A topology that keeps the contexts of tasks.
+fn with_contexts() -> String {
+    MIXED.replace("lamport;", "lamport, tcb;")
+}
+
+/// The accelerator of listing 8.1 (source 0) does not know its task except by the answer to REQUEST(TCB).
+#[test]
+fn a_hosted_cpu_runs_what_the_answer_to_tcb_names() {
+    let accel = |n: &str, ms| {
+        let mut t = run_for(n, ms);
+        t.isa = Some("accel".into());
+        t
+    };
+    let w = workload(vec![accel("a", 3), run_for("plain", 2), accel("b", 4)]);
+    let (machine, text) = (with_accelerator(Some(0)), with_contexts());
+    let (g, out) = run(&machine, &text, &w);
+    assert_eq!((g.cpu(2).as_str(), out.contexts_fetched), ("a 0-3, b 3-7", 2));
+    // Neither a CPU that sees the kernel's records asks, nor one for which no component keeps them.
+    assert_eq!(run(&with_accelerator(None), &text, &w).1.contexts_fetched, 0);
+    assert_eq!(run(&machine, MIXED, &w).1.contexts_fetched, 0);
+
+    // Whoever publishes another context changes what the CPU finds.
+    let (b, missing, other) = (2, 0, 2);
+    for (value, what) in [(missing, "got no context for task `b`"), (other, "the context of task `plain`")] {
+        let tamper = Notice { topic: Topic::Tcb, cpu: None, task: Some(b), value, value2: 0, mask: None };
+        let scripted = vec![(MS, Command::Notify(tamper))];
+        let cfg = RunConfig { scripted, ..RunConfig::default() };
+        let e = run_on(&machine, &text, &w, &Costs::zero(), cfg, &mut Gantt::default()).unwrap_err();
+        assert!(e.message.contains("CPU 2") && e.message.contains(what), "{}", e.message);
+    }
+}
+
+#[test]
+fn a_request_for_a_context_costs_the_host_time() {
+    let mut t = task("x", repeat(Some(200), vec![Op::Run { ns: 20 * US }, Op::Sleep { ns: 30 * US }]));
+    t.isa = Some("accel".into());
+    let w = workload(vec![t]);
+    let kernel = |text: &str| {
+        let machine = with_accelerator(Some(1));
+        let out = run_on(&machine, text, &w, &Costs::default(), RunConfig::default(), &mut ()).unwrap();
+        (out.contexts_fetched, out.cpus[1].kernel_ns)
+    };
+    let (without, with) = (kernel(MIXED), kernel(&with_contexts()));
+    assert!(without.0 == 0 && with.0 >= 200 && with.1 > without.1, "{without:?} {with:?}");
+}
+
+/// What only the new topology keeps about tasks is published when it takes over.
+#[test]
+fn a_swap_publishes_instruction_sets_and_contexts() {
+    let (offset_ns, period_ns) = (5 * MS, 20 * MS);
+    let release = Op::Release { offset_ns, period_ns, deadline_ns: period_ns, jitter_ns: 0, extra_ns: 0 };
+    let mut t = task("a", repeat(None, vec![release, Op::Run { ns: 2 * MS }]));
+    t.isa = Some("accel".into());
+    let machine = with_accelerator(Some(0));
+    let scripted = vec![(MS, Command::Swap(Box::new(plan(&with_contexts(), &machine.shape))))];
+    let cfg = RunConfig { duration_ns: Some(10 * MS), scripted, ..RunConfig::default() };
+    let mut g = Gantt::default();
+    let out = run_on(&machine, FIFO, &workload(vec![t]), &Costs::zero(), cfg, &mut g).unwrap();
+    assert_eq!((g.cpu(2).as_str(), out.contexts_fetched), ("a 5-7", 1));
 }
 
 #[test]
