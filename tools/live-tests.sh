@@ -4,7 +4,7 @@
 # The live scheduler in real kernels: every script of tests/live in a guest of its own, as many at a time as there are
 # CPUs. `tools/live-tests.sh switches ends` runs only these. A line `# vm: …` in a script holds the options of its guest.
 # WEIR_KEPT is a directory that keeps what passed: these scripts do not run again.
-# RUNWEIR and PROBE name programs that are built already, KERNEL the file of another kernel than `runweir vm` fetches.
+# RUNWEIR, PROBE and CHAIN name programs that are built already, KERNEL the file of another kernel than `runweir vm` fetches.
 #
 # The guests' clocks count instructions (`runweir vm --icount`): what happens in them depends neither on how fast this
 # computer is nor on what else it does, and waiting takes no time.
@@ -21,7 +21,7 @@ done
 clang=$(command -v "${WEIR_CLANG:-clang-19}" || command -v clang) || { echo "skipped: no clang-19 (tools/setup.sh installs it)"; exit 77; }
 
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
-if [[ -z ${RUNWEIR:-} || -z ${PROBE:-} ]]; then
+if [[ -z ${RUNWEIR:-} || -z ${PROBE:-} || -z ${CHAIN:-} ]]; then
 	tools/programs.sh
 fi
 work=$(mktemp -d)
@@ -30,7 +30,8 @@ trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
 # Copies, for a build that goes on meanwhile must not change them.
 cp "${RUNWEIR:-$target/debug/runweir}" "$work/runweir"
 cp "${PROBE:-$target/debug/examples/probe}" "$work/probe"
-strip "$work/runweir" "$work/probe" 2>/dev/null || true
+cp "${CHAIN:-$target/debug/examples/chain}" "$work/chain"
+strip "$work/runweir" "$work/probe" "$work/chain" 2>/dev/null || true
 runweir=$work/runweir
 kernel=(${KERNEL:+--kernel "$KERNEL"})
 
@@ -86,8 +87,8 @@ guest() { # NAME: run the script in its guest
 	[[ $options == *--timeout* ]] || options+=" --timeout 1500s"
 	# shellcheck disable=SC2086 # the options are words
 	{ time (cd "$work" && "$runweir" vm $options "${kernel[@]}" --accel tcg --quiet \
-		--with tests/live --with topologies --with probe --with "$(command -v chrt)" --with "$(command -v nice)" \
-		-- env "PROBE=$work/probe" "THREADS=${THREADS:+1}" sh "tests/live/$name.sh" >"$work/$name.log" 2>&1 </dev/null); } 2>"$work/$name.time" || status=$?
+		--with tests/live --with topologies --with probe --with chain --with "$(command -v chrt)" --with "$(command -v nice)" \
+		-- env "PROBE=$work/probe" "CHAIN=$work/chain" "THREADS=${THREADS:+1}" sh "tests/live/$name.sh" >"$work/$name.log" 2>&1 </dev/null); } 2>"$work/$name.time" || status=$?
 	echo "$status $((SECONDS - began)) $(cut -d. -f1 "$work/$name.time")" >"$work/$name.status"
 	[[ -z ${WEIR_KEPT:-} ]] || ((status)) || for kind in log status; do
 		cp "$work/$name.$kind" "$WEIR_KEPT/live-$name.$kind"

@@ -34,6 +34,7 @@ struct cpumask {
 };
 
 struct task_struct {
+	unsigned int __state;
 	unsigned int flags;
 	int prio; /* below 100: of a class above ours */
 	int static_prio;
@@ -62,6 +63,7 @@ struct cgroup {
 };
 
 struct scx_init_task_args {
+	bool fork;
 	struct cgroup *cgroup; /* only with CONFIG_EXT_GROUP_SCHED */
 };
 
@@ -151,10 +153,13 @@ WEIR_BPF_HELPER(156, void *, bpf_task_storage_get, void *map, struct task_struct
 WEIR_BPF_HELPER(169, long, bpf_timer_init, struct bpf_timer *timer, void *map, u64 flags);
 WEIR_BPF_HELPER(170, long, bpf_timer_set_callback, struct bpf_timer *timer, void *callback);
 WEIR_BPF_HELPER(171, long, bpf_timer_start, struct bpf_timer *timer, u64 ns, u64 flags);
+WEIR_BPF_HELPER(177, long, bpf_trace_vprintk, const char *format, u32 bytes, const void *data,
+		u32 data_bytes);
 
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1
 #define BPF_F_TIMER_ABS		       1
 #define CLOCK_MONOTONIC		       1
+#define WEIR_TASK_DEAD		       0x80 /* in __state */
 
 /* --- functions of the kernel ------------------------------------------------------------------------- */
 

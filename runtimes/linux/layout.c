@@ -35,6 +35,8 @@ const u32 weir_live_layout[] = {
 	AT(weir_live_cpu, rescues),
 	AT(weir_live_cpu, overdue),
 	AT(weir_live_cpu, failed),
+	AT(weir_live_cpu, readings),
+	AT(weir_live_cpu, count_ns),
 	AT(weir_live_cpu, unused),
 	SIZE(weir_live_calls),
 	AT(weir_live_calls, nr),

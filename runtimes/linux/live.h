@@ -54,7 +54,10 @@ struct weir_live_cpu {
 	u64 overdue;
 	/* the last call of the core that failed here: its kind, the error << 8, the task's state before << 16 */
 	u64 failed;
-	u64 unused[4];
+	/* where the log of counts is kept: readings of all counters here, and the time that they took */
+	u64 readings;
+	u64 count_ns;
+	u64 unused[2];
 };
 
 enum weir_live_call {

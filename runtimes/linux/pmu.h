@@ -9,6 +9,7 @@
 #ifndef WEIR_LINUX_PMU_H
 #define WEIR_LINUX_PMU_H
 
+#include "log.h"
 #include "report.h"
 
 #define NR_COUNTED ((u32)(sizeof(struct weir_counters) / sizeof(u64)))
@@ -67,6 +68,7 @@ WEIR_GLOBAL int weir_linux_count(u32 cpu, u32 ends)
 	struct weir_linux_pmu weir_mem *pmu = IN_TABLE(struct weir_linux_pmu, pmus, cpu);
 	u64 weir_mem *stint = (u64 weir_mem *)&pmu->stint;
 	struct bpf_perf_event_value now;
+	u64 before = weir_linux_log ? bpf_ktime_get_ns() : 0;
 
 	for (u32 i = 0; i < weir_limit(NR_COUNTED) && weir_loop; i++) {
 		struct bpf_perf_event_value weir_mem *start = &pmu->start[i];
@@ -83,6 +85,10 @@ WEIR_GLOBAL int weir_linux_count(u32 cpu, u32 ends)
 		}
 		if (ends)
 			stint[i] = events;
+	}
+	if (weir_linux_log) {
+		counters()->count_ns += bpf_ktime_get_ns() - before;
+		counters()->readings++;
 	}
 	if (ends && weir_live.counting & WEIR_COUNT_L1_LOADS)
 		take_off(&pmu->stint.l1_hits, pmu->stint.l1_misses);
@@ -122,14 +128,19 @@ __attribute__((noinline)) static int begin_stint_news(struct weir_task weir_mem 
 	return weir_notify_begin(SCHED, cpu, &msg);
 }
 
-WEIR_INLINE void stint_ends(struct weir_task weir_mem *t)
+/* The stint of @p, which is @t here, is over; @stays: it is still runnable. */
+WEIR_INLINE void stint_ends(struct task_struct *p, struct weir_task weir_mem *t, bool stays)
 {
+	u32 cpu = weir_port_cpu();
+
 	if (!counters_wanted())
 		return;
 	call_begins();
 	if (!begin_stint_news(t)) {
 		weir_notify_end(SCHED);
 		weir_linux_call_over(WEIR_CALL_NOTIFY);
+		if (weir_linux_log)
+			log_stint(p, t, &IN_TABLE(struct weir_linux_pmu, pmus, cpu)->stint, stays);
 	}
 }
 

@@ -410,7 +410,7 @@ int weir_stopping(u64 *ctx)
 	weir_live_u64(weir_live.cpus[weir_port_cpu() & (WEIR_MAX_CPUS - 1)].curr_pid) = 0;
 	if (!own || !own->task)
 		return 0;
-	stint_ends(task_of(own));
+	stint_ends(p, task_of(own), ctx[1]);
 	live = live_task(task_of(own)->id);
 	if (live->started_ns) {
 		ran = bpf_ktime_get_ns() - live->started_ns;
@@ -509,6 +509,8 @@ s32 weir_init_task(u64 *ctx)
 		return -12; /* -ENOMEM */
 	if (weir_kernel_knows(args->cgroup) && args->cgroup)
 		own->group = number_of(id_of(args->cgroup));
+	if (args->fork)
+		log_fork((struct task_struct *)ctx[0]);
 	return 0;
 }
 

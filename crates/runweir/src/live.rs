@@ -94,6 +94,10 @@ pub struct LiveArgs {
     /// the kernel, for tests without a PMU), or a list such as cycles,l1_hits,l1_misses
     #[arg(long, value_name = "WHAT", default_value = "auto")]
     pub counters: Counting,
+    /// Write forks, ends and sums of normalised counts of each thread to the kernel's trace, as `[PMC_SCHED]` lines; N is the
+    /// level of the cache whose misses are logged
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3))]
+    pub counter_log: Option<u32>,
     /// Memory of the scheduler, with its unit, from 4MiB to 4GiB; default: 64MiB plus 64KiB per CPU
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u64>,
@@ -158,6 +162,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         max_tasks: args.max_tasks,
         slice_ns: args.slice,
         counting: args.counters,
+        log_level: args.counter_log.unwrap_or(0),
         watchdog: Duration::from_nanos(args.watchdog),
         socket: client::socket_path(args.socket.as_deref()),
         progress: Box::new(move |what| waiting.at(what)),

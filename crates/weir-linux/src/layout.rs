@@ -71,7 +71,10 @@ plain! {
         overdue: u64,
         /// The last call that failed: its kind, the error << 8, the task's state before << 16; 0: none did.
         failed: u64,
-        unused: [u64; 4],
+        /// Readings of all counters, and their time, where the log of counts is kept.
+        readings: u64,
+        count_ns: u64,
+        unused: [u64; 2],
     }
     /// Calls of the core by one CPU, of one kind.
     "weir_live_calls" LiveCalls {

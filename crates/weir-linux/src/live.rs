@@ -18,7 +18,7 @@ use crate::event::{EventSink, comm};
 use crate::gangs::Looking;
 use crate::layout::LiveTask;
 use crate::memory::{Memory, Shared};
-use crate::object::{Attached, Loaded, MAX_ARENA, with_components};
+use crate::object::{self, Attached, Loaded, MAX_ARENA, with_components};
 use crate::pmu::{Counters, Counting};
 use crate::protocol::{Answer, Request};
 use crate::server::{Handler, Server};
@@ -65,6 +65,8 @@ pub struct Options {
     pub slice_ns: u64,
     /// Hardware counters for components that listen to COUNTERS.
     pub counting: Counting,
+    /// Write what threads do to the cache of this level, 1 to 3, to the kernel's trace (`[PMC_SCHED]` lines); 0: nothing.
+    pub log_level: u32,
     /// Leave when a task has waited so long in the graph.
     pub watchdog: Duration,
     pub socket: PathBuf,
@@ -325,7 +327,8 @@ fn load(code: &[u8], memory: u64, options: &Options, system: &dyn System) -> Res
             return Ok((Loaded::load(code, memory, None, nr_cpus, system)?, Some(Err(why))));
         }
     };
-    match Loaded::load(code, memory, Some(&counters), nr_cpus, system) {
+    let counted = object::Counted { counters: &counters, log_level: options.log_level };
+    match Loaded::load(code, memory, Some(counted), nr_cpus, system) {
         Ok(loaded) => Ok((loaded, Some(Ok(counters)))),
         // Before Linux 6.15 a scheduler may not read counters: without them it may load.
         Err(e) if e.kind == ErrorKind::Kernel || e.kind == ErrorKind::Internal => {

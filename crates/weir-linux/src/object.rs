@@ -127,12 +127,19 @@ pub(crate) struct Attached {
     _watches: Vec<Link>,
 }
 
+/// Counters for the kernel side, and the cache level of its log of counts; 0: none.
+#[derive(Clone, Copy)]
+pub(crate) struct Counted<'a> {
+    pub counters: &'a Counters,
+    pub log_level: u32,
+}
+
 impl Loaded {
     /// Load `code` with an arena of `bytes`; with `counters`, the kernel side reads them.
     pub fn load(
         code: &[u8],
         bytes: u64,
-        counters: Option<&Counters>,
+        counters: Option<Counted<'_>>,
         nr_cpus: u32,
         system: &dyn System,
     ) -> Result<Self> {
@@ -156,11 +163,11 @@ impl Loaded {
         }
         let known = known_calls();
         clear_unknown_calls(&mut open, &known)?;
-        if counters.is_some() {
-            look_at_counters(&mut open, code, nr_cpus)?;
+        if let Some(counted) = &counters {
+            look_at_counters(&mut open, code, nr_cpus, counted.log_level)?;
         }
         let mut object = open.load().map_err(|e| failed(&e))?;
-        if let Some(counters) = counters {
+        if let Some(Counted { counters, .. }) = counters {
             let table = map(&mut object, "perf_events")?;
             for (place, event) in &counters.events {
                 table
@@ -274,18 +281,21 @@ fn clear_unknown_calls(open: &mut OpenObject, known: &[bool]) -> Result<()> {
     Ok(())
 }
 
-/// Room for the events of all CPUs, and the word that keeps the code for them.
-fn look_at_counters(open: &mut OpenObject, code: &[u8], nr_cpus: u32) -> Result<()> {
-    let gone = || Error::bug("the scheduler's object does not describe `weir_linux_pmu`");
+/// Room for the events of all CPUs, and the words that keep the code for them.
+fn look_at_counters(open: &mut OpenObject, code: &[u8], nr_cpus: u32, log_level: u32) -> Result<()> {
+    let gone = || Error::bug("the scheduler's object does not describe what keeps the code for counters");
     let btf = Btf::from_raw("weir", code).ok().flatten().ok_or_else(gone)?;
-    let at = offset_of(&btf, ".rodata", "weir_linux_pmu").map(|(at, _)| at as usize).ok_or_else(gone)?;
+    let at = |name| offset_of(&btf, ".rodata", name).map(|(at, _)| at as usize).ok_or_else(gone);
+    let words = [(at("weir_linux_pmu")?, 1), (at("weir_linux_log")?, log_level)];
     for mut map in open.maps_mut() {
         if map.name() == "perf_events" {
             map.set_max_entries(FIELDS.len() as u32 * nr_cpus)
                 .map_err(|e| Error::bug(format!("the table of counters: {e}")))?;
         } else if map.name().to_string_lossy().ends_with(".rodata") {
-            let word = map.initial_value_mut().and_then(|v| v.get_mut(at..at + 4)).ok_or_else(gone)?;
-            word.copy_from_slice(&1u32.to_ne_bytes());
+            let value = map.initial_value_mut().ok_or_else(gone)?;
+            for (at, word) in words {
+                value.get_mut(at..at + 4).ok_or_else(gone)?.copy_from_slice(&word.to_ne_bytes());
+            }
         }
     }
     Ok(())

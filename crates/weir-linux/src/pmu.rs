@@ -100,7 +100,8 @@ impl Model {
             (Model::Software, "instructions" | "cycles" | "l1_hits") => {
                 software(perf::PERF_COUNT_SW_CPU_CLOCK)
             }
-            (Model::Software, "l1_misses") => software(perf::PERF_COUNT_SW_PAGE_FAULTS),
+            (Model::Software, "l1_misses" | "l2_misses") => software(perf::PERF_COUNT_SW_PAGE_FAULTS),
+            (Model::Software, "l2_hits") => software(perf::PERF_COUNT_SW_CONTEXT_SWITCHES),
             (Model::Software, _) => None,
             (_, "instructions") => hardware(perf::PERF_COUNT_HW_INSTRUCTIONS),
             (_, "cycles") => hardware(perf::PERF_COUNT_HW_CPU_CYCLES),

@@ -248,6 +248,11 @@ pub struct Totals {
     /// Times that it found such a task though the CPU had been kicked, or was about to be.
     #[serde(default)]
     pub overdue: u64,
+    /// With the log of counts: readings of all counters of a CPU, and their time.
+    #[serde(default)]
+    pub readings: u64,
+    #[serde(default)]
+    pub count_ns: u64,
     /// Stints of tasks whose hardware counters were published to components.
     #[serde(default)]
     pub stints: u64,

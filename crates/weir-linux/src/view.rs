@@ -130,6 +130,8 @@ impl View {
         totals.rescues += n.rescues;
         totals.overdue += n.overdue;
         totals.stints += n.stints;
+        totals.readings += n.readings;
+        totals.count_ns += n.count_ns;
         totals.timers += n.timers;
         totals.instructions += n.instructions;
         totals.busy_ns += n.busy_ns;

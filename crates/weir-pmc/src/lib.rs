@@ -5,16 +5,19 @@
 //! one run of a workload and writes the log that the thesis's kernel writes; [`log`], [`tree`], [`average`] and
 //! [`compare`] are its chain of evaluation: lines, trees of processes, means over runs, changes against the baseline.
 //! [`matrix`] lists the configurations that were thirty kernels there, [`published`] the tables 5.4 to 5.12,
+//! [`reader`] and [`driver`] are the chain's first two parts on a real kernel, for the log of `runweir live --counter-log`.
 //! [`experiment`] runs all of it and holds the results against the tables.
 
 pub mod average;
 pub mod compare;
+pub mod driver;
 pub mod experiment;
 pub mod fixed;
 pub mod log;
 pub mod matrix;
 pub mod penalty;
 pub mod published;
+pub mod reader;
 pub mod report;
 pub mod run;
 pub mod tree;

@@ -109,6 +109,8 @@ pub fn parse(text: &str) -> Result<Option<Line>, Error> {
 fn read(head: &str, message: &str) -> Option<Line> {
     // A command's name may have blanks, brackets and dashes: look from the right.
     let (rest, function) = head.trim_end().strip_suffix(':')?.rsplit_once(": ")?;
+    // What a BPF program prints has its function in the message.
+    let rest = rest.strip_suffix(": bpf_trace_printk").unwrap_or(rest);
     let (rest, stamp) = rest.rsplit_once(' ')?;
     let (seconds, micros) = stamp.split_once('.')?;
     let us = seconds.parse::<u64>().ok()? * 1_000_000 + micros.parse::<u64>().ok()?;
@@ -154,6 +156,15 @@ mod tests {
             let line = Line { comm: "a b-c [x]".into(), pid: 42, cpu: 3, us: 12_004_711, entry };
             assert_eq!(parse(&line.to_string()), Ok(Some(line.clone())), "{line}");
         }
+    }
+
+    /// As the trace of Linux 7.2 has it.
+    #[test]
+    fn a_line_of_a_bpf_program() {
+        let text = "       stress-ng-229     [001] d..2.    12.004711: bpf_trace_printk: copy_process: [PMC_SCHED] pid=230 tgid=229";
+        let line = parse(text).expect("not damaged").expect("ours");
+        assert_eq!((line.comm.as_str(), line.pid, line.cpu, line.us), ("stress-ng", 229, 1, 12_004_711));
+        assert_eq!(line.entry, Entry::Fork { pid: 230, tgid: 229 });
     }
 
     #[test]

@@ -142,12 +142,15 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
         runs_there += there;
         each &= *contexts >= there;
     }
-    report.claims.push(Claim::new(
-        "the foreign element takes a task's context from the TCB entry component, by a request",
-        "listing 8.1, line 5",
-        format!("{fetched} requests for {runs_there} runs there"),
-        Judged::of(each && fetched > 0, fetched > 0, "at least one for each run"),
-    ));
+    report.claims.push(
+        Claim::new(
+            "the foreign element takes a task's context from the TCB entry component, by a request",
+            "listing 8.1, line 5",
+            format!("{fetched} requests for {runs_there} runs there"),
+            Judged::of(each && fetched > 0, fetched > 0, "at least one for each run"),
+        )
+        .own(),
+    );
     let astray = all(0)
         .chain(all(1))
         .flat_map(|(lives, _, m)| lives.named("plain").into_iter().map(move |l| l.way(m)));
