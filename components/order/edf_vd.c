@@ -4,7 +4,7 @@
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   DEADLINE: a job of a waiting task was released
+ * listens:   DEADLINE: a job of a waiting task was released. JOB, CRITICALITY: a waiting task declares itself again
  * publishes: PREEMPT: a CPU runs a less urgent task than a new one. OVERLOAD: the tasks fail
  *            the test of the paper
  * asks:      JOB: expected execution time and relative deadline; DEADLINE: absolute, and the period;
@@ -85,7 +85,7 @@ WEIR_COMPONENT(
 		   "after a critical overrun",
 	.cls = WEIR_ORDER, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE, .in_min = 1,
 	.in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
-	.listens = WEIR_TOPIC_BIT(DEADLINE),
+	.listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(CRITICALITY),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(OVERLOAD),
 	.asks = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED) |
 		WEIR_TOPIC_BIT(CRITICALITY) | WEIR_TOPIC_BIT(AFFINITY),
@@ -401,11 +401,29 @@ WEIR_ENTRY int edf_vd_update(struct edf_vd weir_mem *self, struct weir_pipe weir
 }
 
 /* A task that update has still to look at gets its place there. */
-WEIR_ENTRY int edf_vd_follow_deadline(struct edf_vd weir_mem *self, const struct weir_msg *msg,
-				      struct weir_pipe weir_mem *in)
+WEIR_INLINE int edf_vd_again(struct edf_vd weir_mem *self, const struct weir_msg *msg,
+			     struct weir_pipe weir_mem *in)
 {
 	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? edf_vd_put(self, in, msg->task)
 								  : 0;
+}
+
+WEIR_ENTRY int edf_vd_follow_deadline(struct edf_vd weir_mem *self, const struct weir_msg *msg,
+				      struct weir_pipe weir_mem *in)
+{
+	return edf_vd_again(self, msg, in);
+}
+
+WEIR_ENTRY int edf_vd_follow_job(struct edf_vd weir_mem *self, const struct weir_msg *msg,
+				 struct weir_pipe weir_mem *in)
+{
+	return edf_vd_again(self, msg, in);
+}
+
+WEIR_ENTRY int edf_vd_follow_criticality(struct edf_vd weir_mem *self, const struct weir_msg *msg,
+					 struct weir_pipe weir_mem *in)
+{
+	return edf_vd_again(self, msg, in);
 }
 
 /* Nothing is left to do, for critical tasks neither: the low mode returns. */

@@ -64,6 +64,7 @@ WEIR_INLINE u32 weir_step_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 #define weir_forward	  weir_step_forward
 #define weir_burn	  weir_step_burn
 #define weir_burn_set	  weir_step_burn_set
+#define weir_fixed_key	  weir_step_fixed_key
 #define weir_fixed_update weir_step_fixed_update
 #define weir_fixed_on	  weir_step_fixed_on
 #define weir_fixed_follow weir_step_fixed_follow

@@ -37,6 +37,15 @@ WEIR_INLINE void weir_burn_set(const struct weir_instance weir_mem *self, u64 we
 		weir_store(iterations, msg->value);
 }
 
+/* What the responder says counts: it may serve a task by other numbers than a message about it has. */
+WEIR_INLINE u64 weir_fixed_key(struct weir_instance weir_mem *self, struct weir_task weir_mem *t,
+			       u32 topic)
+{
+	struct weir_msg msg = { .topic = topic, .task = t };
+
+	return weir_key(weir_request(self->sched, &msg) ? 0 : msg.value2);
+}
+
 /*
  * Fixed priorities: tasks are sorted by value2 of the responder of @topic, smaller is more urgent, and run without a slice.
  */
@@ -47,11 +56,8 @@ WEIR_INLINE int weir_fixed_update(struct weir_instance weir_mem *self,
 	int err;
 
 	weir_for_change(c, in) {
-		struct weir_msg msg = { .topic = topic, .task = c->task };
-		u64 number = weir_request(self->sched, &msg) ? 0 : msg.value2;
-
 		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
-		err = weir_insert_urgent(self, c->task, weir_key(number), in);
+		err = weir_insert_urgent(self, c->task, weir_fixed_key(self, c->task, topic), in);
 		if (err)
 			return err;
 	}
@@ -62,7 +68,8 @@ WEIR_INLINE int weir_fixed_update(struct weir_instance weir_mem *self,
 WEIR_INLINE int weir_fixed_on(struct weir_instance weir_mem *self, const struct weir_msg *msg)
 {
 	if (msg->task)
-		weir_rekey_running(self, weir_out(self, 0), msg->task, weir_key(msg->value2));
+		weir_rekey_running(self, weir_out(self, 0), msg->task,
+				   weir_fixed_key(self, msg->task, msg->topic));
 	return 0;
 }
 
@@ -72,7 +79,7 @@ WEIR_INLINE int weir_fixed_follow(struct weir_instance weir_mem *self, const str
 {
 	if (!weir_pipe_has(weir_out(self, 0), msg->task))
 		return 0;
-	return weir_insert_urgent(self, msg->task, weir_key(msg->value2), in);
+	return weir_insert_urgent(self, msg->task, weir_fixed_key(self, msg->task, msg->topic), in);
 }
 
 #endif
