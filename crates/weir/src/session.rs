@@ -394,7 +394,7 @@ impl Session {
             out.write(&format!("{folder}report.html"), weir_report::html(&summary, &extras).as_bytes())?;
         }
         summary.wall_ns = wall_ns;
-        Ok(RunResult { summary, timeline, warnings: outcome.warnings })
+        Ok(RunResult { summary, timeline, warnings: self.news(outcome.warnings) })
     }
 
     /// Run once with `observer`, which receives every `every_ns` what locks cost; a report instead of files.
@@ -432,7 +432,13 @@ impl Session {
         let summary = finished(metrics, &outcome, workload);
         gantt.finish(outcome.end_ns);
         let html = weir_report::html(&summary, &self.extras(candidate, gantt));
-        Ok(Watched { summary, html, warnings: outcome.warnings })
+        Ok(Watched { summary, html, warnings: self.news(outcome.warnings) })
+    }
+
+    /// Remarks of a run without those on its inputs, which the session has already.
+    fn news(&self, mut warnings: Vec<String>) -> Vec<String> {
+        warnings.retain(|w| !self.warnings.contains(w));
+        warnings
     }
 
     /// The trace of a part of a run, with the causes of waits, in memory; the run ends there.

@@ -25,6 +25,25 @@ fn is_count(v: &Value, what: &str) {
     assert!(v.is_u64(), "{what} is not a count: {v}");
 }
 
+/// The models of real-time scheduling leave tasks out that compute for their whole period. The remark was printed twice, and
+/// promised those that compute for longer that a CPU for themselves would do.
+#[test]
+fn a_job_that_takes_its_whole_period_is_warned_of_once() {
+    let dir = temp();
+    let behind = "falls further behind with every job";
+    for (wcet, words) in [(9, ""), (10, "needs a CPU for itself"), (12, behind)] {
+        let file = dir.path().join("w.toml");
+        let text = format!("[[task]]\nname = \"a\"\nwcet = \"{wcet}ms\"\nperiod = \"10ms\"\n");
+        std::fs::write(&file, text).expect("written");
+        let run =
+            runweir(&["run", "-t", "edf", "-m", "smp-1", "-d", "50ms", "-w", file.to_str().expect("UTF-8")]);
+        assert_eq!(run.status, 0, "{}", run.stderr);
+        let said = run.stderr.split_whitespace().filter(|w| *w != "│").collect::<Vec<_>>().join(" ");
+        let times = said.matches("of each period").count();
+        assert!(times == usize::from(wcet >= 10) && said.contains(words), "{wcet} ms: {said}");
+    }
+}
+
 /// Every field of the contract is there and has its type.
 fn check_summary(s: &Value) {
     for key in ["runweir", "topology", "machine", "workload"] {

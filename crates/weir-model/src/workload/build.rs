@@ -175,9 +175,13 @@ impl Builder {
             1 => String::new(),
             n => format!(", and {} more tasks likewise", n - 1),
         };
+        let what = if wcet > period {
+            "it falls further behind with every job"
+        } else {
+            "it needs a CPU for itself, and is late as soon as scheduling takes any time"
+        };
         let text = format!(
-            "task `{}` computes for {} of each period of {}{others}: it needs a CPU for itself, and is late as soon as \
-             scheduling takes any time",
+            "task `{}` computes for {} of each period of {}{others}: {what}",
             first.name,
             quantity::show(wcet, quantity::TIME),
             quantity::show(period, quantity::TIME)
