@@ -632,18 +632,25 @@ const struct weir_remote_msg weir_mem *weir_remote_next(struct weir_sched weir_m
 {
 	struct outgoing weir_mem *o;
 	struct weir_graph weir_mem *g;
+	int sent;
 
 	if (!weir_distributed(s) || weir_enter(s, cpu))
 		return 0;
 	g = s->graph;
-	for (u32 i = 0; i < g->nr_borders; i++) {
-		struct weir_pipe weir_mem *pipe = &g->pipes[g->borders[i]];
-		struct weir_task weir_mem *t = pipe->outward ? first_of(pipe) : 0;
+	do {
+		sent = 0;
+		for (u32 i = 0; i < g->nr_borders; i++) {
+			struct weir_pipe weir_mem *pipe = &g->pipes[g->borders[i]];
+			struct weir_task weir_mem *t = pipe->outward ? first_of(pipe) : 0;
 
-		/* Without memory it stays; it is sent after a later call. */
-		while (t && !send_task(s, pipe, t))
-			t = first_of(pipe);
-	}
+			/* Without memory it stays; it is sent after a later call. */
+			for (; t && !send_task(s, pipe, t); t = first_of(pipe))
+				sent = 1;
+		}
+		/* Receivers before the border hear that it has left, and may pass others on. */
+		if (sent)
+			weir_drain(s, 0, 0);
+	} while (sent);
 	return_numbers(s);
 	if (!s->remote->head)
 		report_all(s);

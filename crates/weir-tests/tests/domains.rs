@@ -12,7 +12,7 @@ use weir_tests::{Lab, machine};
 const MACHINES: [&str; 3] = ["smp-4 domain=2", "smp-6 domain=2", "smp-3 domain=1"];
 
 /// What crosses: by load, by a property that the core knows, by one that it does not, and to several CPUs at once.
-const TOPOLOGIES: [(&str, &str); 4] = [
+const TOPOLOGIES: [(&str, &str); 5] = [
     (
         "by load",
         "annotate affinity, priority, deadline, isa, tenant, counters, executed;
@@ -36,6 +36,12 @@ const TOPOLOGIES: [(&str, &str); 4] = [
         "annotate affinity, priority, deadline, isa, tenant, counters, executed;
          each cpu { entry -> fifo -> balancer :: load_balancer }
              ~> all each cpu { inbox :: task_mux -> fifo -> priority_order -> cpu };",
+    ),
+    (
+        "counted",
+        "annotate affinity, priority, deadline, isa, tenant, counters, executed;
+         each cpu { entry -> watermark(high = 2) -> balancer :: load_balancer }
+             ~> all each cpu { inbox :: task_mux -> watermark -> cpu };",
     ),
 ];
 
