@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# The calls between files: reads C files, prints each pair of files of which one calls functions of the other, as `from to`, then the files
+# The calls between files: reads C files and headers with functions, prints each pair of files of which one calls functions of the other, as `from to`, then the files
 # that reach themselves in this way, as `circle FILE`. A function belongs to the file that defines it, at the beginning of a line.
 # Usage: awk -f tools/layers.awk FILE... (names without folder and ending; what lies in kit/ is one room)
 
@@ -8,7 +8,7 @@ function room(path) {
 	if (path ~ /\/kit\//)
 		return "kit"
 	sub(/.*\//, "", path)
-	sub(/\.c$/, "", path)
+	sub(/\.[ch]$/, "", path)
 	return path
 }
 
@@ -35,7 +35,7 @@ FNR == 1 { here = room(FILENAME); rooms[here]; comment = 0; head = "" }
 		sub(/.*[^A-Za-z0-9_]/, "", head)
 	}
 	if (line ~ /;/)
-		head = head ""
+		head = ""
 	if (line ~ /^\{/ && head != "") {
 		home[head] = here
 		head = ""

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 
-calls=$(awk -f tools/layers.awk core/src/*.c core/kit/*.c | sort)
+calls=$(awk -f tools/layers.awk core/src/*.c core/src/{call,transit}.h core/kit/*.c | sort)
 # For the drawing, what the whole core uses stands at the bottom without arrows of its own.
 below='alloc|state|task|list'
 
@@ -34,9 +34,10 @@ circle=$(echo "$calls" | sed -n 's/^circle /`/p' | sed 's/$/`/' | paste -sd, | s
 if [[ -n $circle ]]; then
 	cat <<TEXT
 These files call each other in a circle: $circle. The reason is what they do: a pipe that receives a task wakes an idle CPU
-(\`preempt\`), which publishes a message (\`broker\`), which can be a remote one (\`remote\`); its delivery changes pipes again, and \`schedule\` lets all
-of this run to its end from a worklist. At run time there is no recursion: a message is queued and a pipe is put on the worklist, and both are
-handled by one loop in \`schedule\`. tools/test-ports.sh checks that no call chain returns to itself.
+(\`preempt\`), which publishes a message (\`broker\`), which can be a remote one (\`remote\`); its delivery changes pipes again, and \`propagate\` lets
+all of this run to its end from a worklist. At run time there is no recursion: a message is queued and a pipe is put on the worklist, and
+both are handled by one loop in \`propagate\`. tools/test-ports.sh checks that no call chain returns to itself. The calls of a runtime
+(\`schedule\`, \`pick\`, \`notify\`, \`remote_calls\`) stand above the circle.
 TEXT
 else
 	echo "No file calls itself by way of others."

@@ -143,21 +143,23 @@ refused() { # name binary
 	fi
 }
 
-try_mutant() { # name file sed-script
+try_mutant() { # name file,file... sed-script
 	local tree=$work/tree
 	mkdir -p "$tree/core"
 	cp -r core/src core/kit core/include "$tree/core"
 	ln -s "$root/components" "$tree/components"
-	sed -i "$3" "$tree/core/src/$2"
-	if cmp -s "core/src/$2" "$tree/core/src/$2"; then
-		fail "mutant: $1: does not apply to core/src/$2"
-		return
-	fi
+	for file in ${2//,/ }; do
+		sed -i "$3" "$tree/core/src/$file"
+		if cmp -s "core/src/$file" "$tree/core/src/$file"; then
+			fail "mutant: $1: does not apply to core/src/$file"
+			return
+		fi
+	done
 	build_model "$tree" "$work/mutant" -O0 -Wno-unused -Wno-misleading-indentation -Wno-error
 	refused "$1" "$work/mutant"
 }
 
-# mutant: name file sed-script. As many at a time as there are processors; each has a folder, and what it says is shown at the end.
+# mutant: name file,file... sed-script. As many at a time as there are processors; each has a folder, and what it says is shown at the end.
 mutants=()
 mutant() {
 	while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || true; done
@@ -173,46 +175,46 @@ for break in 1 2; do
 	build_model . "$work/mutant" -O0 -DWEIR_MODEL_BREAK=$break
 	refused "$([[ $break == 1 ]] && echo "exchange in two steps" || echo "lock in two steps")" "$work/mutant"
 done
-mutant "a claimed task counts as running" schedule.c 's/WEIR_SCHEDULABLE, WEIR_CLAIMED)/WEIR_SCHEDULABLE, WEIR_RUNNING)/'
-mutant "no second look before idling" schedule.c 's/^\t\tctx->pick_stage++;/\t\tctx->pick_stage = PICK_FETCH;/'
-mutant "callers do not look for a writer" schedule.c 's/return !weir_load_acquire(&s->writer);/return 1;/'
+mutant "a claimed task counts as running" pick.c 's/WEIR_SCHEDULABLE, WEIR_CLAIMED)/WEIR_SCHEDULABLE, WEIR_RUNNING)/'
+mutant "no second look before idling" pick.c 's/^\t\tctx->pick_stage++;/\t\tctx->pick_stage = PICK_FETCH;/'
+mutant "callers do not look for a writer" call.h 's/return !weir_load_acquire(&s->writer);/return 1;/'
 mutant "a writer does not wait for callers" swap.c 's/while (busy \&\& weir_wait_long(wait, s->patience) \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
-mutant "a pipe stays on the worklist" schedule.c '/^WEIR_GLOBAL int weir_visit(/,/^}/s/pipe->pending = still;/;/'
-mutant "a receiver runs without its lock" schedule.c 's/weir_visited(s, next, weir_class_update(next->to, next));/weir_pipe_unlock(next), weir_class_update(next->to, next), weir_pipe_lock(next), weir_visited(s, next, 0);/'
-mutant "removal leaves its record" pipe.c 's/^\t\tif (c->kind == WEIR_ADDED) {/\t\tif (0) {/;s/^\t\tc->kind = WEIR_VOID;/\t\t;/'
-mutant "withdrawal from deep to shallow" pipe.c '/static int withdraw/,/^}/s/&t->hooks\[i\].pipe/\&t->hooks[nr - 1 - i + slot].pipe/'
+mutant "a pipe stays on the worklist" propagate.c '/^WEIR_GLOBAL int weir_visit(/,/^}/s/pipe->pending = still;/;/'
+mutant "a receiver runs without its lock" propagate.c 's/weir_visited(s, next, weir_class_update(next->to, next));/weir_pipe_unlock(next), weir_class_update(next->to, next), weir_pipe_lock(next), weir_visited(s, next, 0);/'
+mutant "removal leaves its record" log.c 's/^\t\tif (c->kind == WEIR_ADDED) {/\t\tif (0) {/;s/^\t\tc->kind = WEIR_VOID;/\t\t;/'
+mutant "withdrawal from deep to shallow" withdraw.c '/static int withdraw/,/^}/s/&t->hooks\[i\].pipe/\&t->hooks[nr - 1 - i + slot].pipe/'
 mutant "a CPU blocks what is not its own" schedule.c '/^WEIR_GLOBAL int weir_revoke/,/^}/s/^\tint err, linked;/\tint err = weir_retire(s, t, WEIR_UNCONSIDERED), linked; if (1) return err > 0 ? 0 : err;/'
 mutant "a waiting task is declined without the lock" schedule.c '/^WEIR_GLOBAL int weir_revoke/,/^}/s/if (from == WEIR_SCHEDULABLE) {/if (0) {/'
 mutant "a task is declined on its way into an inbox" schedule.c '/^WEIR_GLOBAL int weir_revoke/,/^}/s/weir_pipe_linked/weir_pipe_holds/'
 mutant "a task is withheld without a second look" ../kit/background.c 's/if (cpu == WEIR_NO_CPU \&\& !assign->withheld) {/if (cpu == WEIR_NO_CPU) weir_store(\&assign->withheld, 1); if (0) {/'
 mutant "a more urgent task preempts nobody" preempt.c 's/if (k > key)/if (0)/'
 mutant "followers served without the lock" broker.c '/^static int next_follower/,/^}/{s/if (weir_pipe_lock(pipe))/if (0)/;s/weir_pipe_unlock(pipe);//};s/weir_pipe_unlock(ctx->held_for);//'
-mutant "a hand-over past the more urgent" schedule.c 's/weir_load(&t->key) < key/0/'
+mutant "a hand-over past the more urgent" pick.c 's/weir_load(&t->key) < key/0/'
 mutant "kick without taking the idle bit" preempt.c 's/cpu < s->nr_cpus \&\& weir_mask_clear(s->idle, cpu)/cpu < s->nr_cpus/'
 mutant "one CPU is kicked for two tasks" preempt.c '/^static u32 take_near/,/^}/s/while (cpu < .*/while (0); if (!take_idle(s, cpu)) return WEIR_NO_CPU;/;/^WEIR_GLOBAL u32 weir_kick_target/,/^}/s/weir_pipe_lock(pipe)/1/'
 # Seen with store buffers only.
-mutant "no barrier before the look for a writer" schedule.c '/^WEIR_INLINE int may_go_in/,/^}/s/weir_light_fence();/;/'
-mutant "an idle CPU looks without the lock" schedule.c 's/(weir_solo(s) || !announced)/1/'
+mutant "no barrier before the look for a writer" call.h '/^WEIR_INLINE int weir_may_go_in/,/^}/s/weir_light_fence();/;/'
+mutant "an idle CPU looks without the lock" pick.c 's/(weir_solo(s) || !announced)/1/'
 # Carried tasks (docs/decisions/0050).
-mutant "a step that no review knows of" schedule.c 's/(ctx->seen != weir_load(&s->changes))/(0)/'
-mutant "no barrier before the look for changes" schedule.c '/^WEIR_INLINE int carry(/,/^}/s/weir_light_fence();/;/'
-mutant "a carried task is unlinked before it is linked" pipe.c '/^WEIR_GLOBAL int weir_recall/,/^}/{s/link_carried(in, t);//;s/weir_unlink(pipe, t);/weir_unlink(pipe, t), weir_fence(), link_carried(in, t);/}'
-mutant "a CPU that takes a task out does not look again" pipe.c '/^WEIR_FLAT static int withdraw_carried/,/^}/s/pipe = weir_landing(s, t);$/pipe = 0;/'
+mutant "a step that no review knows of" transit.c,transit.h 's/(ctx->seen != weir_load(&s->changes))/(0)/'
+mutant "no barrier before the look for changes" transit.h '/^WEIR_INLINE int weir_carry(/,/^}/s/weir_light_fence();/;/'
+mutant "a carried task is unlinked before it is linked" carried.c '/^WEIR_GLOBAL int weir_recall/,/^}/{s/link_carried(in, t);//;s/weir_unlink(pipe, t);/weir_unlink(pipe, t), weir_fence(), link_carried(in, t);/}'
+mutant "a CPU that takes a task out does not look again" withdraw.c '/^WEIR_FLAT static int withdraw_carried/,/^}/s/pipe = weir_landing(s, t);$/pipe = 0;/'
 mutant "topics are held without the lock" broker.c '/^int weir_topic_hold/,/^}/{s/lock_topics(s)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
 # Seen where a CPU stops, or gives up waiting (docs/decisions/0034).
 mutant "locks are waited for without bound" internal.h 's/weir_impatient_lock(lock, ctx->waited, s->patience)/(weir_spin_lock(lock), 0)/'
-mutant "a task finds no inbox" pipe.c 's/return weir_post(pipe, t, [a-z0-9]*);/return -WEIR_EAGAIN;/'
-mutant "an inbox that is not reported" pipe.c '/^WEIR_FLAT int weir_post/,/^}/s/if (!weir_load(&pipe->lock))/if (0)/;/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/if (wanted || .*/if (0)/'
-mutant "a CPU lets go of a lock and does not look" pipe.c '/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/if (wanted || .*/if (0)/'
-mutant "no second look at a lock given up" pipe.c '/^static int leave_word/,/^}/s/return weir_try_lock(&pipe->lock) ? 0 : -WEIR_EAGAIN;/return -WEIR_EAGAIN;/;/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/wanted |= .*//'
-mutant "one CPU is kicked for all that looked in vain" schedule.c 's/ctx->next_msg--;/;/'
-mutant "a look in vain leaves no mark" schedule.c 's/weir_store(&s->ctx\[cpu\].missed, 1);/;/'
-mutant "another CPU's worklist is left alone" schedule.c '/^static int pick_help/,/^}/s/ctx->pick_stage != PICK_AGAIN/1/'
+mutant "a task finds no inbox" pipe.c,carried.c 's/return weir_post(pipe, t, [a-z0-9]*);/return -WEIR_EAGAIN;/'
+mutant "an inbox that is not reported" lock.c '/^WEIR_FLAT int weir_post/,/^}/s/if (!weir_load(&pipe->lock))/if (0)/;/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/if (wanted || .*/if (0)/'
+mutant "a CPU lets go of a lock and does not look" lock.c '/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/if (wanted || .*/if (0)/'
+mutant "no second look at a lock given up" lock.c '/^static int leave_word/,/^}/s/return weir_try_lock(&pipe->lock) ? 0 : -WEIR_EAGAIN;/return -WEIR_EAGAIN;/;/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/wanted |= .*//'
+mutant "one CPU is kicked for all that looked in vain" propagate.c 's/ctx->next_msg--;/;/'
+mutant "a look in vain leaves no mark" pick.c 's/weir_store(&s->ctx\[cpu\].missed, 1);/;/'
+mutant "another CPU's worklist is left alone" pick.c '/^static int pick_help/,/^}/s/ctx->pick_stage != PICK_AGAIN/1/'
 mutant "a task in the inbox is moved" ../include/weir/component.h 's/(h->change != 0 || h->prev == t)/h->change != 0/'
-mutant "a CPU held off by a swap does not look again" schedule.c '/weir_mem \*enter_to_pick/,/^}/s/if (weir_load(&s->writer) || !s->graph)/if (1)/'
+mutant "a CPU held off by a swap does not look again" pick.c '/weir_mem \*enter_to_pick/,/^}/s/if (weir_load(&s->writer) || !s->graph)/if (1)/'
 mutant "the end of a swap wakes nobody" swap.c '/^WEIR_GLOBAL int weir_start_readers/,/^}/s/if (!weir_load(&s->ctx\[i\].missed))/if (1)/'
 mutant "a block waits for the claim" schedule.c '/^WEIR_GLOBAL int weir_retire/,/^}/s/if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_REVOKED) == WEIR_CLAIMED \&\&/if (!weir_wait(ctx->waited, s->patience)) break; if (0 \&\&/'
-mutant "a revoked claim is kept" schedule.c '/^static int pick_keep/,/^}/s/if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_RUNNING) == WEIR_CLAIMED)/weir_store(\&t->state, WEIR_RUNNING); if (1)/'
+mutant "a revoked claim is kept" pick.c '/^static int pick_keep/,/^}/s/if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_RUNNING) == WEIR_CLAIMED)/weir_store(\&t->state, WEIR_RUNNING); if (1)/'
 
 wait
 for folder in "${mutants[@]}"; do

@@ -247,17 +247,35 @@ int weir_keyed_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task we
 			    struct weir_task weir_mem *after);
 int weir_keyed_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 
-/* pipe.c: link @t, a member of carried @in, which is locked, there; it leaves the pipes behind, from depth @slot on. 1: done; 0: not a member. */
+/* carried.c: link @t, a member of carried @in, which is locked, there; it leaves the pipes behind, from depth @slot on. 1: done; 0: not a member. */
 int weir_recall(struct weir_pipe weir_mem *in, struct weir_task weir_mem *t, u32 slot);
 /* The task that arrived at the carried pipe stays there: withheld, or (@pending) to be presented again. It is locked, or the receiver needs no lock. */
 int weir_keep(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe, u32 pending);
 /* @t, a member of carried @entry, starts over. */
 int weir_present_again(struct weir_pipe weir_mem *entry, struct weir_task weir_mem *t);
-/* Put a task into the inbox of a pipe whose lock could not be taken. */
-int weir_post(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
+/* A receiver that may take steps puts @t, from @in, into @pipe: under @key if that is keyed. */
+int weir_put_carried(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
+		     struct weir_pipe weir_mem *in);
 
-/* pipe.c: link the tasks that arrived while the lock was taken; it is held. */
+/* lock.c: put a task into the inbox of a pipe whose lock could not be taken. */
+int weir_post(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
+/* Link the tasks that arrived while the lock was taken; it is held. */
 int weir_inbox_open(struct weir_pipe weir_mem *pipe);
+int weir_inbox_drop(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+
+/* log.c: record a change of @pipe, which is locked, for its receiver. Without memory for the record, the next update is a rebuild. */
+void weir_log_change(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u32 kind);
+void weir_log_removed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+
+/* pipe.c: add @t to a list behind @after (null: first) or, if @move, put a member there. The lock is held. */
+int weir_pipe_place(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+		    struct weir_task weir_mem *after, int move);
+/*
+ * Add @t to a keyed pipe, or change its key, behind all tasks with that key; @in (null: none): behind those that came through it before @t.
+ * The lock is held.
+ */
+int weir_pipe_insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
+			   struct weir_pipe weir_mem *in);
 
 /* list.c: the list of a pipe; the pipe's lock is held. Links @t behind @after, or first if that is null. */
 void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
@@ -311,10 +329,6 @@ WEIR_INLINE void weir_depart(struct weir_pipe weir_mem *pipe, struct weir_task w
 	weir_store_release(&weir_hook(pipe, t)->pipe, 0);
 }
 
-/* pipe.c */
-int weir_inbox_drop(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
-void weir_log_removed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
-
 /* The lock is held: member @t leaves. */
 WEIR_INLINE void weir_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
@@ -351,6 +365,17 @@ WEIR_INLINE void weir_join(struct weir_pipe weir_mem *pipe, struct weir_task wei
 		weir_store(&pipe->max_nr, nr);
 }
 
+/* The lock is held and @t is linked: make it a member. */
+WEIR_INLINE void weir_joined(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	weir_join(pipe, t);
+	if (weir_hook(pipe, t)->change || pipe->change_kinds & WEIR_ADDED)
+		weir_log_change(pipe, t, WEIR_ADDED);
+	/* The path ends here, or continues only when a CPU asks: wake one. */
+	if (pipe->postponed || !pipe->change_kinds)
+		weir_kick_later(pipe, t);
+}
+
 /*
  * A receiver puts @t, which has just arrived at it, into the list @pipe: the task passes through, or its path ends there. (Inline down to
  * the list: this is the cost of a carried task.)
@@ -380,15 +405,39 @@ WEIR_INLINE int weir_land(struct weir_sched weir_mem *s, struct weir_pipe weir_m
 	return 0;
 }
 
-/* schedule.c: the worklist of the calling CPU */
-void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe);
-/* The address of the next pipe before @exit with changes that no CPU has processed yet; 0: there is none. */
+/* pick.c: the address of the next pipe before @exit with changes that no CPU has processed yet; 0: there is none. */
 u64 weir_unfinished(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *exit);
+
+/* propagate.c: the worklist of the calling CPU */
+void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe);
 /*
  * Work on a task of @pipe could not be completed, because a deeper pipe's lock could not be taken: its receiver starts over with all
  * tasks. That needs no further change: this CPU looks again on its own. The pipe is locked.
  */
 void weir_start_over(struct weir_pipe weir_mem *pipe);
+/* The update of @pipe, which is locked, failed with @err. */
+void weir_put_off(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe, int err);
+int weir_fault(struct weir_sched weir_mem *s, u32 instance, int err);
+/*
+ * Propagate changes through the graph and deliver messages until none is left. First, @pipe (null: none) gets
+ * @add (null: nothing) at its tail and its receiver handles it, under one lock. The caller holds no pipe lock.
+ */
+int weir_drain(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
+	       struct weir_task weir_mem *add);
+void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
+
+/* The call has not waited for another CPU yet, and nothing has failed. */
+WEIR_INLINE void weir_begin_drain(struct weir_ctx weir_mem *ctx)
+{
+	ctx->draining = 1;
+	ctx->next_msg = 0;
+	ctx->tired = 0;
+	ctx->failed = 0;
+	ctx->entered = 0;
+}
+
+/* What is left of weir_drain() after that. */
+int weir_process(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 
 /* task.c */
 int weir_task_put(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
@@ -449,6 +498,11 @@ struct weir_pipe weir_mem *weir_same_border(struct weir_sched weir_mem *s,
 					    const struct weir_pipe weir_mem *p);
 /* A task that was created elsewhere has ended: its number is returned with the next remote messages. */
 void weir_number_ended(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
+/* The first message for another domain, after all that is ready to leave was added; null: none. */
+const struct weir_remote_msg weir_mem *weir_remote_collect(struct weir_sched weir_mem *s);
+/* @p, which is no call and is about @t if that is not null, has come from another domain. */
+int weir_remote_take_in(struct weir_sched weir_mem *s, const struct weir_remote_msg *p,
+			struct weir_task weir_mem *t);
 #else
 #define weir_domains_init(s, plan) 0
 #define weir_borders(s, plan, g)   0
@@ -480,19 +534,13 @@ int weir_instance_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem
 int weir_instance_priv(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 int weir_instance_priv_free(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 
-/* schedule.c */
+/* call.c: the calling CPU enters, or -WEIR_EAGAIN; publish a state change of @t. See call.h. */
 int weir_enter(struct weir_sched weir_mem *s, u32 cpu);
-/* The call is over. */
-void weir_leave_call(struct weir_ctx weir_mem *ctx);
+int weir_announce(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t, u32 cpu);
+
+/* schedule.c: the CPU that ran @t has nothing now and will choose next. */
+void weir_off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 int weir_forget(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
-int weir_fault(struct weir_sched weir_mem *s, u32 instance, int err);
-/*
- * Propagate changes through the graph and deliver messages until none is left. First, @pipe (null: none) gets
- * @add (null: nothing) at its tail and its receiver handles it, under one lock. The caller holds no pipe lock.
- */
-int weir_drain(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
-	       struct weir_task weir_mem *add);
-void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 
 /* swap.c */
 int weir_swap_clean(struct weir_sched weir_mem *s);

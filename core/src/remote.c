@@ -626,17 +626,14 @@ static void accept_load(struct weir_sched weir_mem *s, const struct weir_remote_
 	}
 }
 
-/* --- calls ------------------------------------------------------------------------------------------------ */
+/* --- what crosses --------------------------------------------------------------------------------------------- */
 
-const struct weir_remote_msg weir_mem *weir_remote_next(struct weir_sched weir_mem *s, u32 cpu)
+const struct weir_remote_msg weir_mem *weir_remote_collect(struct weir_sched weir_mem *s)
 {
+	struct weir_graph weir_mem *g = s->graph;
 	struct outgoing weir_mem *o;
-	struct weir_graph weir_mem *g;
 	int sent;
 
-	if (!weir_distributed(s) || weir_enter(s, cpu))
-		return 0;
-	g = s->graph;
 	do {
 		sent = 0;
 		for (u32 i = 0; i < g->nr_borders; i++) {
@@ -655,48 +652,14 @@ const struct weir_remote_msg weir_mem *weir_remote_next(struct weir_sched weir_m
 	if (!s->remote->head)
 		report_all(s);
 	o = s->remote->head;
-	weir_leave_call(weir_ctx(s));
 	return o ? &o->msg : 0;
 }
 
-/* The task is here, and not about to leave. */
-static struct weir_task weir_mem *present(struct weir_sched weir_mem *s, u32 id)
+int weir_remote_take_in(struct weir_sched weir_mem *s, const struct weir_remote_msg *p,
+			struct weir_task weir_mem *t)
 {
-	struct weir_task weir_mem *t = weir_task_get(s, id);
-	u32 state = t ? weir_load(&t->state) : WEIR_FREE;
-
-	return state == WEIR_FREE || state == WEIR_DEAD || state == WEIR_AWAY ? 0 : t;
-}
-
-static int carry_out(struct weir_sched weir_mem *s, u32 cpu, u32 call, struct weir_task weir_mem *t)
-{
-	switch (call) {
-	case WEIR_REMOTE_ADMIT:
-		return weir_admit(s, cpu, t);
-	case WEIR_REMOTE_UNBLOCK:
-		return weir_unblock(s, cpu, t);
-	case WEIR_REMOTE_BLOCK:
-		return weir_block(s, cpu, t);
-	default:
-		return weir_exit(s, cpu, t);
-	}
-}
-
-int weir_remote_accept(struct weir_sched weir_mem *s, u32 cpu, const struct weir_remote_msg *p)
-{
-	struct weir_task weir_mem *t = 0;
 	int err = 0;
 
-	if ((p->kind == WEIR_REMOTE_MSG_MESSAGE && p->task != WEIR_NO_TASK) ||
-	    p->kind == WEIR_REMOTE_MSG_CALL) {
-		t = present(s, p->task);
-		if (!t)
-			return WEIR_ELSEWHERE;
-	}
-	if (p->kind == WEIR_REMOTE_MSG_CALL)
-		return carry_out(s, cpu, p->call, t);
-	if (weir_enter(s, cpu))
-		return -WEIR_EAGAIN;
 	if (p->kind != WEIR_REMOTE_MSG_LOAD)
 		weir_op(s, WEIR_OP_REMOTE, s->domain, 0);
 	switch (p->kind) {
@@ -715,8 +678,6 @@ int weir_remote_accept(struct weir_sched weir_mem *s, u32 cpu, const struct weir
 	default:
 		accept_load(s, p);
 	}
-	weir_drain(s, 0, 0);
-	weir_leave_call(weir_ctx(s));
 	return err;
 }
 

@@ -4,7 +4,7 @@
  *
  * The generated unit includes this file, and then each of these components again under other names. A component's calls for a task in
  * transit do less work here: there is one change, its task is in no pipe behind, and the list that gets the task is recorded, not
- * written: the caller of the step links the task where its path ends (arrived() in schedule.c). Everything not defined here, including
+ * written: the caller of the step links the task where its path ends (transit.c). Everything not defined here, including
  * keyed pipes, is as elsewhere.
  */
 
