@@ -773,26 +773,70 @@ static void prepare(void)
 	buffered = 0;
 }
 
-/* The first thread stops before each of its steps in turn; up to two more switches, as far as the time allows. */
+/* What is known of the bounds so far: the next one takes as many times longer than the last one as that took longer than its predecessor. */
+struct growth {
+	u64 before, last; /* schedules */
+	double took;	  /* by the last one */
+};
+
+/* --finish: begin no bound that will hardly be finished in time. */
+static int only_whole;
+
+static int may_begin(const struct growth *g, double until)
+{
+	double times = g->before ? (double)g->last / (double)g->before : 1;
+
+	return !only_whole || seconds() + g->took * times <= until;
+}
+
+static void has_grown(struct growth *g, u64 schedules, double began)
+{
+	g->before = g->last;
+	g->last = schedules;
+	g->took = seconds() - began;
+}
+
+/* The first thread stops before each of its steps in turn. How many have been tried; @points: how many there are. */
+static struct tally search_stops(double until, u32 *points)
+{
+	struct tally all = { .finished = 1 };
+
+	for (stop_after = 0; stop_after <= *points || !bound; stop_after++) {
+		struct tally n;
+
+		first_steps = 0;
+		n = search(until);
+		all.schedules += n.schedules;
+		all.finished &= n.finished;
+		/* It was through before it could stop. */
+		if (!bound && first_steps < stop_after)
+			break;
+		if (!bound)
+			*points = stop_after;
+	}
+	return all;
+}
+
+/* A stop at each step with up to two more switches, then haste with more and more of them, as far as the time allows. */
 static u64 explore_stops(double budget)
 {
 	double start = seconds();
+	struct growth g = { 0 };
 	u64 total = 0;
 	u32 points = 0, most = 0;
 
 	prepare();
 	stopping = 1;
 	model_impatient = 1;
-	for (bound = 0; bound < 3 && (!bound || seconds() < start + budget); bound++) {
-		for (stop_after = 0; stop_after <= points || !bound; stop_after++) {
-			first_steps = 0;
-			total += search(start + budget * (bound + 1)).schedules;
-			/* It was through before it could stop. */
-			if (!bound && first_steps < stop_after)
-				break;
-			if (!bound)
-				points = stop_after;
-		}
+	for (bound = 0; bound < 3 && (!bound || may_begin(&g, start + budget * (bound + 1)));
+	     bound++) {
+		double began = seconds();
+		struct tally n = search_stops(start + budget * (bound + 1), &points);
+
+		total += n.schedules;
+		has_grown(&g, n.schedules, began);
+		if (!n.finished)
+			break;
 		most = bound;
 	}
 	printf(" %8llu with a stop at each of %u steps and up to %u preemptions,",
@@ -800,12 +844,19 @@ static u64 explore_stops(double budget)
 	fflush(stdout);
 	hasty = 1;
 	stop_after = ~0u;
-	for (bound = 0; bound < 6; bound++) {
+	most = 0;
+	g = (struct growth){ 0 };
+	for (bound = 0; bound < 6 && may_begin(&g, start + budget * 5); bound++) {
+		double began = seconds();
 		struct tally n = search(start + budget * 5);
+		int whole = bound && n.schedules == g.last;
 
 		total += n.schedules;
-		most = bound;
+		has_grown(&g, n.schedules, began);
 		if (!n.finished)
+			break;
+		most = bound;
+		if (whole)
 			break;
 	}
 	hasty = 0;
@@ -820,14 +871,17 @@ static u64 explore(double budget)
 {
 	double start = seconds();
 	struct tally n = { 0 };
+	struct growth g = { 0 };
 	u64 total = 0;
 	int whole;
 
 	prepare();
-	for (bound = 0; bound < 12; bound++) {
+	for (bound = 0; bound < 12 && may_begin(&g, start + budget / 3); bound++) {
+		double began = seconds();
 		struct tally b = search(start + budget / 3);
 
 		total += b.schedules;
+		has_grown(&g, b.schedules, began);
 		if (!b.finished)
 			break;
 		whole = bound && b.schedules == n.schedules;
@@ -853,12 +907,24 @@ static u64 explore(double budget)
 	return total;
 }
 
+/* model [--finish] [seconds of CPU time per scenario [scenario]]; model list */
 int main(int argc, char **argv)
 {
-	double budget = argc > 1 ? atof(argv[1]) : 4;
+	double budget;
 	u64 total = 0;
 	u32 nr = 0;
 
+	if (argc == 2 && !strcmp(argv[1], "list")) {
+		for (u32 i = 0; i < nr_scenarios; i++)
+			puts(scenarios[i].name);
+		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "--finish")) {
+		only_whole = 1;
+		argc--;
+		argv++;
+	}
+	budget = argc > 1 ? atof(argv[1]) : 4;
 	for (u32 i = 0; i < nr_scenarios; i++) {
 		if (argc > 2 && strcmp(argv[2], scenarios[i].name) != 0)
 			continue;
