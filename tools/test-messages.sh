@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # UMP and bulk channels, monitors (docs/messages.md): every interleaving of two ends with the model checker of tests/concurrency, eleven mistakes that
-# it must find, then real threads with checksums; names, binds and agreement of up to 16 monitors, messages in drawn order; stubs of an interface over
+# it must find, then real threads with checksums; names, binds and agreement of up to 16 monitors, messages in random order; stubs of an interface over
 # every transport; memory that does not cohere. Eight more mistakes are built in, one at a time.
 #
 #   tools/test-messages.sh [messages, 20000 by default]

@@ -22,7 +22,7 @@ fn lines(root: &Path) -> String {
         "runtimes/multikernel/ump.h",
         "runtimes/multikernel/bulk.h",
         "runtimes/multikernel/noncoherent.h",
-        "tests/multikernel/drawn.h",
+        "tests/multikernel/random.h",
         "tests/multikernel/noncoherent.c",
         "experiments/multikernel-e1/pair.h",
         "experiments/multikernel-e1/lines.c",

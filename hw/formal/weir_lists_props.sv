@@ -41,9 +41,9 @@ module weir_lists_props #(
   logic [LevelWidth-1:0]                 current_q;
   logic [IdWidth-1:0]                    running_q;
   logic                                  enters, leaves;
-  logic [IdWidth-1:0]                    who;
+  logic [IdWidth-1:0]                    target;
 
-  assign who    = cmd_q == Next ? rdata[IdWidth-1:0] : id_q;
+  assign target = cmd_q == Next ? rdata[IdWidth-1:0] : id_q;
   assign enters = rvalid && ((cmd_q == Enqueue && !in_q[id_q]) || (cmd_q == SetPriority && in_q[id_q]));
   assign leaves = rvalid && (cmd_q == Dequeue || (cmd_q == Next && !rdata[31]));
 
@@ -74,13 +74,13 @@ module weir_lists_props #(
       if (rvalid) begin
         open_q <= req_i;
         if (cmd_q == Enqueue) in_q[id_q] <= 1'b1;
-        if (leaves) in_q[who] <= 1'b0;
+        if (leaves) in_q[target] <= 1'b0;
         if (cmd_q == Preemption) preempt_q <= arg_q[0];
         if (cmd_q == Next) begin
           runs_q <= !rdata[31];
           if (!rdata[31]) begin
             current_q <= rdata[8+:LevelWidth];
-            running_q <= who;
+            running_q <= target;
           end
         end
         // The priority of what runs counts as soon as it is set.
@@ -117,12 +117,12 @@ module weir_lists_props #(
       if (cmd_q == Next) begin
         assert (rdata[31] == (in_q == '0));
         if (!rdata[31]) begin
-          assert (in_q[who] && rdata[8+:LevelWidth] == level_q[who]);
+          assert (in_q[target] && rdata[8+:LevelWidth] == level_q[target]);
           for (int t = 0; t < NumThreads; t++)
-            if (in_q[t] && t != who) begin
+            if (in_q[t] && t != target) begin
               // The highest level, and of it the one that came first.
-              assert (level_q[t] <= level_q[who]);
-              if (level_q[t] == level_q[who]) assert (!older_q[who][t]);
+              assert (level_q[t] <= level_q[target]);
+              if (level_q[t] == level_q[target]) assert (!older_q[target][t]);
             end
         end
       end

@@ -43,7 +43,7 @@ module weir_threads #(
 
   logic                  held_q, go, op_q, runs_q, free_q;
   logic [3:0]            cmd_q;
-  logic [IdWidth-1:0]    id_q, current_q, top, parent, who;
+  logic [IdWidth-1:0]    id_q, current_q, top, parent, list_id;
   logic [7:0]            arg_q;
   logic [IdWidth:0]      free_count_q;
   logic [NumThreads-1:0] used_q, exited_q, joined_q, detached_q, blocked_q;
@@ -87,17 +87,17 @@ module weir_threads #(
   always_comb begin
     ask      = 1'b0;
     list_cmd = ListEnqueue;
-    who      = id_q;
+    list_id  = id_q;
     if (state_q == Do) begin
       unique case (cmd_q)
         Next, Yield: begin
           ask      = 1'b1;
-          who      = current_q;
+          list_id  = current_q;
           list_cmd = rests ? ListEnqueue : ListNext;
         end
         Exit: begin
           ask = here && joined;
-          who = parent;
+          list_id = parent;
         end
         Clear: begin
           ask      = used && !here;
@@ -121,7 +121,7 @@ module weir_threads #(
   end
   assign lists_req_o  = ask;
   // Preempted, a thread goes before its equals; with YIELD behind them.
-  assign lists_addr_o = {7'd0, cmd_q == Next && list_cmd == ListEnqueue, 8'(who), list_cmd};
+  assign lists_addr_o = {7'd0, cmd_q == Next && list_cmd == ListEnqueue, 8'(list_id), list_cmd};
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

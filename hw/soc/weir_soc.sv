@@ -73,27 +73,27 @@ module weir_soc #(
     assign pc_o[c]    = addr[c];
   end
 
-  // ------------------------------------------------------------------ whose turn it is
+  // ------------------------------------------------------------------ arbitration: which CPU is granted the bus
   logic                go, busy_q, act_q;
-  logic [CpuWidth-1:0] who, who_q;
+  logic [CpuWidth-1:0] granted, granted_q;
 
   always_comb begin
-    go  = 1'b0;
-    who = who_q;
+    go      = 1'b0;
+    granted = granted_q;
     for (int unsigned i = 1; i <= NumCpus; i++) begin
-      if (!go && !busy_q && valid[CpuWidth'((32'(who_q) + i) % NumCpus)] &&
-          !(act_q && (32'(who_q) + i) % NumCpus == 32'(who_q))) begin
-        go  = 1'b1;
-        who = CpuWidth'((32'(who_q) + i) % NumCpus);
+      if (!go && !busy_q && valid[CpuWidth'((32'(granted_q) + i) % NumCpus)] &&
+          !(act_q && (32'(granted_q) + i) % NumCpus == 32'(granted_q))) begin
+        go      = 1'b1;
+        granted = CpuWidth'((32'(granted_q) + i) % NumCpus);
       end
     end
   end
 
   logic [31:0] at, data;
   logic        we, is_mem, is_io, is_device, is_sched, sched_rvalid;
-  assign at        = addr[who];
-  assign data      = wdata[who];
-  assign we        = wstrb[who] != '0;
+  assign at        = addr[granted];
+  assign data      = wdata[granted];
+  assign we        = wstrb[granted] != '0;
   assign is_mem    = go && at[31:28] == 4'h0;
   assign is_io     = go && at[31:28] == 4'h1;
   assign is_device = go && at[31:28] == 4'h2;
@@ -109,7 +109,7 @@ module weir_soc #(
   end
   always_ff @(posedge clk_i) if (is_mem) begin
     mem_rdata <= mem[at[2+:AddrWidth]];
-    for (int unsigned b = 0; b < 4; b++) if (wstrb[who][b]) mem[at[2+:AddrWidth]][b*8+:8] <= data[b*8+:8];
+    for (int unsigned b = 0; b < 4; b++) if (wstrb[granted][b]) mem[at[2+:AddrWidth]][b*8+:8] <= data[b*8+:8];
   end
 
   // ------------------------------------------------------------------ devices
@@ -146,7 +146,7 @@ module weir_soc #(
     logic [NumCpus-1:0]                        busy;
     logic [NumCpus-1:0][$clog2(NumTasks)-1:0] task_no;
     weir_laxity #(.NumTasks(NumTasks), .NumCpus(NumCpus)) u_laxity (
-      .clk_i, .rst_ni, .req_i(is_sched), .we_i(we), .cpu_i(who), .addr_i(at[10:2]), .wdata_i(data),
+      .clk_i, .rst_ni, .req_i(is_sched), .we_i(we), .cpu_i(granted), .addr_i(at[10:2]), .wdata_i(data),
       .rvalid_o(sched_rvalid), .rdata_o(sched_rdata), .irq_o(irq_sched), .decided_o(tick_o), .busy_o(busy), .task_o(task_no)
     );
     assign {wake_o, wake_id_o} = '0;
@@ -183,21 +183,21 @@ module weir_soc #(
       console_o <= is_io && we && at[5:2] == 4'd0;
       exit_o    <= is_io && we && at[5:2] == 4'd1;
       probe_o   <= is_io && we && at[5:2] == 4'd4;
-      cpu_o     <= who;
+      cpu_o     <= granted;
       data_o    <= data;
       if (is_io) begin
         io_rdata <= '0;
         unique case (at[5:2])
           4'd2: io_rdata <= now_q;
-          4'd3: io_rdata <= 32'(who);
-          4'd5: if (we) compare_q[who] <= data;
+          4'd3: io_rdata <= 32'(granted);
+          4'd5: if (we) compare_q[granted] <= data;
           // Reading takes the lock if it is free, and returns whether it was taken before.
           4'd6: begin
             io_rdata <= {31'd0, lock_q};
             lock_q   <= !we;
           end
           4'd7: if (we) ipi_q <= ipi_q | data[NumCpus-1:0];
-          4'd8: ipi_q[who] <= 1'b0;
+          4'd8: ipi_q[granted] <= 1'b0;
           4'd9: if (we) line_mask_q <= data; else io_rdata <= line_mask_q;
           4'd10: io_rdata <= 32'(lines);
           default: ;
@@ -210,24 +210,24 @@ module weir_soc #(
   logic [1:0] from_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      act_q    <= 1'b0;
-      busy_q   <= 1'b0;
-      who_q    <= '0;
-      from_q   <= '0;
-      device_q <= '0;
+      act_q     <= 1'b0;
+      busy_q    <= 1'b0;
+      granted_q <= '0;
+      from_q    <= '0;
+      device_q  <= '0;
     end else begin
       act_q  <= go && !is_sched;
       busy_q <= is_sched || (busy_q && !sched_rvalid);
       if (go) begin
-        who_q    <= who;
-        from_q   <= is_mem ? 2'd0 : is_io ? 2'd1 : is_device ? 2'd2 : 2'd3;
-        device_q <= at[5+:3];
+        granted_q <= granted;
+        from_q    <= is_mem ? 2'd0 : is_io ? 2'd1 : is_device ? 2'd2 : 2'd3;
+        device_q  <= at[5+:3];
       end
     end
   end
   always_comb begin
     ready = '0;
-    ready[who_q] = act_q || (busy_q && sched_rvalid);
+    ready[granted_q] = act_q || (busy_q && sched_rvalid);
     unique case (from_q)
       2'd0:    rdata = mem_rdata;
       2'd1:    rdata = io_rdata;

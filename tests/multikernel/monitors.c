@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Monitors of up to 16 cores in one process: letters between two cores stay in order, and which pair's is next is drawn. Every ask gets one
+ * Monitors of up to 16 cores in one process: messages between two cores stay in order, and a random pair is next. Every ask gets one
  * answer; names belong to one; binds are local, remote, refused, unknown; of cores that want the same memory at once exactly one gets it.
  *
  *   monitors [ROUNDS] [SEED]       status 3: a mistake was found
@@ -29,10 +29,10 @@ void weir_port_relax(u32 spins)
 static struct mk_monitor monitors[CORES];
 static u32 nr_cores, nodes[CORES];
 static u64 dice;
-static struct letter {
+static struct message {
 	u32 kind;
 	u64 words[MK_PEER_WORDS];
-} letters[CORES][CORES][QUEUE];
+} messages[CORES][CORES][QUEUE];
 static u32 head[CORES][CORES], tail[CORES][CORES];
 static u64 sent;
 
@@ -72,7 +72,7 @@ static u32 me(struct mk_monitor *m)
 
 void mk_peer_send(struct mk_monitor *m, u32 core, u32 kind, const u64 *words)
 {
-	struct letter *l = &letters[me(m)][core][head[me(m)][core] % QUEUE];
+	struct message *l = &messages[me(m)][core][head[me(m)][core] % QUEUE];
 
 	check(core < nr_cores && core != me(m));
 	check(head[me(m)][core] - tail[me(m)][core] < QUEUE);
@@ -112,7 +112,7 @@ void mk_client_send(struct mk_monitor *m, u32 client, const u64 *w)
 		c->bound++;
 		return;
 	}
-	found("a letter that no client knows");
+	found("a message that no client knows");
 }
 
 u32 mk_client_domain(struct mk_monitor *m, u32 client)
@@ -230,7 +230,7 @@ static void ask(u32 core, u32 client, u64 a, u64 b, u64 c, u64 d)
 	mk_monitor_client(&monitors[core], client, words);
 }
 
-/* Deliver one letter, of a pair that is drawn. 0: there is none. */
+/* Deliver one message, of a random pair. 0: there is none. */
 static int deliver(void)
 {
 	u32 first = draw(nr_cores * nr_cores);
@@ -238,11 +238,11 @@ static int deliver(void)
 	for (u32 i = 0; i < nr_cores * nr_cores; i++) {
 		u32 pair = (first + i) % (nr_cores * nr_cores), from = pair / nr_cores,
 		    to = pair % nr_cores;
-		struct letter l;
+		struct message l;
 
 		if (head[from][to] == tail[from][to])
 			continue;
-		l = letters[from][to][tail[from][to]++ % QUEUE];
+		l = messages[from][to][tail[from][to]++ % QUEUE];
 		mk_monitor_peer(&monitors[to], from, l.kind, l.words);
 		return 1;
 	}
@@ -416,6 +416,6 @@ int main(int argc, char **argv)
 		begin(1 + draw(CORES));
 		retype();
 	}
-	printf("monitors: %u rounds, %llu letters\n", rounds, (unsigned long long)sent);
+	printf("monitors: %u rounds, %llu messages\n", rounds, (unsigned long long)sent);
 	return 0;
 }

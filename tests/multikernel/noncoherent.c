@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Messages between cores whose caches do not cohere: `noncoherent N [SEED]`. Several senders and a receiver that looks where it was notified only, in
- * N drawn orders of their reads, writes, locks and interrupts. Lines are reached through the runtime's calls alone: behind the pointers is nothing.
+ * N random orders of their reads, writes, locks and interrupts. Lines are reached through the runtime's calls alone: behind the pointers is nothing.
  * Then the accesses of a notification through the ring and through the tree (E6).
  *
  * Ends with 3 where a mistake that was built in (NC_BREAK) was found.
@@ -12,7 +12,7 @@
 #include "noncoherent.h"
 
 #define BROKEN NC_BREAK
-#include "drawn.h"
+#include "random.h"
 
 #define SENDERS	 3u
 #define CORES	 (SENDERS + 1)
@@ -239,7 +239,8 @@ int main(int argc, char **argv)
 		dice = strtoull(argv[2], 0, 0) * 2 + 1;
 	for (u64 i = 0; i < orders; i++)
 		one_order();
-	printf("ok   memory that does not cohere: %llu drawn orders of %u senders and a receiver\n",
+	printf("ok   memory that does not cohere: %llu random orders of %u senders and a "
+	       "receiver\n",
 	       (unsigned long long)orders, SENDERS);
 	accesses(10000, 0);
 	accesses(10000, 1);

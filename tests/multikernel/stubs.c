@@ -12,7 +12,7 @@
 #include "ump.h"
 
 #define BROKEN STUB_BREAK
-#include "drawn.h"
+#include "random.h"
 
 void ump_sleep(const void *word, u32 value)
 {

@@ -172,7 +172,7 @@ u64 next_due(const struct hart *h)
 	return at;
 }
 
-static void letters(struct hart *h, u64 t)
+static void deliver_notifications(struct hart *h, u64 t)
 {
 	struct remote *m = &remotes[h->cpu];
 
@@ -192,7 +192,7 @@ void events(struct hart *h)
 	struct timers *w = &timers[h->cpu];
 	u64 t = now(h);
 
-	letters(h, t);
+	deliver_notifications(h, t);
 	for (u32 i = 0; i < w->nr; i++) {
 		if (!w->at[i] || w->at[i] > t)
 			continue;

@@ -32,7 +32,7 @@ export class App {
 	private busy = false;
 
 	on(f: Listener): void { this.listeners.add(f); }
-	tell(): void { this.listeners.forEach((f) => f()); }
+	notify(): void { this.listeners.forEach((f) => f()); }
 	get dirty(): boolean { return this.editor.text() !== this.saved; }
 
 	/** The text or its machine has changed. */
@@ -55,7 +55,7 @@ export class App {
 			}
 		} catch (e) { report(e); }
 		this.busy = false;
-		this.tell();
+		this.notify();
 		if (this.again) { this.again = false; void this.look(); }
 	}
 

@@ -249,7 +249,7 @@ export class EditView {
 			app.fileMark = await call<string>("/api/save", { path, text, mark, force });
 			[app.path, app.name, app.saved] = [path, path, text];
 			toast(`saved as ${path}`, app.sheet && !app.sheet.complete ? ["it has errors, which `runweir check` reports as well"] : [], false);
-			app.tell();
+			app.notify();
 		} catch (e) {
 			if (e instanceof Wrong && e.status === 422 && /changed on disk|exists already/.test(e.message) && confirm(e.message.replace(/`/g, "") + ".\nOverwrite it?")) await this.saveForced(path);
 			else report(e);
@@ -262,7 +262,7 @@ export class EditView {
 			this.app.fileMark = await call<string>("/api/save", { path, text, mark: null, force: true });
 			[this.app.path, this.app.name, this.app.saved] = [path, path, text];
 			toast(`saved as ${path}`, [], false);
-			this.app.tell();
+			this.app.notify();
 		} catch (e) { report(e); }
 	}
 

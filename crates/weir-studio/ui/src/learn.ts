@@ -100,7 +100,7 @@ export class Learn {
 		this.show(step.view);
 		this.draw("");
 		try { await step.begin?.(this.app); } catch (e) { report(e); }
-		this.app.tell();
+		this.app.notify();
 		this.look();
 	}
 

@@ -29,7 +29,7 @@ async function start(): Promise<void> {
 		views.forEach((v, k) => { v.hidden = k !== name; });
 		tabs.querySelectorAll("button").forEach((b) => { const on = b.dataset.view === name; b.setAttribute("aria-selected", String(on)); b.tabIndex = on ? 0 : -1; });
 		if (location.hash !== "#" + name) history.replaceState(null, "", "#" + name);
-		app.tell();
+		app.notify();
 	};
 	const run = new RunView(app);
 	const edit = new EditView(app, () => { show("run"); void run.begin(); });

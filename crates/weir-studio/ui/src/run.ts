@@ -279,7 +279,7 @@ export class RunView {
 		try {
 			if (this.other.value.trim()) { const o = await call<Opened>("/api/open", { name: this.other.value.trim() }); texts.push({ name: o.name, text: o.text }); }
 			this.panes.splice(0).forEach((p) => p.close());
-			const listen = (): void => { this.pause.textContent = this.paused() ? "Resume" : "Pause"; this.app.tell(); };
+			const listen = (): void => { this.pause.textContent = this.paused() ? "Resume" : "Pause"; this.app.notify(); };
 			const panes = texts.map(() => new Pane(this.app, listen));
 			this.place.replaceChildren(...panes.map((p) => p.root));
 			this.place.classList.toggle("pair", panes.length > 1);
@@ -291,7 +291,7 @@ export class RunView {
 			this.app.runs = panes.map((p) => p.state!).filter(Boolean);
 			await this.each({ do: "pace", pace: this.paceOf() });
 			await this.each({ do: "resume" });
-			this.app.tell();
+			this.app.notify();
 		} catch (e) {
 			if (!this.panes.length) this.place.replaceChildren(h("p", { class: "empty bad" }, (e as Error).message, ...((e as { help?: string[] }).help ?? []).map((x) => h("small", {}, x))));
 			report(e);

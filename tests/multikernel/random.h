@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What tests with drawn orders and contents share: a generator, and a check that tells a mistake that was built in from one that was not. A test
+ * What tests with random orders and contents share: a generator, and a check that tells a mistake that was built in from one that was not. A test
  * defines BROKEN, 0 where no mistake is in it, before it includes this.
  */
-#ifndef TESTS_DRAWN_H
-#define TESTS_DRAWN_H
+#ifndef TESTS_RANDOM_H
+#define TESTS_RANDOM_H
 
 #include <stdio.h>
 #include <stdlib.h>
