@@ -93,15 +93,15 @@ else
 fi
 spawn build_stress core/port/native "$work/fast" -O2
 
-# As the kernel's port has it: no task is carried. The long form carries them, too: another schedule of the same calls.
+# As the kernel's port has it. The long form links tasks in each pipe, too: another schedule of the same calls.
 mkdir "$work/unit"
 cp "$work/unit.c" "$work/unit/weir_unit.c"
 build_kernel() { # runtimes output [carry]
-	"$cc" "${flags[@]}" -O2 -Wno-error -w -DWEIR_CARRY="${3:-0}" -DWEIR_DECLINES=1 -I"$work/unit" -I"$1" -Icore/include -Icore/port/native -Icore/src -include $conc/kernel/kernel.h \
+	"$cc" "${flags[@]}" -O2 -Wno-error -w -DWEIR_CARRY="${3:-1}" -DWEIR_DEEP=0 -DWEIR_DECLINES=1 -I"$work/unit" -I"$1" -Icore/include -Icore/port/native -Icore/src -include $conc/kernel/kernel.h \
 		-o "$2" $conc/kernel/kernel.c core/port/native/{port,host}.c $conc/{plan,graphs}.c -lpthread
 }
 spawn build_kernel runtimes/linux "$work/kernel-0"
-[[ ${WEIR_LONG:-} ]] && spawn build_kernel runtimes/linux "$work/kernel-1" 1
+[[ ${WEIR_LONG:-} ]] && spawn build_kernel runtimes/linux "$work/kernel-1" 0
 kernel_mutants=()
 kernel_mutant() { # name file sed-script
 	local folder=$work/adapter-${#kernel_mutants[@]}

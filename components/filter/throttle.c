@@ -80,8 +80,8 @@ WEIR_ENTRY int throttle_update(struct throttle weir_mem *self, struct weir_pipe 
 }
 
 /* Only a withheld task: one that has passed runs until its slice ends. */
-static int throttle_again(struct throttle weir_mem *self, const struct weir_msg *msg,
-			  struct weir_pipe weir_mem *in)
+WEIR_INLINE int throttle_again(struct throttle weir_mem *self, const struct weir_msg *msg,
+			       struct weir_pipe weir_mem *in)
 {
 	if (weir_pending(in, msg->task) || weir_pipe_has(weir_out(&self->inst, 0), msg->task))
 		return 0;

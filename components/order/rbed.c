@@ -643,8 +643,8 @@ WEIR_ENTRY int rbed_update(struct rbed weir_mem *self, struct weir_pipe weir_mem
 }
 
 /* A task that update has still to look at gets its place there. */
-static int rbed_again(struct rbed weir_mem *self, const struct weir_msg *msg,
-		      struct weir_pipe weir_mem *in, u32 event)
+WEIR_INLINE int rbed_again(struct rbed weir_mem *self, const struct weir_msg *msg,
+			   struct weir_pipe weir_mem *in, u32 event)
 {
 	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
 		return 0;

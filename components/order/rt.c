@@ -185,8 +185,8 @@ WEIR_ENTRY int rt_on_priority(struct rt weir_mem *self, const struct weir_msg *m
 }
 
 /* A task that update has still to look at gets its place there. */
-static int rt_again(struct rt weir_mem *self, const struct weir_msg *msg,
-		    struct weir_pipe weir_mem *in, u32 event)
+WEIR_INLINE int rt_again(struct rt weir_mem *self, const struct weir_msg *msg,
+			 struct weir_pipe weir_mem *in, u32 event)
 {
 	return weir_pipe_has(weir_out(&self->inst, 0), msg->task)
 		       ? rt_put(self, in, msg->task, event)

@@ -223,7 +223,7 @@ WEIR_GLOBAL int weir_delivered(struct weir_sched weir_mem *s weir_arg)
 	return 0;
 }
 
-#if WEIR_CARRY
+#if WEIR_DEEP
 /* Deliver the context's message to the listed instances from @at to @end, except to the responder, which has it. */
 WEIR_INLINE void deliver_listed(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 				const struct weir_instance weir_mem *responder, u32 at, u32 end)

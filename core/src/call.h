@@ -23,7 +23,7 @@ WEIR_INLINE int weir_may_go_in(const struct weir_sched weir_mem *s, struct weir_
 /* The calling CPU's context, if it may enter. */
 WEIR_INLINE struct weir_ctx weir_mem *weir_begin_call(struct weir_sched weir_mem *s, u32 cpu)
 {
-#if WEIR_CARRY
+#if WEIR_CARRY && WEIR_DEEP
 	struct weir_ctx weir_mem *ctx = &s->ctx[cpu];
 
 	weir_port_set_cpu(cpu);

@@ -5,8 +5,7 @@
  */
 #include "transit.h"
 
-/* @t is linked in carried @in, which is locked, and gets no record there. */
-WEIR_FLAT static void link_carried(struct weir_pipe weir_mem *in, struct weir_task weir_mem *t)
+WEIR_FLAT void weir_link_carried(struct weir_pipe weir_mem *in, struct weir_task weir_mem *t)
 {
 	struct weir_task weir_mem *after = in->tail;
 
@@ -62,9 +61,8 @@ static struct weir_task weir_mem *arrived_before(const struct weir_pipe weir_mem
  * @t does not arrive, but is a member of @in, which is locked: put it into @pipe, or change its key there. If it was linked further on, it
  * may have left meanwhile, and even have returned by another path.
  */
-WEIR_GLOBAL int weir_carry_on(struct weir_pipe weir_mem *pipe weir_arg,
-			      struct weir_task weir_mem *t weir_arg, u64 key,
-			      struct weir_pipe weir_mem *in weir_arg)
+WEIR_COLD static int move_on(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
+			     struct weir_pipe weir_mem *in, int keyed)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 	int linked, err;
@@ -82,15 +80,14 @@ WEIR_GLOBAL int weir_carry_on(struct weir_pipe weir_mem *pipe weir_arg,
 			return weir_pipe_holds(pipe, t) ? err : 0;
 		err = weir_post(pipe, t, key);
 	} else if (weir_pipe_holds(pipe, t)) {
-		err = pipe->keyed ? weir_pipe_insert_keyed(pipe, t, key, in) : 0;
+		err = keyed ? weir_pipe_insert_keyed(pipe, t, key, in) : 0;
 		weir_pipe_unlock(pipe);
 		return err;
 	} else {
 		/* A CPU has taken a task that is linked nowhere. */
 		if (linked)
-			err = pipe->keyed
-				      ? weir_pipe_insert_keyed(pipe, t, key, in)
-				      : weir_pipe_place(pipe, t, arrived_before(pipe, t, in), 0);
+			err = keyed ? weir_pipe_insert_keyed(pipe, t, key, in)
+				    : weir_pipe_place(pipe, t, arrived_before(pipe, t, in), 0);
 		weir_pipe_unlock(pipe);
 	}
 	if (!linked || err)
@@ -103,18 +100,18 @@ WEIR_GLOBAL int weir_carry_on(struct weir_pipe weir_mem *pipe weir_arg,
 	return 0;
 }
 
-/* A receiver that may take steps puts @t into @pipe. */
 WEIR_FLAT int weir_put_carried(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
-			       u64 key, struct weir_pipe weir_mem *in)
+			       u64 key, struct weir_pipe weir_mem *in, int keyed)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	int err;
 
-	if (!weir_is_arriving(ctx, t))
-		return weir_carry_on(pipe, t, key, in);
+	/* Without WEIR_DEEP a step only notes the list (step.h). */
+	if (!weir_is_arriving(ctx, t) || (!WEIR_DEEP && !keyed))
+		return move_on(pipe, t, key, in, keyed);
 	ctx->put = pipe;
-	if (!pipe->keyed)
+	if (!keyed)
 		return weir_land(s, pipe, t);
 	err = weir_pipe_lock(pipe);
 	if (err)
@@ -122,40 +119,6 @@ WEIR_FLAT int weir_put_carried(struct weir_pipe weir_mem *pipe, struct weir_task
 	err = weir_pipe_insert_keyed(pipe, t, key, 0);
 	weir_pipe_unlock(pipe);
 	return err;
-}
-
-WEIR_GLOBAL int weir_recall(struct weir_pipe weir_mem *in weir_arg,
-			    struct weir_task weir_mem *t weir_arg, u32 slot)
-{
-	struct weir_sched weir_mem *s = in->sched;
-	struct weir_pipe weir_mem *pipe = 0;
-	int err, done = 0;
-
-	while (!done && weir_loop) {
-		if (weir_pipe_holds(in, t))
-			return 1;
-		pipe = weir_landing(s, t);
-		if (!pipe || !weir_passed(in, t))
-			return 0;
-		if (weir_solo(s))
-			weir_leave(s, pipe, t, slot);
-		err = weir_pipe_lock(pipe);
-		if (err)
-			return err;
-		/* Once more: it may have returned by another path. */
-		done = weir_pipe_holds(pipe, t) && weir_passed(in, t);
-		if (done) {
-			link_carried(in, t);
-			weir_unlink(pipe, t);
-			if (weir_solo(s))
-				in->through--;
-			else
-				weir_leave(s, pipe, t, in->slot);
-		}
-		weir_pipe_unlock(pipe);
-	}
-	err = weir_task_withdraw(s, t, pipe->slot + 1);
-	return err ? err : 1;
 }
 
 WEIR_GLOBAL int weir_keep(struct weir_sched weir_mem *s weir_arg,
@@ -170,7 +133,7 @@ WEIR_GLOBAL int weir_keep(struct weir_sched weir_mem *s weir_arg,
 	}
 	if (!(weir_carried(pipe) & WEIR_ALONE) && !weir_solo(s) && weir_pipe_lock(pipe))
 		return weir_post(pipe, t, 0);
-	link_carried(pipe, t);
+	weir_link_carried(pipe, t);
 	if (!weir_solo(s))
 		weir_store(&pipe->nr_added, pipe->nr_added + 1);
 	if (pending)

@@ -128,6 +128,7 @@ WEIR_GLOBAL int weir_leave(struct weir_sched weir_mem *s weir_arg,
 {
 	struct weir_pipe weir_mem *at = landing;
 
+	weir_use(s);
 	if (!weir_solo(s)) {
 		for (at = weir_before(at, t); at && at->slot >= slot && weir_loop;
 		     at = weir_before(at, t))

@@ -247,15 +247,20 @@ int weir_keyed_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task we
 			    struct weir_task weir_mem *after);
 int weir_keyed_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 
-/* carried.c: link @t, a member of carried @in, which is locked, there; it leaves the pipes behind, from depth @slot on. 1: done; 0: not a member. */
+/* withdraw.c: link @t, a member of carried @in, which is locked, there; it leaves the pipes behind, from depth @slot on. 1: done; 0: not a member. */
 int weir_recall(struct weir_pipe weir_mem *in, struct weir_task weir_mem *t, u32 slot);
 /* The task that arrived at the carried pipe stays there: withheld, or (@pending) to be presented again. It is locked, or the receiver needs no lock. */
 int weir_keep(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe, u32 pending);
 /* @t, a member of carried @entry, starts over. */
 int weir_present_again(struct weir_pipe weir_mem *entry, struct weir_task weir_mem *t);
-/* A receiver that may take steps puts @t, from @in, into @pipe: under @key if that is keyed. */
+/*
+ * A receiver that may take steps puts @t, from @in, into @pipe: under @key if that is keyed (@keyed, a constant, so that lists carry no
+ * code of keyed pipes).
+ */
 int weir_put_carried(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
-		     struct weir_pipe weir_mem *in);
+		     struct weir_pipe weir_mem *in, int keyed);
+/* @t is linked in carried @in, which is locked, and gets no record there. */
+void weir_link_carried(struct weir_pipe weir_mem *in, struct weir_task weir_mem *t);
 
 /* lock.c: put a task into the inbox of a pipe whose lock could not be taken. */
 int weir_post(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);

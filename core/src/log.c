@@ -115,7 +115,7 @@ WEIR_COLD void weir_log_removed(struct weir_pipe weir_mem *pipe, struct weir_tas
 
 WEIR_FLAT struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_mem *in, u32 *pos)
 {
-	if (weir_carried(in) & WEIR_CARRIED) {
+	if (WEIR_DEEP && weir_carried(in) & WEIR_CARRIED) {
 		struct weir_ctx weir_mem *ctx = weir_ctx(in->sched);
 
 		/* A step: one task arrives, and it is in no log. */

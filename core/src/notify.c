@@ -5,7 +5,7 @@
 WEIR_GLOBAL int weir_notify_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 				  const struct weir_msg *msg weir_arg_record)
 {
-#if WEIR_CARRY
+#if WEIR_DEEP
 	struct weir_ctx weir_mem *ctx;
 #endif
 
@@ -21,7 +21,7 @@ WEIR_GLOBAL int weir_notify_begin(struct weir_sched weir_mem *s weir_arg, u32 cp
 		if (!msg->value)
 			weir_mask_clear(s->idle, msg->cpu);
 	}
-#if WEIR_CARRY
+#if WEIR_DEEP
 	/* Nothing is before it: it need not wait in the queue. */
 	ctx = weir_ctx(s);
 	if (!ctx->nr_msgs && !ctx->work_head && msg->topic < WEIR_NR_STD_TOPICS &&
@@ -39,7 +39,7 @@ WEIR_FLAT void weir_notify_end(struct weir_sched weir_mem *s)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
-	if (WEIR_CARRY && ctx->delivery)
+	if (WEIR_DEEP && ctx->delivery)
 		weir_drain(s, 0, 0);
 	else
 		weir_settle_call(s, ctx);

@@ -222,7 +222,7 @@ WEIR_GLOBAL int weir_pipe_mirror(struct weir_pipe weir_mem *pipe weir_arg,
 	int err;
 
 	if (weir_carried(pipe) & WEIR_FED)
-		return weir_put_carried(pipe, t, 0, in);
+		return weir_put_carried(pipe, t, 0, in, 0);
 	err = weir_pipe_lock(pipe);
 	if (err)
 		return weir_post(pipe, t, 0);
@@ -245,7 +245,7 @@ WEIR_GLOBAL int weir_pipe_insert(struct weir_pipe weir_mem *pipe weir_arg,
 	int err;
 
 	if (weir_carried(pipe) & WEIR_FED)
-		return weir_put_carried(pipe, t, key, pipe->from->in[0]);
+		return weir_put_carried(pipe, t, key, pipe->from->in[0], 1);
 	err = weir_pipe_lock(pipe);
 	if (err)
 		return weir_post(pipe, t, key);
@@ -261,7 +261,7 @@ WEIR_GLOBAL int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe weir_arg
 	int err;
 
 	if (weir_carried(pipe) & WEIR_FED)
-		return weir_put_carried(pipe, t, key, in);
+		return weir_put_carried(pipe, t, key, in, 1);
 	err = weir_pipe_lock(pipe);
 	if (err)
 		return weir_post(pipe, t, key);

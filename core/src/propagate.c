@@ -76,7 +76,7 @@ WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg,
 	int err = 0;
 
 	/* If older changes are pending, the task goes the same way as they do. */
-	if (weir_carried(pipe) & WEIR_CARRIED && ctx->given && ctx->add &&
+	if (WEIR_DEEP && weir_carried(pipe) & WEIR_CARRIED && ctx->given && ctx->add &&
 	    (pipe->from ||
 	     !(weir_solo(s) ? pipe->rebuild || pipe->nr_log : weir_pipe_has_news(pipe))))
 		return weir_arrive(s, ctx, pipe, ctx->add);
@@ -174,7 +174,7 @@ WEIR_GLOBAL int weir_take_msg(struct weir_sched weir_mem *s weir_arg)
 	return 0;
 }
 
-#if !WEIR_CARRY
+#if !WEIR_DEEP
 /* Deliver to one more recipient, or finish the delivery. (Costs no frame, see weir_next_recipient().) */
 WEIR_FLAT void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {

@@ -40,7 +40,7 @@ WEIR_INLINE int submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *
 	weir_store(&t->entry_cpu, cpu);
 	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
 	weir_store(&t->key, WEIR_KEY_NONE);
-#if WEIR_CARRY
+#if WEIR_CARRY && WEIR_DEEP
 	if (!s->exclusive && !s->oplog && weir_goes_straight(s, ctx, entry))
 		return weir_carry(s, ctx, entry, t);
 #endif

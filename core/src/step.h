@@ -29,6 +29,7 @@ WEIR_INLINE int weir_step_route(struct weir_instance weir_mem *self, struct weir
 	return 0;
 }
 
+#if WEIR_DEEP
 /* Most pipes lead to one CPU, and a balancer reads many of them. */
 WEIR_INLINE int weir_step_allows(const struct weir_pipe weir_mem *pipe,
 				 const struct weir_cpumask weir_mem *mask)
@@ -41,6 +42,9 @@ WEIR_INLINE u32 weir_step_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 	return pipe->nr_cpus == 1 && !(WEIR_DOMAINS && pipe->outward) ? weir_one_load(pipe, idle)
 								      : weir_pipe_load(pipe, idle);
 }
+#define weir_pipe_allows(pipe, mask) weir_step_allows(pipe, mask)
+#define weir_pipe_load(pipe, idle)   weir_step_load(pipe, idle)
+#endif
 
 #undef weir_for_change
 #define weir_for_change(c, in) \
@@ -48,15 +52,18 @@ WEIR_INLINE u32 weir_step_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 #define weir_out_of(self, t)	      ((struct weir_pipe weir_mem *)((void)(t), (u64)0))
 #define weir_pipe_mirror(pipe, t, in) ((void)(t), weir_step_put(pipe))
 #define weir_route(self, in, t, to)   weir_step_route(self, t, to)
-#define weir_pipe_allows(pipe, mask)  weir_step_allows(pipe, mask)
-#define weir_pipe_load(pipe, idle)    weir_step_load(pipe, idle)
 
 /* The descriptor exists already, and only the update is used of the entry points. */
 #undef WEIR_COMPONENT
 #define WEIR_COMPONENT(comp, ...) struct weir_step_nothing
 #undef WEIR_ENTRY
+#if WEIR_DEEP
 /* Not inlined, so that the switch over them needs no frame. */
 #define WEIR_ENTRY static __attribute__((unused, noinline))
+#else
+/* Part of the function that the generated switch calls. */
+#define WEIR_ENTRY static __attribute__((unused, always_inline))
+#endif
 
 /* Functions of the kit that contain such a loop. */
 #undef WEIR_FORWARD_H

@@ -84,24 +84,28 @@ WEIR_FLAT void weir_arrived(struct weir_sched weir_mem *s, struct weir_ctx weir_
 }
 
 #if WEIR_CARRY
+/* What step_by_step() returns if the rest of the call remains to be done. */
+#define MORE 1
+
 /*
  * weir_drain() for @t, which arrives at the carried @pipe, when nothing else is pending: from step to step until the task is linked.
  */
-WEIR_COLD static int go_on(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			   struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+WEIR_COLD static int step_by_step(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+				  struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
-	while (pipe) {
+	while (pipe && weir_loop) {
 		if (!weir_arrive(s, ctx, pipe, t))
 			break;
 		weir_arrived(s, ctx, pipe, weir_class_step(pipe->to, pipe));
 		pipe = ctx->given;
 	}
 	if (ctx->work_head || ctx->nr_msgs)
-		return weir_process(s, ctx);
+		return WEIR_DEEP ? weir_process(s, ctx) : MORE;
 	ctx->draining = 0;
 	return ctx->entered;
 }
 
+#if WEIR_DEEP
 /* The same from @pipe on, after steps. */
 WEIR_COLD int weir_carry_from(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 			      struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
@@ -110,7 +114,7 @@ WEIR_COLD int weir_carry_from(struct weir_sched weir_mem *s, struct weir_ctx wei
 	ctx->carrying = 0;
 	weir_begin_drain(ctx);
 	ctx->given = 0;
-	return go_on(s, ctx, pipe, t);
+	return step_by_step(s, ctx, pipe, t);
 }
 
 /* The receiver of @pipe has withheld @t, or failed. */
@@ -121,6 +125,34 @@ WEIR_COLD int weir_carried_badly(struct weir_sched weir_mem *s, struct weir_ctx 
 	weir_begin_drain(ctx);
 	ctx->given = 0;
 	weir_arrived(s, ctx, pipe, err);
-	return go_on(s, ctx, ctx->given, t);
+	return step_by_step(s, ctx, ctx->given, t);
 }
+#else
+/* Steps and the rest of the call, one after the other: neither is a frame below the other. */
+WEIR_GLOBAL int weir_take_steps(struct weir_sched weir_mem *s weir_arg,
+				struct weir_pipe weir_mem *pipe weir_arg,
+				struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+
+	weir_begin_drain(ctx);
+	ctx->given = 0;
+	ctx->lands = 0;
+	ctx->carrying = 0;
+	return step_by_step(s, ctx, pipe, t);
+}
+
+WEIR_GLOBAL int weir_after_steps(struct weir_sched weir_mem *s weir_arg)
+{
+	return weir_process(s, weir_ctx(s));
+}
+
+WEIR_FLAT int weir_carry_from(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			      struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	int err = weir_take_steps(s, pipe, t);
+
+	return err == MORE ? weir_after_steps(s) : err;
+}
+#endif
 #endif

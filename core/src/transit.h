@@ -37,7 +37,7 @@ WEIR_INLINE int weir_goes_straight(const struct weir_sched weir_mem *s,
 	       !(weir_solo(s) ? entry->rebuild || entry->nr_log : weir_pipe_has_news(entry));
 }
 
-#if WEIR_CARRY
+#if WEIR_CARRY && WEIR_DEEP
 /* Carry @t from the entry @pipe on when calls overlap and nothing is recorded: the common case without obstacles. */
 WEIR_INLINE int weir_carry(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 			   struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)

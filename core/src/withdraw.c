@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* A task that leaves a pipe leaves all deeper pipes with it. */
+/* A task that leaves a pipe leaves all deeper pipes with it; one that was carried on is called back. */
 #include "transit.h"
 
 /*
@@ -65,6 +65,47 @@ WEIR_GLOBAL int weir_task_withdraw(struct weir_sched weir_mem *s weir_arg,
 	return err;
 }
 
+/* weir_recall(), without a frame of its own. */
+WEIR_FLAT static int recall(struct weir_pipe weir_mem *in, struct weir_task weir_mem *t, u32 slot)
+{
+	struct weir_sched weir_mem *s = in->sched;
+	struct weir_pipe weir_mem *pipe = 0;
+	int err, done = 0;
+
+	while (!done && weir_loop) {
+		if (weir_pipe_holds(in, t))
+			return 1;
+		pipe = weir_landing(s, t);
+		if (!pipe || !weir_passed(in, t))
+			return 0;
+		if (weir_solo(s))
+			weir_leave(s, pipe, t, slot);
+		err = weir_pipe_lock(pipe);
+		if (err)
+			return err;
+		/* Once more: it may have returned by another path. */
+		done = weir_pipe_holds(pipe, t) && weir_passed(in, t);
+		if (done) {
+			weir_link_carried(in, t);
+			weir_unlink(pipe, t);
+			if (weir_solo(s))
+				in->through--;
+			else
+				weir_leave(s, pipe, t, in->slot);
+		}
+		weir_pipe_unlock(pipe);
+	}
+	err = withdraw(s, t, pipe->slot + 1);
+	return err ? err : 1;
+}
+
+WEIR_GLOBAL int weir_recall(struct weir_pipe weir_mem *in weir_arg,
+			    struct weir_task weir_mem *t weir_arg, u32 slot)
+{
+	weir_use(slot);
+	return recall(in, t, slot);
+}
+
 WEIR_GLOBAL int weir_pipe_remove(struct weir_pipe weir_mem *pipe weir_arg,
 				 struct weir_task weir_mem *t weir_arg)
 {
@@ -75,6 +116,6 @@ WEIR_GLOBAL int weir_pipe_remove(struct weir_pipe weir_mem *pipe weir_arg,
 	/* A task that has just arrived at the receiver is linked nowhere yet. */
 	if (weir_is_arriving(weir_ctx(pipe->sched), t) || !weir_pipe_has(pipe, t))
 		return 0;
-	err = weir_recall(pipe->from->in[0], t, pipe->slot);
+	err = recall(pipe->from->in[0], t, pipe->slot);
 	return err < 0 ? err : 0;
 }

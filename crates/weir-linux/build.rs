@@ -19,7 +19,7 @@ fn main() {
     let components = weir_glue::scan(&root).unwrap_or_else(|e| panic!("components/: {e}"));
     let unit = weir_glue::unit(&root, &components, weir_glue::Target::Bpf).expect("core/src is readable");
     weir_glue::write_if_changed(&out.join("weir_unit.c"), &unit);
-    let entries = weir_glue::kernel_entries(&components);
+    let entries = weir_glue::kernel_entries(&components).expect("they were read before");
     weir_glue::write_if_changed(&out.join("entries.rs"), &format!("&{entries:?}"));
     fs::write(out.join("sources.z"), sources(&root)).expect("the build directory is writable");
     let object = out.join("weir.bpf.o");

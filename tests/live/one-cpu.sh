@@ -7,3 +7,8 @@
 
 load_under single
 detach
+
+# Only what the topology needs.
+step "the components of one topology alone"
+attach decentral --only
+detach

@@ -113,6 +113,9 @@ struct weir_pipe {
 #ifndef WEIR_CARRY /* 0: every task is linked in each pipe on its way */
 #define WEIR_CARRY 1
 #endif
+#ifndef WEIR_DEEP /* 0: the runtime limits how deep calls nest, so the core calls components one after the other from its outermost function */
+#define WEIR_DEEP 1
+#endif
 /* enum weir_carried bits of @pipe */
 #define weir_carried(pipe) (WEIR_CARRY ? (pipe)->carried : 0u)
 

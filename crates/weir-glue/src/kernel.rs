@@ -129,8 +129,10 @@ pub fn build(clang: &str, sources: &[(String, String)], source: &Path, folder: &
     let (object, entries) = (folder.join("weir.bpf.o"), folder.join("entries.txt"));
     let output = compile(clang, &tree, folder, &object)?;
     let said = String::from_utf8_lossy(&output.stderr).trim_end().to_string();
-    let lines: String =
-        crate::kernel_entries(std::slice::from_ref(&own)).iter().map(|(c, f)| format!("{c} {f}\n")).collect();
+    let lines: String = crate::kernel_entries(std::slice::from_ref(&own))?
+        .iter()
+        .map(|(c, f)| format!("{c} {f}\n"))
+        .collect();
     fs::write(&entries, lines)?;
     let findings = crate::plugin::findings(&own, &text, &said);
     Ok(Built { findings, said, ok: output.status.success(), object, entries })

@@ -244,9 +244,8 @@ pub fn unit(root: &Path, components: &[Component], target: Target) -> io::Result
     for file in framework(root)?.iter().filter(|p| p.extension().is_some_and(|e| e == "c")) {
         let _ = writeln!(out, "#include \"{}\"", file.display());
     }
-    if target != Target::Bpf {
-        step::steps(&mut out, &usable)?;
-    }
+    let carrying = if target == Target::Bpf { &dispatched } else { &usable };
+    step::steps(&mut out, carrying, target)?;
     Ok(out)
 }
 
@@ -340,16 +339,23 @@ fn functions(c: &Component, e: &Entry) -> Vec<(String, String)> {
 
 /// For a loader that leaves components out: whose each function is that the kernel side's `switch`es call, as
 /// (component, function).
-pub fn kernel_entries(components: &[Component]) -> Vec<(String, String)> {
+///
+/// # Errors
+/// A component's file cannot be read.
+pub fn kernel_entries(components: &[Component]) -> io::Result<Vec<(String, String)>> {
     let mut found = Vec::new();
     for c in components.iter().filter(|c| c.language == Language::C && c.in_kernel() && !c.plain) {
+        let mut add = |function: &str| found.push((c.name.clone(), format!("weir_{}_{function}", c.name)));
         for e in &ENTRIES {
-            found.extend(
-                functions(c, e).into_iter().map(|(f, _)| (c.name.clone(), format!("weir_{}_{f}", c.name))),
-            );
+            for (function, _) in functions(c, e) {
+                add(&function);
+            }
+        }
+        if step::carrying(c)?.is_some() {
+            add("step");
         }
     }
-    found
+    Ok(found)
 }
 
 /// One `switch` per kind of entry point. In the kernel each function gets a frame that the verifier checks once; a program

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::{fs, io};
 
-use crate::{Component, Language};
+use crate::{Component, Language, Target};
 
 /// Functions that the kit's macros (`WEIR_PLACE`, `WEIR_REVIEW_ALL`) define for a component.
 const MADE: [&str; 4] = ["place", "review", "review_all", "review_pipe"];
@@ -15,14 +15,11 @@ const MADE: [&str; 4] = ["place", "review", "review_all", "review_pipe"];
 ///
 /// # Errors
 /// A component's file cannot be read.
-pub fn steps(out: &mut String, all: &[&Component]) -> io::Result<()> {
+pub fn steps(out: &mut String, all: &[&Component], target: Target) -> io::Result<()> {
     out.push_str("\n/* Steps. */\n#include \"step.h\"\n");
     let mut cases = String::new();
-    for c in all.iter().filter(|c| c.language == Language::C && c.has("update")) {
-        let text = fs::read_to_string(&c.path)?;
-        if !text.contains(".carries = WEIR_CARRIES") {
-            continue;
-        }
+    for c in all {
+        let Some(text) = carrying(c)? else { continue };
         let names = names(&c.name, &text);
         for name in &names {
             let _ = writeln!(out, "#define {name} step_{name}");
@@ -33,6 +30,15 @@ pub fn steps(out: &mut String, all: &[&Component]) -> io::Result<()> {
             let _ = writeln!(out, "#undef {topic}{name}");
         }
         let n = &c.name;
+        if target == Target::Bpf && !c.plain {
+            let _ = writeln!(
+                out,
+                "\nWEIR_GLOBAL int weir_{n}_step(struct weir_instance weir_mem *i weir_arg, struct weir_pipe weir_mem *in weir_arg)\n\
+                 {{\n\tweir_use(i);\n\tweir_use(in);\n\treturn step_{n}_update((struct step_{n} weir_mem *)i, in);\n}}"
+            );
+            let _ = writeln!(cases, "\tcase WEIR_CLASS_{n}:\n\t\treturn weir_{n}_step(i, in);");
+            continue;
+        }
         let _ = writeln!(
             cases,
             "\tcase WEIR_CLASS_{n}:\n\t\treturn step_{n}_update((struct step_{n} weir_mem *)i, in);"
@@ -40,10 +46,21 @@ pub fn steps(out: &mut String, all: &[&Component]) -> io::Result<()> {
     }
     let _ = writeln!(
         out,
-        "\nint weir_class_step(struct weir_instance weir_mem *i, struct weir_pipe weir_mem *in)\n{{\n\tswitch (i->class) {{\n\
-         {cases}\tdefault:\n\t\treturn weir_class_update(i, in);\n\t}}\n}}"
+        "\n{} int weir_class_step(struct weir_instance weir_mem *i, struct weir_pipe weir_mem *in)\n{{\n\tswitch (i->class) {{\n\
+         {cases}\tdefault:\n\t\treturn {};\n\t}}\n}}",
+        if target == Target::Bpf { "WEIR_FLAT" } else { "" },
+        if target == Target::Bpf { "-WEIR_EINVAL" } else { "weir_class_update(i, in)" }
     );
     Ok(())
+}
+
+/// The text of a component that carries tasks.
+pub fn carrying(c: &Component) -> io::Result<Option<String>> {
+    if c.language != Language::C || !c.has("update") {
+        return Ok(None);
+    }
+    let text = fs::read_to_string(&c.path)?;
+    Ok(text.contains(".carries = WEIR_CARRIES").then_some(text))
 }
 
 /// The names in a component's file that begin with its own: types, functions and enumerators.

@@ -26,9 +26,9 @@ typedef long long s64;
 	l_continue:;                                                     \
 		ret_;                                                    \
 	})
-#define WEIR_STRICT 0
-/* The steps of carried tasks make chains of calls longer than kernels before 7.2 grant. */
-#define WEIR_CARRY    0
+#define WEIR_STRICT   0
+#define WEIR_CARRY    1
+#define WEIR_DEEP     0
 #define WEIR_DECLINES 1
 /* Calls may give up waiting for another CPU, whatever the configuration says. */
 #define WEIR_IMPATIENT 1
