@@ -26,6 +26,7 @@ struct cpumask {
 
 /* What follows the adapter's part is the model's own. */
 struct task_struct {
+	unsigned int __state; /* 0: no task ends here by itself */
 	unsigned int flags;
 	int prio;
 	int static_prio;
@@ -55,6 +56,7 @@ struct cgroup {
 };
 
 struct scx_init_task_args {
+	bool fork;
 	struct cgroup *cgroup;
 };
 
@@ -90,13 +92,15 @@ struct sched_ext_ops {
 #define BPF_F_TIMER_ABS		       1
 #ifndef CLOCK_MONOTONIC
 #define CLOCK_MONOTONIC 1
+#define WEIR_TASK_DEAD	0x80
 #endif
 
 /* --- what the model has none of: maps but the tasks' storage, counters, timers, records of events --- */
 
-#define bpf_map_lookup_elem(map, key)		    ((void)(map), (void)(key), (void *)0)
-#define bpf_map_update_elem(map, key, value, flags) ((void)(map), (void)(key), (void)(value), 0)
-#define bpf_map_delete_elem(map, key)		    ((void)(map), (void)(key), 0)
+#define bpf_map_lookup_elem(map, key)		     ((void)(map), (void)(key), (void *)0)
+#define bpf_map_update_elem(map, key, value, flags)  ((void)(map), (void)(key), (void)(value), 0)
+#define bpf_map_delete_elem(map, key)		     ((void)(map), (void)(key), 0)
+#define bpf_trace_vprintk(format, bytes, data, room) ((void)(format), (void)(data))
 #define bpf_perf_event_read_value(map, index, to, bytes) \
 	((void)(map), (void)(index), (void)(to), -1)
 #define bpf_ringbuf_reserve(ring, bytes, flags)	   ((void)(ring), (void *)0)
