@@ -270,7 +270,7 @@ mutant "an idle CPU looks without the lock" idle-admit pick.c 's/(weir_solo(s) |
 # Carried tasks (docs/decisions/0050).
 mutant "a step that no review knows of" leave-admit transit.c,transit.h 's/(ctx->seen != weir_load(&s->changes))/(0)/'
 mutant "no barrier before the look for changes" leave-admit transit.h '/^WEIR_INLINE int weir_carry(/,/^}/s/weir_light_fence();/;/'
-mutant "a carried task is unlinked before it is linked" move-block carried.c '/^WEIR_GLOBAL int weir_recall/,/^}/{s/link_carried(in, t);//;s/weir_unlink(pipe, t);/weir_unlink(pipe, t), weir_fence(), link_carried(in, t);/}'
+mutant "a carried task is unlinked before it is linked" move-block withdraw.c '/^WEIR_FLAT static int recall/,/^}/{s/weir_link_carried(in, t);//;s/weir_unlink(pipe, t);/weir_unlink(pipe, t), weir_fence(), weir_link_carried(in, t);/}'
 mutant "a CPU that takes a task out does not look again" move-block withdraw.c '/^WEIR_FLAT static int withdraw_carried/,/^}/s/pipe = weir_landing(s, t);$/pipe = 0;/'
 mutant "topics are held without the lock" topic-hold-remove broker.c '/^int weir_topic_hold/,/^}/{s/lock_topics(s)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
 # Seen where a CPU stops, or gives up waiting (docs/decisions/0034).
