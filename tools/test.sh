@@ -51,18 +51,16 @@ if [[ $what != quick ]] && git diff --quiet HEAD 2>/dev/null; then
 	# Scripts of many parts keep theirs there, too.
 	export WEIR_KEPT=$kept
 fi
-# User and system time of all children, in s; a pipe would ask a shell of its own.
-computed() {
+# The time so far, in s, and the user and system time of all children, as a line of `times`. Not in a pipe or `$()`: those ask a shell
+# of their own.
+spent() {
 	times >"$work/times"
-	sed -n '2s/[ms]/ /gp' "$work/times" | awk '{ print int($1 * 60 + $2 + $3 * 60 + $4) }'
-}
-# The sum of a column of `kept/times`, and of this run's @2.
-total() { # COLUMN SECONDS
-	cat "${kept:-$work}/times.kept" 2>/dev/null | awk -v column="$1" -v sum="$2" '{ sum += $column } END { print sum }'
+	echo $((SECONDS - began)) $(sed -n '2s/[ms]/ /gp' "$work/times" | awk '{ print int($1 * 60 + $2 + $3 * 60 + $4) }') >"$work/spent"
 }
 end() {
 	kill "${pids[@]}" 2>/dev/null || true
-	[[ -z $kept ]] || echo $((SECONDS - began)) "$(computed)" >>"$kept/times.kept"
+	spent
+	[[ -z $kept ]] || cat "$work/spent" >>"$kept/times"
 	rm -rf "$work"
 }
 trap end EXIT
@@ -143,7 +141,9 @@ for name in "${names[@]}"; do
 	esac
 done
 
-took=$(total 1 $((SECONDS - began))) computed=$(total 2 "$(computed)")
+spent
+[[ -z $kept || ! -e $kept/times ]] || cat "$kept/times" >>"$work/spent"
+read -r took computed < <(awk '{ took += $1; computed += $2 } END { print took, computed }' "$work/spent")
 result="$passed passed, $failed failed, $skipped skipped"
 echo "test: took $took s, $computed s of a processor"
 if [[ $record ]]; then
