@@ -15,11 +15,11 @@
  * A function that is rarely called and not inlined: in BPF, COLD is inlined and takes no frame, RARE has no effect. A condition that
  * rarely holds.
  */
-/* An argument that the verifier wants at a call, although the function does not look at it. */
-#define weir_use(v)	 ((void)(v))
 #define WEIR_COLD	 __attribute__((noinline, cold))
 #define WEIR_RARE	 __attribute__((noinline, cold))
 #define weir_unlikely(c) __builtin_expect(!!(c), 0)
+/* An argument that the verifier wants at a call, although the function does not look at it. */
+#define weir_use(v) ((void)(v))
 #define weir_arg
 #define weir_arg_record
 #define weir_limit(n) (n)
