@@ -105,20 +105,12 @@ WEIR_FLAT int weir_put_carried(struct weir_pipe weir_mem *pipe, struct weir_task
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	int err;
 
 	/* Without WEIR_DEEP a step only notes the list (step.h). */
 	if (!weir_is_arriving(ctx, t) || (!WEIR_DEEP && !keyed))
 		return move_on(pipe, t, key, in, keyed);
 	ctx->put = pipe;
-	if (!keyed)
-		return weir_land(s, pipe, t);
-	err = weir_pipe_lock(pipe);
-	if (err)
-		return weir_post(pipe, t, key);
-	err = weir_pipe_insert_keyed(pipe, t, key, 0);
-	weir_pipe_unlock(pipe);
-	return err;
+	return keyed ? weir_put_keyed(pipe, t, key, 0) : weir_land(s, pipe, t);
 }
 
 WEIR_GLOBAL int weir_keep(struct weir_sched weir_mem *s weir_arg,

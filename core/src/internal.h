@@ -281,6 +281,9 @@ int weir_pipe_place(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *
  */
 int weir_pipe_insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
 			   struct weir_pipe weir_mem *in);
+/* The same for a pipe that is not locked; if its lock cannot be taken, the task goes into the inbox. */
+int weir_put_keyed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
+		   struct weir_pipe weir_mem *in);
 
 /* list.c: the list of a pipe; the pipe's lock is held. Links @t behind @after, or first if that is null. */
 void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,

@@ -239,33 +239,31 @@ WEIR_GLOBAL int weir_pipe_mirror(struct weir_pipe weir_mem *pipe weir_arg,
 	return err;
 }
 
+WEIR_FLAT int weir_put_keyed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
+			     struct weir_pipe weir_mem *in)
+{
+	int err = weir_pipe_lock(pipe);
+
+	if (err)
+		return weir_post(pipe, t, key);
+	err = weir_pipe_insert_keyed(pipe, t, key, in);
+	weir_pipe_unlock(pipe);
+	return err;
+}
+
 WEIR_GLOBAL int weir_pipe_insert(struct weir_pipe weir_mem *pipe weir_arg,
 				 struct weir_task weir_mem *t weir_arg, u64 key)
 {
-	int err;
-
 	if (weir_carried(pipe) & WEIR_FED)
 		return weir_put_carried(pipe, t, key, pipe->from->in[0], 1);
-	err = weir_pipe_lock(pipe);
-	if (err)
-		return weir_post(pipe, t, key);
-	err = weir_pipe_insert_keyed(pipe, t, key, 0);
-	weir_pipe_unlock(pipe);
-	return err;
+	return weir_put_keyed(pipe, t, key, 0);
 }
 
 WEIR_GLOBAL int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe weir_arg,
 					struct weir_task weir_mem *t weir_arg, u64 key,
 					struct weir_pipe weir_mem *in weir_arg)
 {
-	int err;
-
 	if (weir_carried(pipe) & WEIR_FED)
 		return weir_put_carried(pipe, t, key, in, 1);
-	err = weir_pipe_lock(pipe);
-	if (err)
-		return weir_post(pipe, t, key);
-	err = weir_pipe_insert_keyed(pipe, t, key, in);
-	weir_pipe_unlock(pipe);
-	return err;
+	return weir_put_keyed(pipe, t, key, in);
 }

@@ -105,16 +105,22 @@ WEIR_COLD static int step_by_step(struct weir_sched weir_mem *s, struct weir_ctx
 	return ctx->entered;
 }
 
-#if WEIR_DEEP
 /* The same from @pipe on, after steps. */
-WEIR_COLD int weir_carry_from(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			      struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+WEIR_INLINE int begin_steps(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			    struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	ctx->lands = 0;
 	ctx->carrying = 0;
 	weir_begin_drain(ctx);
 	ctx->given = 0;
 	return step_by_step(s, ctx, pipe, t);
+}
+
+#if WEIR_DEEP
+WEIR_COLD int weir_carry_from(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			      struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	return begin_steps(s, ctx, pipe, t);
 }
 
 /* The receiver of @pipe has withheld @t, or failed. */
@@ -133,13 +139,7 @@ WEIR_GLOBAL int weir_take_steps(struct weir_sched weir_mem *s weir_arg,
 				struct weir_pipe weir_mem *pipe weir_arg,
 				struct weir_task weir_mem *t weir_arg)
 {
-	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-
-	weir_begin_drain(ctx);
-	ctx->given = 0;
-	ctx->lands = 0;
-	ctx->carrying = 0;
-	return step_by_step(s, ctx, pipe, t);
+	return begin_steps(s, weir_ctx(s), pipe, t);
 }
 
 WEIR_GLOBAL int weir_after_steps(struct weir_sched weir_mem *s weir_arg)
