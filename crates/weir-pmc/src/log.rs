@@ -97,6 +97,49 @@ fn field<T: std::str::FromStr>(text: &str, key: &str) -> Option<T> {
     text.split_whitespace().find_map(|w| w.split_once('=').filter(|p| p.0 == key)?.1.parse().ok())
 }
 
+/// What stands before the mark: `comm-pid [cpu] flags time: function: `. Bytes, for a command's name may be any.
+pub(crate) struct Head<'l> {
+    pub comm: &'l [u8],
+    pub pid: u32,
+    pub cpu: u32,
+    /// Flags and time; behind them the function of the kernel that prints for a BPF program.
+    rest: &'l [u8],
+    pub function: &'l [u8],
+}
+
+impl<'l> Head<'l> {
+    pub fn of(text: &'l [u8]) -> Option<Self> {
+        let text = text.trim_ascii_end().strip_suffix(b":")?;
+        let colon = text.iter().rposition(|b| *b == b':')?;
+        // A command's name may have blanks, brackets and dashes: look from the right.
+        let open = text.iter().rposition(|b| *b == b'[')?;
+        let close = open + text[open..].iter().position(|b| *b == b']')?;
+        let task = text[..open].trim_ascii();
+        let dash = task.iter().rposition(|b| *b == b'-')?;
+        Some(Self {
+            comm: &task[..dash],
+            pid: number(&task[dash + 1..])?,
+            cpu: number(&text[open + 1..close])?,
+            rest: text.get(close + 1..colon)?,
+            function: text[colon + 1..].strip_prefix(b" ")?,
+        })
+    }
+
+    /// The time, us.
+    fn us(&self) -> Option<u64> {
+        let rest = std::str::from_utf8(self.rest).ok()?;
+        let rest = rest.strip_suffix(": bpf_trace_printk").unwrap_or(rest);
+        let (flags, stamp) = rest.rsplit_once(' ')?;
+        let (seconds, micros) = stamp.split_once('.')?;
+        let whole = flags.split_whitespace().count() == 1;
+        whole.then_some(seconds.parse::<u64>().ok()? * 1_000_000 + micros.parse::<u64>().ok()?)
+    }
+}
+
+fn number(text: &[u8]) -> Option<u32> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
 /// Read one line; `None`: not one of ours.
 ///
 /// # Errors
@@ -107,23 +150,12 @@ pub fn parse(text: &str) -> Result<Option<Line>, Error> {
 }
 
 fn read(head: &str, message: &str) -> Option<Line> {
-    // A command's name may have blanks, brackets and dashes: look from the right.
-    let (rest, function) = head.trim_end().strip_suffix(':')?.rsplit_once(": ")?;
-    // What a BPF program prints has its function in the message.
-    let rest = rest.strip_suffix(": bpf_trace_printk").unwrap_or(rest);
-    let (rest, stamp) = rest.rsplit_once(' ')?;
-    let (seconds, micros) = stamp.split_once('.')?;
-    let us = seconds.parse::<u64>().ok()? * 1_000_000 + micros.parse::<u64>().ok()?;
-    let (rest, _flags) = rest.trim_end().rsplit_once(' ')?;
-    let (task, cpu) = rest.trim_end().rsplit_once('[')?;
-    let cpu = cpu.strip_suffix(']')?.parse().ok()?;
-    let (comm, pid) = task.trim().rsplit_once('-')?;
-    let pid = pid.parse().ok()?;
-    let entry = match function {
-        "copy_process" => Entry::Fork { pid: field(message, "pid")?, tgid: field(message, "tgid")? },
-        "do_group_exit" => Entry::GroupExit,
-        "do_exit" => Entry::Exit,
-        "free_task" => Entry::Free {
+    let head = Head::of(head.as_bytes())?;
+    let entry = match head.function {
+        b"copy_process" => Entry::Fork { pid: field(message, "pid")?, tgid: field(message, "tgid")? },
+        b"do_group_exit" => Entry::GroupExit,
+        b"do_exit" => Entry::Exit,
+        b"free_task" => Entry::Free {
             pid: field(message, "pid")?,
             tgid: field(message, "tgid")?,
             stats: Stats {
@@ -137,7 +169,8 @@ fn read(head: &str, message: &str) -> Option<Line> {
         },
         _ => return None,
     };
-    Some(Line { comm: comm.to_string(), pid, cpu, us, entry })
+    let comm = String::from_utf8_lossy(head.comm).into_owned();
+    Some(Line { comm, pid: head.pid, cpu: head.cpu, us: head.us()?, entry })
 }
 
 #[cfg(test)]

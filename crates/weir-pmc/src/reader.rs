@@ -7,7 +7,7 @@
 use std::io::{ErrorKind, Read, Result, Write};
 use std::time::Duration;
 
-use crate::log::MARK;
+use crate::log::{Head, MARK};
 
 /// What to keep; `None` is everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,50 +20,22 @@ pub struct Filter {
     pub function: Option<String>,
 }
 
-/// The parts of a line by which lines are told apart; all within the line.
-struct Parts<'l> {
-    comm: &'l [u8],
-    pid: u32,
-    cpu: u32,
-    function: &'l [u8],
-}
-
 impl Filter {
     /// Whether to keep the line.
     pub fn keeps(&self, line: &[u8]) -> bool {
-        let Some(parts) = parts(line) else { return false };
+        let Some(head) = find(line, MARK.as_bytes()).and_then(|mark| Head::of(&line[..mark])) else {
+            return false;
+        };
         let same = |wanted: &Option<String>, is: &[u8]| wanted.as_ref().is_none_or(|w| w.as_bytes() == is);
-        same(&self.comm, parts.comm)
-            && self.pid.is_none_or(|pid| pid == parts.pid)
-            && self.cpu.is_none_or(|cpu| cpu == parts.cpu)
-            && same(&self.function, parts.function)
+        same(&self.comm, head.comm)
+            && self.pid.is_none_or(|pid| pid == head.pid)
+            && self.cpu.is_none_or(|cpu| cpu == head.cpu)
+            && same(&self.function, head.function)
     }
 }
 
 fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     text.windows(what.len()).position(|w| w == what)
-}
-
-fn number(text: &[u8]) -> Option<u32> {
-    std::str::from_utf8(text).ok()?.parse().ok()
-}
-
-/// `comm-pid [cpu] flags time: function: MARK`; `None`: not one of ours.
-fn parts(line: &[u8]) -> Option<Parts<'_>> {
-    let head = line[..find(line, MARK.as_bytes())?].trim_ascii_end().strip_suffix(b":")?;
-    let colon = head.iter().rposition(|b| *b == b':')?;
-    let function = head[colon + 1..].trim_ascii();
-    // A command's name may have brackets and dashes: look from the right.
-    let open = head.iter().rposition(|b| *b == b'[')?;
-    let close = open + head[open..].iter().position(|b| *b == b']')?;
-    let task = head[..open].trim_ascii();
-    let dash = task.iter().rposition(|b| *b == b'-')?;
-    Some(Parts {
-        comm: &task[..dash],
-        pid: number(&task[dash + 1..])?,
-        cpu: number(&head[open + 1..close])?,
-        function,
-    })
 }
 
 /// Events that the kernel says it lost: `CPU:1 [LOST 27 EVENTS]`.
