@@ -10,6 +10,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
 use crate::reader::{Counts, Filter, Reader};
 
 /// How long the reader waits when there is nothing to read.
@@ -38,12 +41,6 @@ fn start(command: &str) -> io::Result<Child> {
     // `exec`: the process that is started is the program, not a shell around it.
     let text = format!("exec {command}");
     Command::new("sh").args(["-c", &text]).stdin(Stdio::null()).stdout(Stdio::null()).spawn()
-}
-
-/// A number below `n`, by a linear congruential generator (Knuth's constants): light programs need no better one.
-fn below(state: &mut u64, n: u64) -> u64 {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    (*state >> 33) % n.max(1)
 }
 
 /// What a run was like.
@@ -78,7 +75,7 @@ pub fn run(programs: &Programs, trace: &Path, log: &Path, seed: u64) -> io::Resu
 }
 
 fn drive(programs: &Programs, seed: u64) -> io::Result<(Vec<(String, u32)>, u32)> {
-    let mut state = seed;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut live = Vec::new();
     for (name, command) in &programs.heavy {
         live.push((name, start(command)?));
@@ -88,8 +85,8 @@ fn drive(programs: &Programs, seed: u64) -> io::Result<(Vec<(String, u32)>, u32)
     let mut light = 0;
     let mut next = Instant::now();
     let mut pick = || {
-        let pause = shortest + below(&mut state, longest.saturating_sub(shortest) + 1);
-        (Duration::from_millis(pause), below(&mut state, programs.light.len() as u64) as usize)
+        let pause = rng.random_range(shortest..=longest.max(shortest));
+        (Duration::from_millis(pause), rng.random_range(0..programs.light.len().max(1)))
     };
     let (pause, mut which) = pick();
     next += pause;
