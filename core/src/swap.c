@@ -397,9 +397,8 @@ static void replace(struct weir_graph weir_mem *g, struct weir_instance weir_mem
 }
 
 /* The exchange itself; no other call is under way. */
-WEIR_GLOBAL int weir_exchange_instance(struct weir_sched weir_mem *s weir_arg,
-				       const struct weir_replacement *with weir_arg_record,
-				       struct weir_swap_stats *stats weir_arg_record)
+static int exchange(struct weir_sched weir_mem *s, const struct weir_replacement *with,
+		    struct weir_swap_stats *stats)
 {
 	u32 instance = with->instance, class = with->class;
 	struct weir_instance weir_mem *old, *new;
@@ -482,7 +481,7 @@ WEIR_GLOBAL int weir_swap_instance_begin(struct weir_sched weir_mem *s weir_arg,
 		return -WEIR_EBUSY;
 	err = weir_stop_readers(s);
 	if (!err) {
-		err = weir_exchange_instance(s, with, stats);
+		err = exchange(s, with, stats);
 		weir_start_readers(s);
 	}
 	stats->pause_ns = weir_rt_now(s) - start;

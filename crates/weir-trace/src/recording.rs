@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use weir_core::MAX_CPUS;
 use weir_core::event::{self, Observer};
 
 use crate::error::{Error, Result};
@@ -149,10 +150,12 @@ pub(crate) fn build(mut found: Found, source: Source) -> Result<Recording> {
         )));
     }
     let seen = events.iter().map(|e| e.cpu).max().unwrap_or(0);
-    if seen >= 1 << 16 {
-        return Err(Error::broken(format!("an event of the recording is of CPU {seen}")));
+    if seen >= MAX_CPUS {
+        return Err(Error::broken(format!(
+            "an event of the recording is of CPU {seen}; a machine has at most {MAX_CPUS}"
+        )));
     }
-    let nr_cpus = found.nr_cpus.filter(|n| *n > seen && *n <= 1 << 16).unwrap_or(seen + 1);
+    let nr_cpus = found.nr_cpus.filter(|n| *n > seen && *n <= MAX_CPUS).unwrap_or(seen + 1);
     let mut story = Story {
         out: Recording {
             source,
