@@ -470,7 +470,8 @@ impl<'a> Tally<'a> {
         let (mut code_ns, mut lock_ns) = (0, 0);
         if let Some(cpu) = only {
             let runs = self.runs(cpu, a, b);
-            let calls = &self.history.cpus[cpu as usize].calls;
+            // A damaged trace may name a CPU that it has no track of.
+            let calls = self.history.cpus.get(cpu as usize).map_or(&[][..], |c| &c.calls);
             for call in between(calls, a, b, |c| (c.from_ns, c.to_ns)) {
                 if !runs.iter().any(|r| r.from_ns <= call.from_ns && call.to_ns <= r.to_ns) {
                     code_ns += call.to_ns.min(b) - call.from_ns.max(a);

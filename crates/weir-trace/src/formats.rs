@@ -69,8 +69,8 @@ impl Formats {
             ("power", "cpu_frequency") => Kind::Frequency,
             _ => return,
         };
-        // A kernel's are ASCII, and the parser relies on it.
-        if !text.is_ascii() {
+        // The parser relies on what a kernel's have: ASCII, one list of fields, and all of them within a page.
+        if !text.is_ascii() || text.matches("format:").count() > 1 || text.lines().any(has_large_number) {
             return;
         }
         if let Some(format) = PerfEventFormat::parse(long_is_64, system, text) {
@@ -130,6 +130,17 @@ struct Event<'a> {
     raw: &'a [u8],
     fields: &'a [PerfFieldFormat],
     big: bool,
+}
+
+/// Whether the parser would overflow with a number of this line of a format file.
+fn has_large_number(line: &str) -> bool {
+    let most = match line {
+        _ if line.starts_with("print fmt:") => return false,
+        _ if line.starts_with("ID:") => 9,
+        _ => 4,
+    };
+    let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|w| w.starts_with(|c: char| c.is_ascii_digit())).any(|w| w.len() > most)
 }
 
 impl Event<'_> {

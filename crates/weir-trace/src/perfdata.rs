@@ -80,9 +80,10 @@ fn sound(bytes: &[u8]) -> Result<()> {
     for part in &mut parts {
         *part = (at.u64()?, at.u64()?);
     }
-    let mut features = 0;
-    for _ in 0..4 {
-        features += at.u64()?.count_ones();
+    let mut features = Vec::new();
+    for word in 0..4 {
+        let bits = at.u64()?;
+        features.extend((0..64).filter(|b| bits >> b & 1 == 1).map(|b| word * 64 + b));
     }
     for (offset, size) in parts {
         at.from(offset)?.take(size)?;
@@ -90,9 +91,12 @@ fn sound(bytes: &[u8]) -> Result<()> {
     let (attrs, data) = (parts[0], parts[1]);
     let end = data.0.checked_add(data.1).ok_or_else(|| Error::broken("perf.data: its data has no end"))?;
     let mut table = at.from(end)?;
-    for _ in 0..features {
+    for feature in features {
         let (offset, size) = (table.u64()?, table.u64()?);
-        table.from(offset)?.take(size)?;
+        let section = table.from(offset)?.take(size)?;
+        if feature == Feature::EVENT_DESC.0 {
+            descriptions(Bytes::new(section, big, "perf.data's list of events"))?;
+        }
     }
     // Each attribute is followed by where its numbers are.
     let mut list = at.from(attrs.0)?;
@@ -100,6 +104,19 @@ fn sound(bytes: &[u8]) -> Result<()> {
         list.take(attr_size.saturating_sub(16))?;
         let (offset, size) = (list.u64()?, list.u64()?);
         list.from(offset)?.take(size)?;
+    }
+    Ok(())
+}
+
+/// As many descriptions of events, and as many numbers in each, as they claim (`HEADER_EVENT_DESC` of perf's file format).
+fn descriptions(mut at: Bytes<'_>) -> Result<()> {
+    let (nr, attr_size) = (at.u32()?, at.u32()?);
+    for _ in 0..nr {
+        at.take(attr_size.into())?;
+        let nr_ids = at.u32()?;
+        let name = at.u32()?;
+        at.take(name.into())?;
+        at.take(u64::from(nr_ids) * 8)?;
     }
     Ok(())
 }
