@@ -104,9 +104,9 @@ pub struct Costs {
     pub ipi_send: u64,
     /// From sending a message through common memory until its receiver, which polls, has it.
     pub message: ByDistance,
-    /// The cost of a message for its sender, and likewise its receiver: half of the time of a stream to one receiver, because sends to
-    /// different CPUs overlap.
-    pub message_send: u64,
+    /// The cost of a message for its sender, and likewise its receiver: half of the time per message of a stream between the two, because
+    /// sends to different CPUs overlap.
+    pub message_send: ByDistance,
     /// Take and release a pipe lock that was free and was last held here.
     pub lock_uncontended: u64,
     /// More for a lock that another CPU held last.
@@ -170,7 +170,7 @@ impl Default for Costs {
             ipi_send: 100,
             // Source 1, 2.8: the machine with four packages of four cores; pairs with a common cache from the one that has them.
             message: ByDistance { sibling: 68, l2: 68, llc: 179, node: 214, remote: 218, domain: 2_000 },
-            message_send: 56,
+            message_send: ByDistance { sibling: 16, l2: 16, llc: 56, node: 57, remote: 57, domain: 500 },
             lock_uncontended: 20,
             lock_handover: ByDistance { sibling: 10, l2: 25, llc: 50, node: 100, remote: 200, domain: 2_000 },
             // Source 0: 214 ns for a stage (8.6), of which an update, an addition and two locks; and
@@ -232,7 +232,6 @@ const ENTRIES: &[Entry] = entries! {
         "timer_interrupt": TIME timer_interrupt;
         "counter_read": TIME counter_read;
         "ipi_send": TIME ipi_send;
-        "message_send": TIME message_send;
         "lock_uncontended": TIME lock_uncontended;
         "io_latency": TIME io_latency, kept;
         "io_bandwidth": RATE io_bandwidth, kept;
@@ -262,6 +261,14 @@ const ENTRIES: &[Entry] = entries! {
         "remote": TIME message.remote;
         "domain": TIME message.domain;
     }
+    "message_send" {
+        "sibling": TIME message_send.sibling;
+        "l2": TIME message_send.l2;
+        "llc": TIME message_send.llc;
+        "node": TIME message_send.node;
+        "remote": TIME message_send.remote;
+        "domain": TIME message_send.domain;
+    }
     "lock_handover" {
         "sibling": TIME lock_handover.sibling;
         "l2": TIME lock_handover.l2;
@@ -286,7 +293,7 @@ const ENTRIES: &[Entry] = entries! {
 };
 
 /// Tables of a cost file.
-const TABLES: [&str; 5] = ["migration", "wakeup_ipi", "message", "lock_handover", "core"];
+const TABLES: [&str; 6] = ["migration", "wakeup_ipi", "message", "message_send", "lock_handover", "core"];
 
 impl Costs {
     /// Scheduling, switching and migrating are free, as in textbooks. What is a task's own time stays:

@@ -2,8 +2,6 @@
 //! One program on machines that communicate differently (E19): a solver with the communication of NAS's LU, over three transports on this computer, and simulated
 //! on the source's two machines. `experiments/multikernel-e19/solver.c` is part of the program.
 
-use std::fmt::Write as _;
-
 use crate::figures::{Figures, TIMED};
 use crate::lab::{self, Done, Lab, Run};
 use crate::recorded;
@@ -30,20 +28,8 @@ const PLANE: f64 = 119.75e6 / 250.0 / 2.0 / 62.0;
 
 /// Processes in a row that pass planes on, up and down; each then waits for its neighbours only.
 fn wavefront(processes: u32, steps: u32) -> String {
-    let mut text = String::new();
-    let work = format!("run {}ns", (PLANE * 1e3 / f64::from(processes)).round());
-    for p in 0..processes {
-        let sweep = |from: Option<String>, to: Option<String>| {
-            let read = from.map_or(String::new(), |c| format!("read {c} 1B; "));
-            let write = to.map_or(String::new(), |c| format!("; write {c} 1B"));
-            format!("loop {PLANES} {{ {read}{work}{write} }}")
-        };
-        let (west, east) = (p.checked_sub(1), (p + 1 < processes).then_some(p));
-        let up = sweep(west.map(|c| format!("up{c}")), east.map(|c| format!("up{c}")));
-        let down = sweep(east.map(|c| format!("down{c}")), west.map(|c| format!("down{c}")));
-        let _ = write!(text, "[[task]]\nname = \"p{p}\"\nprogram = [\"loop {steps} {{ {up}; {down} }}\"]\n");
-    }
-    text
+    let work = (PLANE * 1e3 / f64::from(processes)).round();
+    format!("lu:threads={processes},steps={steps},planes={PLANES},work={work}ns,spin=false")
 }
 
 fn run(lab: &Lab<'_>) -> Done<Report> {
@@ -87,7 +73,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
         let machine = machine::resolve(name)?;
         let costs = lab::costs(name)?;
         let plan = lab::plan(policy, &machine, &[])?;
-        let workload = lab::workload_of("wavefront", &wavefront(processes, simulated))?;
+        let workload = lab::workload(&wavefront(processes, simulated))?;
         let run = Run::new(&machine, &plan, &workload, &costs);
         Ok(lab.run(&run, &mut ())?.end_ns as f64 / 1e9)
     })?;

@@ -211,6 +211,11 @@ impl<'a> Charger<'a> {
         self.by_distance(&self.costs.message, from, to)
     }
 
+    /// What a message costs its sender and its receiver, each.
+    pub fn message_send_ns(&self, from: CpuNo, to: CpuNo) -> u64 {
+        self.by_distance(&self.costs.message_send, from, to)
+    }
+
     /// To fetch a line that another CPU has written.
     pub fn line_ns(&self, from: CpuNo, to: CpuNo) -> u64 {
         self.by_distance(&self.costs.lock_handover, from, to)

@@ -366,7 +366,8 @@ impl Sim<'_> {
     /// A message from a planner to another: the sender writes it, the receiver, which polls, finds it.
     fn send(&mut self, from: CpuNo, to: CpuNo, gang: u32, message: GangMessage) {
         if self.charging {
-            self.charge_flat(from, self.costs.message_send);
+            let ns = self.charger.message_send_ns(from, to);
+            self.charge_flat(from, ns);
         }
         let sent = self.now.max(self.cpus[from as usize].busy_until);
         let at = sent + self.charger.message_ns(from, to);
@@ -416,7 +417,8 @@ impl Sim<'_> {
         match message {
             GangMessage::Ask(to, msg) => {
                 if self.charging {
-                    self.charge_flat(to, self.costs.message_send);
+                    let ns = self.charger.message_send_ns(msg.coordinator, to);
+                    self.charge_flat(to, ns);
                 }
                 let (submit, reply) = self.gangs.planners[to as usize].receive(&msg);
                 if let Some(submit) = submit {
@@ -428,7 +430,8 @@ impl Sim<'_> {
             }
             GangMessage::Reply(to, reply) => {
                 if self.charging {
-                    self.charge_flat(to, self.costs.message_send);
+                    let ns = self.charger.message_send_ns(reply.cpu, to);
+                    self.charge_flat(to, ns);
                 }
                 let last = self.gangs.planners[to as usize].reply(&reply).is_some();
                 if let Some(gang) = self.gang_of_number(reply.gang).filter(|_| last) {

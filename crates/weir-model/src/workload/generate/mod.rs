@@ -3,6 +3,7 @@
 
 mod args;
 mod hackbench;
+mod lu;
 mod periodic;
 mod periods;
 mod pipeline;
@@ -44,6 +45,7 @@ const GENERATORS: &[(GeneratorInfo, Make)] = &[
     (simple::COMPUTE, simple::compute),
     (simple::CYCLIC, simple::cyclic),
     (hackbench::HACKBENCH, hackbench::hackbench),
+    (lu::LU, lu::lu),
     (periodic::PERIODIC, periodic::periodic),
     (pipeline::PIPELINE, pipeline::pipeline),
     (team::TEAM, team::team),

@@ -8,7 +8,7 @@ use super::args::Args;
 use super::{GeneratorInfo, param};
 use crate::error::Error;
 use crate::workload::build::{Builder, Kind, repeat};
-use crate::workload::{BarrierCounter, GangSpec, Op, TaskSpec, Way};
+use crate::workload::{BarrierCounter, GangSpec, Op, TaskSpec, Timing, Way};
 
 pub(super) const TEAM: GeneratorInfo = GeneratorInfo {
     name: "team",
@@ -18,7 +18,9 @@ pub(super) const TEAM: GeneratorInfo = GeneratorInfo {
         param("teams", "1", "teams side by side"),
         param("work", "50us", "computing of a member in a round"),
         param("imbalance", "10%", "up to this much more work, drawn again each round"),
-        param("rounds", "0", "rounds; 0: without end"),
+        param("rounds", "0", "rounds, or those of a burst; 0: without end"),
+        param("every", "0", "a burst of rounds begins so often, as a request for a parallel service; 0: no bursts"),
+        param("bursts", "0", "bursts; 0: without end"),
         param("spin", "50us", "CPU time for which a member spins at the barrier before it blocks"),
         param(
             "counter",
@@ -41,12 +43,89 @@ pub(super) const TEAM: GeneratorInfo = GeneratorInfo {
     ],
 };
 
-/// Most CPU time that a member spins, ns.
-const MOST_SPIN: u64 = 3_600_000_000_000;
+/// The longest spinning, burst or stagger, ns.
+const MOST_TIME: u64 = 3_600_000_000_000;
 
 /// As manifests have times.
 fn ms(ns: u64) -> String {
     format!("{}.{:06}", ns / 1_000_000, ns % 1_000_000)
+}
+
+/// What makes threads a gang.
+pub(super) struct Slots {
+    slot: String,
+    period: String,
+    release: String,
+    outside: &'static str,
+    way: Way,
+    cut: bool,
+}
+
+impl Slots {
+    /// What a call says; none: no gang.
+    pub fn of(args: &Args<'_>) -> Result<Option<Self>, Error> {
+        let (slot, period, release) = (args.ns("slot", 0)?, args.ns("period", 0)?, args.ns("release", 0)?);
+        let way = Way::ALL[args.choice("way", &Way::ALL.map(Way::name))?];
+        let outside = ["run", "wait"][args.choice("outside", &["run", "wait"])?];
+        let cut = args.flag("cut")?;
+        let all = Self { slot: ms(slot), period: ms(period), release: ms(release), outside, way, cut };
+        Ok((slot > 0).then_some(all))
+    }
+
+    /// The tasks from `first` on are a gang: best effort in phase 0, slots in phase 1.
+    pub fn gang(
+        &self,
+        args: &Args<'_>,
+        builder: &mut Builder,
+        name: &str,
+        first: u32,
+        threads: u64,
+    ) -> Result<(), Error> {
+        let Self { slot, period, release, outside, way, cut } = self;
+        let text = format!(
+            "name {name}\nthreads {threads}\noutside {outside}\nB 0\nH {slot} {period} {slot} {release}\n"
+        );
+        let manifest = Manifest::parse(&text).map_err(|fault| {
+            let key = if fault.what.contains("deadline") || fault.what.contains("number") {
+                "period"
+            } else {
+                "slot"
+            };
+            args.wrong(
+                key,
+                format!("as a manifest, `H {slot} {period} {slot} {release}`: {}", fault.what),
+                fault.remedy,
+            )
+        })?;
+        let members = (first..first + threads as u32).collect();
+        builder.workload.gangs.push(GangSpec { manifest, cut: *cut, way: *way, members });
+        Ok(())
+    }
+}
+
+/// Tasks beside the others that compute without end; bound to the last ones of `pin` CPUs, or not at all if that is 0.
+pub(super) fn hogs(args: &Args<'_>, builder: &mut Builder, pin: u64) -> Result<(), Error> {
+    let hogs = args.count("hogs", 0, 1_000_000)?;
+    let stagger = args.ns("stagger", 0)?;
+    if stagger > MOST_TIME {
+        return Err(args.wrong("stagger", "more than an hour", "write at most `3600s`"));
+    }
+    if hogs == 0 {
+        return Ok(());
+    }
+    builder.room_for_tasks(hogs)?;
+    let program = builder.program(repeat(None, vec![Op::Run { ns: 10_000_000 }]))?;
+    for i in 0..hogs {
+        let spec = TaskSpec::new(format!("hog{i}"), "hogs", program.clone());
+        let cpus = bound(pin, pin.max(1) - 1 - i % pin.max(1));
+        builder.task(TaskSpec { start_ns: Some(i * stagger), cpus, ..spec })?;
+    }
+    Ok(())
+}
+
+/// A CPU, if there is binding at all.
+fn bound(pin: u64, cpu: u64) -> Option<CpuSet> {
+    (pin > 0).then(|| [cpu as u32].into_iter().collect())
 }
 
 pub(super) fn team(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result<(), Error> {
@@ -55,23 +134,29 @@ pub(super) fn team(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result
     let work = args.ns("work", 1)?;
     let imbalance = args.share("imbalance", 0.0, 100.0)?;
     let rounds = args.count("rounds", 0, 1_000_000_000)?;
+    let (every, bursts) = (args.ns("every", 0)?, args.count("bursts", 0, 1_000_000_000)?);
     let spin = args.ns("spin", 0)?;
-    let hogs = args.count("hogs", 0, 1_000_000)?;
-    let (slot, period, release) = (args.ns("slot", 0)?, args.ns("period", 0)?, args.ns("release", 0)?);
-    let (cut, stagger) = (args.flag("cut")?, args.ns("stagger", 0)?);
     let counter = [None, Some(BarrierCounter::Central), Some(BarrierCounter::Tree)]
         [args.choice("counter", &["none", "central", "tree"])?];
-    let way = Way::ALL[args.choice("way", &Way::ALL.map(Way::name))?];
-    let outside = ["run", "wait"][args.choice("outside", &["run", "wait"])?];
     let pin = args.count("pin", 0, weir_core::MAX_CPUS.into())?;
-    let bound = |cpu: u64| (pin > 0).then(|| [cpu as u32].into_iter().collect::<CpuSet>());
-    if spin > MOST_SPIN {
+    let slots = Slots::of(args)?;
+    if spin > MOST_TIME {
         return Err(args.wrong("spin", "it spins for more than an hour", "write at most `3600s`"));
     }
-    if stagger > MOST_SPIN {
-        return Err(args.wrong("stagger", "more than an hour", "write at most `3600s`"));
+    if every > MOST_TIME {
+        return Err(args.wrong("every", "more than an hour", "write at most `3600s`"));
     }
-    builder.room_for_tasks(threads * teams + hogs)?;
+    if every > 0 && rounds == 0 {
+        return Err(args.wrong(
+            "every",
+            "a burst has no end",
+            "write how many `rounds` it has, for example `rounds=220`",
+        ));
+    }
+    if every == 0 && bursts > 0 {
+        return Err(args.wrong("bursts", "bursts without a period", "write how often they come: `every=1s`"));
+    }
+    builder.room_for_tasks(threads * teams)?;
     let extra = (work as f64 * imbalance) as u64;
     let run =
         if extra == 0 { Op::Run { ns: work } } else { Op::RunBetween { min_ns: work, max_ns: work + extra } };
@@ -84,45 +169,30 @@ pub(super) fn team(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result
             builder.workload.barrier_counter.insert(barrier, counter);
         }
         let mut ops = repeat((rounds > 0).then_some(rounds), vec![run.clone(), Op::Barrier { barrier }]);
+        let mut timing = None;
+        if every > 0 {
+            let (period_ns, deadline_ns) = (every, every);
+            let wcet_ns = rounds.saturating_mul(work + extra).min(every);
+            timing = Some(Timing { period_ns, deadline_ns, wcet_ns });
+            let release =
+                Op::Release { offset_ns: 0, period_ns, deadline_ns, jitter_ns: 0, extra_ns: 0 };
+            ops.insert(0, release);
+            ops = repeat((bursts > 0).then_some(bursts), ops);
+        }
         let first = builder.workload.tasks.len() as u32;
-        if slot > 0 {
-            let (slot, period, release) = (ms(slot), ms(period), ms(release));
-            let text = format!(
-                "name {name}\nthreads {threads}\noutside {outside}\nB 0\nH {slot} {period} {slot} {release}\n"
-            );
-            let manifest = Manifest::parse(&text).map_err(|fault| {
-                let key = if fault.what.contains("deadline") || fault.what.contains("number") {
-                    "period"
-                } else {
-                    "slot"
-                };
-                args.wrong(
-                    key,
-                    format!("as a manifest, `H {slot} {period} {slot} {release}`: {}", fault.what),
-                    fault.remedy,
-                )
-            })?;
-            let members = (first..first + threads as u32).collect();
-            builder.workload.gangs.push(GangSpec { manifest, cut, way, members });
+        if let Some(slots) = &slots {
+            slots.gang(args, builder, &name, first, threads)?;
         }
         let follower = builder.program(ops.clone())?;
-        if slot > 0 {
+        if slots.is_some() {
             ops.insert(0, Op::Phase { phase: 1 });
         }
         let leader = builder.program(ops)?;
         for i in 0..threads {
             let program = if i == 0 { &leader } else { &follower };
             let spec = TaskSpec::new(format!("{name}-{i}"), name.clone(), program.clone());
-            builder.task(TaskSpec { cpus: bound(i % pin.max(1)), ..spec })?;
+            builder.task(TaskSpec { cpus: bound(pin, i % pin.max(1)), timing, ..spec })?;
         }
     }
-    if hogs > 0 {
-        let program = builder.program(repeat(None, vec![Op::Run { ns: 10_000_000 }]))?;
-        for i in 0..hogs {
-            let spec = TaskSpec::new(format!("hog{i}"), "hogs", program.clone());
-            let cpus = bound(pin.max(1) - 1 - i % pin.max(1));
-            builder.task(TaskSpec { start_ns: Some(i * stagger), cpus, ..spec })?;
-        }
-    }
-    Ok(())
+    hogs(args, builder, pin)
 }
