@@ -12,7 +12,7 @@
  * cost:      O(log n + gangs of the CPU) per change; O(n) where a slot begins or ends; takes the in-pipe lock, the out-pipe
  *            lock and the instance's own lock
  * batch:     the out-pipe holds the tasks of the in-pipe: members of the gang whose slot it is, then members between slots
- *            that may run and tasks of no gang, then, without a key, members that wait; each in the order of the in-pipe
+ *            that may run and tasks of no gang, then, without a key, members and others that wait; each in the order of the in-pipe
  * long:      rows of slots, their change at a time, and the order and timer that follow from them share one lock
  * source:    Peter, 2012, 3.5.4 and 3.6.3 (phase-locked scheduling); docs/decisions/0035
  *
@@ -23,6 +23,10 @@
  *
  * A row comes as messages GANG_SLOT to a CPU (no CPU: to all): OFFSET, PERIOD and LENGTH of the row, in any order, then FROM,
  * from which time on it replaces the gang's last row. A length of 0 takes the gang's slots away. Up to 16 gangs a CPU.
+ *
+ * A row with ALONE, announced before FROM, keeps the CPU for members in its slots, as core scheduling does: other tasks lose
+ * it, wait without a key until the slot is over, and the CPU is idle while no member runs. Give such a row to all CPUs of a
+ * core, and nobody else shares the core with a member.
  *
  * Members that `wait` between their slots get no key; put `urgent` behind this order to withhold them. Without it they run
  * when nothing else does. Where the gang has no slots in force, its members are best effort, whatever they are to do
@@ -49,6 +53,7 @@ struct gang_slots {
 	u64 period; /* ns */
 	u64 length; /* ns, 0: none */
 	u64 from;   /* ns, absolute; no slot begins before */
+	u64 alone;  /* 1: in slots only members run */
 };
 
 struct gang_row {
@@ -62,10 +67,11 @@ struct gang_row {
 
 struct gang {
 	struct weir_instance inst;
-	u64 slice; /* (c) ns */
-	u32 nr;	   /* (l) rows that were ever used */
-	u32 unused;
+	u64 slice;			/* (c) ns */
+	u32 nr;				/* (l) rows that were ever used */
+	u32 withheld;			/* (l) tasks of no gang may wait without a key */
 	u64 active;			/* (l) gang whose slot it is, 0: none */
+	u64 alone;			/* (l) of the active slot */
 	u64 until;			/* (l) ns; when that changes, at the earliest */
 	u64 end;			/* (l) ns; of the active slot */
 	struct gang_row row[GANG_ROWS]; /* (l) */
@@ -114,6 +120,7 @@ static void gang_copy(struct gang_slots weir_mem *to, const struct gang_slots we
 	to->period = from->period;
 	to->length = from->length;
 	to->from = from->from;
+	to->alone = from->alone;
 }
 
 /* Bring one row to @now. */
@@ -131,6 +138,7 @@ static void gang_see(struct gang weir_mem *self, struct gang_row weir_mem *r, u6
 		change = r->next.from;
 	if (within && !self->active) {
 		self->active = r->gang;
+		self->alone = r->now.alone;
 		self->end = change;
 	}
 	if (change < self->until)
@@ -140,7 +148,7 @@ static void gang_see(struct gang weir_mem *self, struct gang_row weir_mem *r, u6
 /* Bring the table to the present. */
 WEIR_HELPER int gang_look(struct gang weir_mem *self weir_arg, u64 now)
 {
-	self->active = self->end = 0;
+	self->active = self->alone = self->end = 0;
 	self->until = GANG_NEVER;
 	for (u32 i = 0; i < self->nr && weir_loop; i++)
 		gang_see(self, &self->row[i & (GANG_ROWS - 1)], now);
@@ -186,6 +194,7 @@ static int gang_commit(struct gang weir_mem *self, struct gang_row weir_mem *r, 
 		return -WEIR_EINVAL;
 	s->from = from;
 	gang_copy(&r->next, s);
+	s->alone = 0;
 	r->pending = 1;
 	return 0;
 }
@@ -208,6 +217,8 @@ static int gang_set_row(struct gang weir_mem *self, u64 number, u32 field, u64 v
 		r->staged.period = value;
 	else if (field == WEIR_GANG_LENGTH)
 		r->staged.length = value;
+	else if (field == WEIR_GANG_ALONE)
+		r->staged.alone = value != 0;
 	else
 		return gang_commit(self, r, value) ? -WEIR_EINVAL : 1;
 	return 0;
@@ -244,6 +255,9 @@ static int gang_place(struct gang weir_mem *self, struct weir_task weir_mem *t,
 	if (msg.value && msg.value == self->active) {
 		place->key = GANG_KEY_SLOT;
 		place->slice = self->end - now;
+	} else if (self->alone) {
+		place->key = WEIR_KEY_NONE;
+		self->withheld = 1;
 	} else if (msg.value && msg.value2 == WEIR_GANG_WAIT && gang_has_slots(self, msg.value)) {
 		place->key = WEIR_KEY_NONE;
 	}
@@ -305,15 +319,30 @@ WEIR_HELPER int gang_review_running(struct gang weir_mem *self weir_arg,
 	return 0;
 }
 
-/* A slot began or ended: members that wait take their new places, and so do those that run. */
+/* Whether tasks of no gang take new places, too: a slot for members alone begins, lasts or is over. */
+static int gang_concerns_all(struct gang weir_mem *self)
+{
+	int all, err = weir_instance_lock(&self->inst);
+
+	if (err)
+		return 1;
+	all = self->alone || self->withheld;
+	if (!self->alone)
+		self->withheld = 0;
+	weir_instance_unlock(&self->inst);
+	return all;
+}
+
+/* A slot began or ended: tasks that wait take their new places, and so do those that run. */
 WEIR_HELPER int gang_review(struct gang weir_mem *self weir_arg)
 {
 	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
 	struct weir_task weir_mem *t;
-	int err = weir_pipe_lock(in);
+	int all, err = weir_pipe_lock(in);
 
 	if (err)
 		return err;
+	all = gang_concerns_all(self);
 	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
 		u64 bits = in->cpus->word[w] & weir_busy_word(self->inst.sched, w);
 
@@ -324,7 +353,8 @@ WEIR_HELPER int gang_review(struct gang weir_mem *self weir_arg)
 	}
 	weir_note_scan(&self->inst, in->nr);
 	weir_for_task(t, in) {
-		if (weir_pending(in, t) || !weir_property(self->inst.sched, WEIR_TOPIC_GANG, t))
+		if (weir_pending(in, t) ||
+		    (!all && !weir_property(self->inst.sched, WEIR_TOPIC_GANG, t)))
 			continue;
 		err = gang_put(self, in, t);
 		if (err)
@@ -341,7 +371,7 @@ WEIR_ENTRY int gang_on_gang_slot(struct gang weir_mem *self, const struct weir_m
 	u64 now = weir_now(self->inst.sched);
 	int err;
 
-	if (!(u32)msg->value || field > WEIR_GANG_FROM)
+	if (!(u32)msg->value || field > WEIR_GANG_ALONE)
 		return -WEIR_EINVAL;
 	if (msg->cpu != WEIR_NO_CPU && !weir_mask_test(in->cpus, msg->cpu))
 		return 0;
@@ -374,6 +404,7 @@ WEIR_ENTRY int gang_on_timer(struct gang weir_mem *self)
 WEIR_ENTRY void gang_take_state(struct gang weir_mem *self, struct gang weir_mem *old)
 {
 	self->nr = old->nr;
+	self->withheld = old->withheld;
 	for (u32 i = 0; i < weir_limit(GANG_ROWS) && weir_loop; i++) {
 		struct gang_row weir_mem *to = &self->row[i & (GANG_ROWS - 1)];
 		struct gang_row weir_mem *from = &old->row[i & (GANG_ROWS - 1)];

@@ -9,6 +9,8 @@ static const char *const what[MK_NR_REFUSALS] = {
 	[MK_REFUSED_GANGS] = "64 gangs are there already",
 	[MK_REFUSED_NAME] = "a gang of this name is there already",
 	[MK_REFUSED_CPUS] = "there are too few CPUs online among those that the manifest allows",
+	[MK_REFUSED_CORES] =
+		"there are too few whole cores among the CPUs that the manifest allows",
 	[MK_REFUSED_SHARE] = "the CPUs have too little left beside the floor for best effort",
 	[MK_REFUSED_SLOT] =
 		"no place in the period where its slots never meet those of a gang that is there",
@@ -20,6 +22,8 @@ static const char *const remedy[MK_NR_REFUSALS] = {
 	[MK_REFUSED_GANGS] = "end one of them first",
 	[MK_REFUSED_NAME] = "give it another `name`, or end the other one first",
 	[MK_REFUSED_CPUS] = "lower `threads`, or allow more CPUs with `cpus`",
+	[MK_REFUSED_CORES] =
+		"lower `threads`, or allow all CPUs of more cores with `cpus`: lscpu -e shows them",
 	[MK_REFUSED_SHARE] = "lower execution times, allow other CPUs, or admit it with equal cuts",
 	[MK_REFUSED_SLOT] = "choose periods that divide each other, lower execution times, or "
 			    "admit it with equal cuts",
@@ -126,7 +130,7 @@ int mk_controller_init(struct mk_controller *c, u32 nr_cpus)
 	c->place = mk_place_least;
 	c->version = 0;
 	for (u32 cpu = 0; cpu < MK_MAX_CPUS; cpu++)
-		c->cpu[cpu] = (struct mk_cpu_fact){ .online = cpu < nr_cpus };
+		c->cpu[cpu] = (struct mk_cpu_fact){ .online = cpu < nr_cpus, .core = cpu };
 	for (u32 g = 0; g < MK_MAX_GANGS; g++)
 		c->gang[g].used = 0;
 	return 0;
@@ -136,7 +140,16 @@ int mk_set_cpu(struct mk_controller *c, u32 cpu, u32 online, u32 load)
 {
 	if (cpu >= c->nr_cpus || load > MK_WHOLE)
 		return -WEIR_EINVAL;
-	c->cpu[cpu] = (struct mk_cpu_fact){ .online = online != 0, .load = load };
+	c->cpu[cpu].online = online != 0;
+	c->cpu[cpu].load = load;
+	return 0;
+}
+
+int mk_set_core(struct mk_controller *c, u32 cpu, u32 core)
+{
+	if (cpu >= c->nr_cpus || core >= MK_MAX_CPUS)
+		return -WEIR_EINVAL;
+	c->cpu[cpu].core = core;
 	return 0;
 }
 
@@ -152,10 +165,10 @@ const struct mk_gang *mk_gang_at(const struct mk_controller *c, u32 gang)
 
 u32 mk_member_cpu(const struct mk_controller *c, u32 gang, u32 nr)
 {
-	if (gang >= MK_MAX_GANGS || !c->gang[gang].used)
+	if (gang >= MK_MAX_GANGS || !c->gang[gang].used || nr >= c->gang[gang].threads)
 		return ~0u;
 	for (u32 cpu = 0; cpu < c->nr_cpus; cpu++) {
-		if (mk_has(&c->gang[gang].cpus, cpu) && !nr--)
+		if (mk_has(&c->gang[gang].members, cpu) && !nr--)
 			return cpu;
 	}
 	return ~0u;
@@ -183,6 +196,85 @@ int mk_place_least(const struct mk_controller *c, const struct mk_cpus *from, u3
 		mk_take(&left, best);
 	}
 	return 1;
+}
+
+/* --- whole cores --------------------------------------------------------------------------------------------------------- */
+
+/*
+ * One CPU for each core whose online CPUs are all in @from: the one with most booked and other load, so that a policy sees that
+ * of the core. Returns the number of CPUs of the largest of these cores.
+ */
+static u32 whole_cores(const struct mk_controller *c, const struct mk_cpus *from,
+		       struct mk_cpus *out)
+{
+	u32 most_load[MK_MAX_CPUS], widest = 0;
+	u16 nr[MK_MAX_CPUS] = { 0 }, fullest[MK_MAX_CPUS];
+
+	*out = (struct mk_cpus){ 0 };
+	for (u32 cpu = 0; cpu < c->nr_cpus; cpu++) {
+		u32 core = c->cpu[cpu].core, load = mk_booked(c, cpu) + c->cpu[cpu].load;
+
+		if (!c->cpu[cpu].online)
+			continue;
+		if (!nr[core]++ || load > most_load[core]) {
+			most_load[core] = load;
+			fullest[core] = (u16)cpu;
+		}
+	}
+	for (u32 cpu = 0; cpu < c->nr_cpus; cpu++) {
+		if (c->cpu[cpu].online && !mk_has(from, cpu))
+			nr[c->cpu[cpu].core] = 0;
+	}
+	for (u32 core = 0; core < MK_MAX_CPUS; core++) {
+		if (nr[core])
+			mk_add(out, fullest[core]);
+		if (nr[core] > widest)
+			widest = nr[core];
+	}
+	return widest;
+}
+
+/* All online CPUs of the cores of @some. */
+static struct mk_cpus completed(const struct mk_controller *c, const struct mk_cpus *some)
+{
+	struct mk_cpus all = { 0 }, cores = { 0 };
+
+	for (u32 cpu = 0; cpu < c->nr_cpus; cpu++) {
+		if (mk_has(some, cpu))
+			mk_add(&cores, c->cpu[cpu].core);
+	}
+	for (u32 cpu = 0; cpu < c->nr_cpus; cpu++) {
+		if (c->cpu[cpu].online && mk_has(&cores, c->cpu[cpu].core))
+			mk_add(&all, cpu);
+	}
+	return all;
+}
+
+/* Choose the gang's CPUs from @from. 0: there are too few. */
+static int place(const struct mk_controller *c, struct mk_gang *g, const struct mk_cpus *from)
+{
+	struct mk_cpus cores, chosen;
+	u32 widest, nr;
+
+	if (!g->alone) {
+		if (!c->place(c, from, g->threads, &g->cpus))
+			return 0;
+		g->members = g->cpus;
+		return 1;
+	}
+	widest = whole_cores(c, from, &cores);
+	if (!widest)
+		return 0;
+	nr = g->manifest.cores == MK_CORES_ONE ? g->threads : (g->threads + widest - 1) / widest;
+	for (;; nr++) {
+		if (!c->place(c, &cores, nr, &chosen))
+			return 0;
+		g->cpus = completed(c, &chosen);
+		g->members = g->manifest.cores == MK_CORES_ONE ? chosen : g->cpus;
+		/* Cores may differ in their number of CPUs. */
+		if (mk_count(&g->members) >= g->threads)
+			return 1;
+	}
 }
 
 /* --- one more gang, beside unchanged ones ----------------------------------------------------------------------------- */
@@ -356,11 +448,10 @@ static int fit_beside(struct mk_controller *c, u32 self, const struct mk_cpus *f
 
 	*why = (struct mk_refusal){ MK_REFUSED_SLOT, lead, ~0u, ~0u, row.length, 0 };
 	if (lead == ~0u)
-		return c->place(c, from, g->threads, &g->cpus) &&
-		       fit_others(c, self, lead, at, why);
+		return place(c, g, from) && fit_others(c, self, lead, at, why);
 	while (next_place(&places, &row)) {
 		free_for(c, self, &row, from, &free);
-		if (!c->place(c, &free, g->threads, &g->cpus)) {
+		if (!place(c, g, &free)) {
 			why->other = in_the_way(c, self, &row, from, ~0u);
 			continue;
 		}
@@ -579,7 +670,7 @@ static u32 number_for(const struct mk_controller *c, const struct mk_manifest *m
 int mk_admit(struct mk_controller *c, const struct mk_manifest *m, u64 at, int may_cut, u32 *gang,
 	     struct mk_refusal *why)
 {
-	struct mk_cpus from;
+	struct mk_cpus from, cores;
 	u32 nr = allowed(c, m, &from), self = number_for(c, m, why);
 	struct mk_gang *g = &c->gang[self == ~0u ? 0 : self];
 	int fits;
@@ -588,8 +679,17 @@ int mk_admit(struct mk_controller *c, const struct mk_manifest *m, u64 at, int m
 		return -WEIR_EINVAL;
 	if (!nr || m->threads > nr)
 		return refuse(why, MK_REFUSED_CPUS, ~0u, m->threads ? m->threads : 1, nr);
+	if (m->cores != MK_CORES_SHARED) {
+		whole_cores(c, &from, &cores);
+		if (m->cores == MK_CORES_WHOLE)
+			cores = completed(c, &cores);
+		nr = mk_count(&cores);
+		if (!nr || m->threads > nr)
+			return refuse(why, MK_REFUSED_CORES, ~0u, m->threads ? m->threads : 1, nr);
+	}
 	*g = (struct mk_gang){ .manifest = *m,
 			       .threads = m->threads ? m->threads : nr,
+			       .alone = m->cores != MK_CORES_SHARED,
 			       .scale = 1000 };
 	save(c);
 	fits = fit_beside(c, self, &from, at, why);
@@ -597,7 +697,7 @@ int mk_admit(struct mk_controller *c, const struct mk_manifest *m, u64 at, int m
 	if (!fits && may_cut) {
 		/* Choose CPUs by load alone; slots are moved to make room. */
 		g->used = 0;
-		c->place(c, &from, g->threads, &g->cpus);
+		place(c, g, &from);
 		g->used = 1;
 		fits = cut(c, neighbours(c, self), why);
 	}

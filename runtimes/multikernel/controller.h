@@ -7,6 +7,8 @@
  * clock with t mod period = offset. Let g be the greatest common divisor of two slots' periods. On one CPU they never overlap if,
  * modulo g, each begins at least the other's length after the other. So admission needs no table of a hyperperiod. A gang's slots do
  * not depend on the phases of other gangs, so the table of a combination of phases is the union of the rows of its phases.
+ *
+ * A gang with `cores whole` or `cores one` has slots on all online CPUs of its cores, whether members run there or not.
  */
 #ifndef WEIR_CONTROLLER_H
 #define WEIR_CONTROLLER_H
@@ -29,10 +31,11 @@ struct mk_row {
 struct mk_gang {
 	u32 used;
 	u32 threads;
-	u32 scale; /* of the declared execution times, in 1000ths */
-	u32 unused;
+	u32 scale;   /* of the declared execution times, in 1000ths */
+	u32 alone;   /* 1: in its slots only members run on its CPUs, which are whole cores */
 	u64 version; /* of the rows */
-	struct mk_cpus cpus;
+	struct mk_cpus cpus;	/* with slots */
+	struct mk_cpus members; /* of these, for members */
 	struct mk_manifest manifest;
 	struct mk_row row[MK_MAX_PHASES];
 };
@@ -40,12 +43,14 @@ struct mk_gang {
 struct mk_cpu_fact {
 	u32 online;
 	u32 load; /* used by others, of MK_WHOLE */
+	u32 core; /* below MK_MAX_CPUS, equal for the CPUs of one core */
 };
 
 enum mk_refusal_code {
 	MK_REFUSED_GANGS = 1,
 	MK_REFUSED_NAME,
 	MK_REFUSED_CPUS,
+	MK_REFUSED_CORES,
 	MK_REFUSED_SHARE,
 	MK_REFUSED_SLOT,
 	MK_REFUSED_SHORT,
@@ -82,6 +87,11 @@ struct mk_controller {
 
 /* Report a CPU's state and other load, of MK_WHOLE; admitted gangs stay. 0, or -WEIR_EINVAL: there is no such CPU. */
 int mk_set_cpu(struct mk_controller *c, u32 cpu, u32 online, u32 load);
+/*
+ * CPUs with the same @core, below MK_MAX_CPUS, are threads of one core; until it is said, each CPU has its own number. 0, or
+ * -WEIR_EINVAL.
+ */
+int mk_set_core(struct mk_controller *c, u32 cpu, u32 core);
 /* For callers in other languages: its size, and the gang with a number; null: there is none. */
 u64 mk_controller_bytes(void);
 const struct mk_gang *mk_gang_at(const struct mk_controller *c, u32 gang);
@@ -100,7 +110,7 @@ int mk_admit(struct mk_controller *c, const struct mk_manifest *m, u64 at, int c
 	     struct mk_refusal *why);
 /* Remove a gang; gangs that were cut get back as much as possible. 0, or -WEIR_ENOENT. */
 int mk_leave(struct mk_controller *c, u32 gang);
-/* The CPU of a gang's thread @nr: threads take the gang's CPUs in order. ~0: there is no such thread. */
+/* The CPU of a gang's thread @nr: threads take the CPUs for members in order. ~0: there is no such thread. */
 u32 mk_member_cpu(const struct mk_controller *c, u32 gang, u32 nr);
 /* The most that gangs book of a CPU in any phases, of MK_WHOLE. */
 u32 mk_booked(const struct mk_controller *c, u32 cpu);

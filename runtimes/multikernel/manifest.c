@@ -27,7 +27,8 @@ enum {
 	GIVEN_CPUS = 4,
 	GIVEN_OUTSIDE = 8,
 	GIVEN_PROGRAM = 16,
-	GIVEN_GROUP = 32
+	GIVEN_GROUP = 32,
+	GIVEN_CORES = 64
 };
 
 static const char *const what[MK_NR_FAULTS] = {
@@ -50,6 +51,7 @@ static const char *const what[MK_NR_FAULTS] = {
 	[MK_FAULT_CPUS] = "not a list of CPUs",
 	[MK_FAULT_THREADS] = "not a number of threads",
 	[MK_FAULT_OUTSIDE] = "not a way to treat members outside of their slots",
+	[MK_FAULT_CORES] = "not a way to share cores",
 	[MK_FAULT_PROGRAM] = "not a name of a program",
 	[MK_FAULT_GROUP] = "not a control group",
 	[MK_FAULT_CROWD] = "more threads than CPUs: each member of a gang needs a CPU of its own",
@@ -61,7 +63,7 @@ static const char *const remedy[MK_NR_FAULTS] = {
 	[MK_FAULT_LONG] = "keep comments short",
 	[MK_FAULT_BYTE] = "save the file as plain text",
 	[MK_FAULT_WORD] = "write `B PRIORITY`, `H WCET PERIOD [DEADLINE [RELEASE]]`, `name`, "
-			  "`threads`, `cpus`, `outside`, `program` or `cgroup`",
+			  "`threads`, `cpus`, `cores`, `outside`, `program` or `cgroup`",
 	[MK_FAULT_NUMBER] = "write milliseconds, such as `80` or `0.25`",
 	[MK_FAULT_DIGITS] = "write at most six digits after the point",
 	[MK_FAULT_LARGE] = "periods are at most 600000 ms, releases at most 3600000 ms",
@@ -80,6 +82,7 @@ static const char *const remedy[MK_NR_FAULTS] = {
 	[MK_FAULT_CPUS] = "write CPUs below 1024, such as `0-3,8`",
 	[MK_FAULT_THREADS] = "write a whole number from 1 to 1024",
 	[MK_FAULT_OUTSIDE] = "write `outside run` or `outside wait`",
+	[MK_FAULT_CORES] = "write `cores shared`, `cores whole` or `cores one`",
 	[MK_FAULT_PROGRAM] = "write what `ps -o comm` shows: 1 to 15 letters, digits, `_`, `-`, "
 			     "`.`, `+` and `:`",
 	[MK_FAULT_GROUP] = "write its path below /sys/fs/cgroup, such as `inference.slice`: at "
@@ -315,6 +318,19 @@ static int outside(struct parser *p)
 	return 0;
 }
 
+static int cores(struct parser *p)
+{
+	const struct word *w = &p->word[1];
+
+	if (is(w, "whole"))
+		p->m->cores = MK_CORES_WHOLE;
+	else if (is(w, "one"))
+		p->m->cores = MK_CORES_ONE;
+	else if (!is(w, "shared"))
+		return wrong(p, MK_FAULT_CORES, w);
+	return 0;
+}
+
 static int once(struct parser *p, u32 bit)
 {
 	if (p->given & bit)
@@ -339,6 +355,8 @@ static int directive(struct parser *p)
 		bit = GIVEN_THREADS;
 	} else if (is(w, "cpus")) {
 		bit = GIVEN_CPUS;
+	} else if (is(w, "cores")) {
+		bit = GIVEN_CORES;
 	} else if (is(w, "outside")) {
 		bit = GIVEN_OUTSIDE;
 	} else if (is(w, "program")) {
@@ -364,6 +382,8 @@ static int directive(struct parser *p)
 		return threads(p);
 	case GIVEN_CPUS:
 		return cpus(p);
+	case GIVEN_CORES:
+		return cores(p);
 	case GIVEN_PROGRAM:
 		return program(p);
 	case GIVEN_GROUP:

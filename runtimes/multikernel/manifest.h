@@ -58,6 +58,13 @@ WEIR_INLINE u32 mk_count(const struct mk_cpus *s)
 
 enum mk_kind { MK_BEST_EFFORT, MK_HARD };
 
+/* What a gang shares a core's threads with. */
+enum mk_cores {
+	MK_CORES_SHARED, /* anybody */
+	MK_CORES_WHOLE,	 /* members alone in its slots, one on each CPU of a core */
+	MK_CORES_ONE,	 /* nobody in its slots: one member a core, the other CPUs are idle */
+};
+
 /* Times in ns. */
 struct mk_phase {
 	u32 kind;     /* enum mk_kind */
@@ -77,6 +84,8 @@ struct mk_manifest {
 	u32 withheld;
 	u32 any_cpu; /* 1: `cpus` was not written */
 	u32 nr_phases;
+	u32 cores; /* enum mk_cores */
+	u32 unused;
 	struct mk_cpus cpus;
 	struct mk_phase phase[MK_MAX_PHASES];
 	/* Programs that join automatically, by program name and by control group below the file system's root; empty: none. */
@@ -103,6 +112,7 @@ enum mk_fault_code {
 	MK_FAULT_CPUS,
 	MK_FAULT_THREADS,
 	MK_FAULT_OUTSIDE,
+	MK_FAULT_CORES,
 	MK_FAULT_PROGRAM,
 	MK_FAULT_GROUP,
 	MK_FAULT_CROWD,

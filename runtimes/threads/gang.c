@@ -45,6 +45,8 @@ static void announce(u32 number, int none)
 		field(cpu, number, WEIR_GANG_OFFSET, row->offset);
 		field(cpu, number, WEIR_GANG_PERIOD, row->period);
 		field(cpu, number, WEIR_GANG_LENGTH, none ? 0 : row->length);
+		if (g->alone)
+			field(cpu, number, WEIR_GANG_ALONE, 1);
 		field(cpu, number, WEIR_GANG_FROM, since[number]);
 	}
 }

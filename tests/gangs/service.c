@@ -101,6 +101,8 @@ static const struct {
 	{ "threads 1025\nB 1\n", MK_FAULT_THREADS, 1, 9, 4 },
 	{ "threads many\nB 1\n", MK_FAULT_THREADS, 1, 9, 4 },
 	{ "outside sleep\nB 1\n", MK_FAULT_OUTSIDE, 1, 9, 5 },
+	{ "cores all\nB 1\n", MK_FAULT_CORES, 1, 7, 3 },
+	{ "cores one\nB 1\ncores one\n", MK_FAULT_TWICE, 3, 1, 5 },
 	{ "program sixteen-letters-\nB 1\n", MK_FAULT_PROGRAM, 1, 9, 16 },
 	{ "program a/b\nB 1\n", MK_FAULT_PROGRAM, 1, 9, 3 },
 	{ "cgroup a/../b\nB 1\n", MK_FAULT_GROUP, 1, 8, 6 },
@@ -133,7 +135,10 @@ static void check_manifests(void)
 		!m.phase[0].release);
 	REQUIRE(m.phase[1].deadline == 2000001 && m.phase[1].period == MK_LONGEST_PERIOD &&
 		m.phase[2].priority == -19);
-	REQUIRE(!m.program[0] && !m.group[0]);
+	REQUIRE(!m.program[0] && !m.group[0] && m.cores == MK_CORES_SHARED);
+	REQUIRE(parsed("cores whole\nB 1").cores == MK_CORES_WHOLE &&
+		parsed("B 1\ncores one").cores == MK_CORES_ONE &&
+		parsed("B 1\ncores shared").cores == MK_CORES_SHARED);
 	m = parsed("B 1\nprogram llama-server\ncgroup /inference.slice/..a/b..");
 	REQUIRE(!strcmp(m.program, "llama-server") && !strcmp(m.group, "/inference.slice/..a/b.."));
 	for (u32 i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -182,6 +187,8 @@ static void fuzz_manifests(u32 nr)
 					     "-",
 					     "#",
 					     "outside wait",
+					     "cores one",
+					     "cores whole\n",
 					     " ",
 					     "1",
 					     "20 ",
@@ -344,6 +351,8 @@ static struct mk_manifest rolled(u32 nr_cpus)
 							.deadline = wcet,
 							.release = 20 * US * below(60) };
 	}
+	if (!below(3))
+		m.cores = 1 + below(2);
 	if (!below(3)) {
 		m.any_cpu = 0;
 		for (u32 cpu = 0; cpu < nr_cpus; cpu++) {
@@ -381,13 +390,43 @@ static void check_refused(const struct mk_controller *c, const struct mk_manifes
 	}
 }
 
+/* A gang has as many CPUs as it wanted; if it wanted whole cores, no CPU of its cores is another's in its slots. */
+static void check_cores(const struct mk_controller *c, const struct mk_gang *g)
+{
+	u32 members = mk_count(&g->members), wanted = g->manifest.cores;
+
+	REQUIRE(members >= g->threads && g->alone == (wanted != MK_CORES_SHARED));
+	if (wanted != MK_CORES_WHOLE)
+		REQUIRE(members == g->threads);
+	for (u32 cpu = 0; cpu < c->nr_cpus; cpu++) {
+		u32 siblings = 0, threads = 0;
+
+		REQUIRE(mk_has(&g->cpus, cpu) || !mk_has(&g->members, cpu));
+		for (u32 other = 0; mk_has(&g->cpus, cpu) && other < c->nr_cpus; other++) {
+			if (c->cpu[other].core != c->cpu[cpu].core)
+				continue;
+			REQUIRE(wanted == MK_CORES_SHARED || mk_has(&g->cpus, other));
+			siblings++;
+			threads += mk_has(&g->members, other);
+		}
+		if (wanted == MK_CORES_ONE && siblings)
+			REQUIRE(threads == 1);
+		if (wanted == MK_CORES_WHOLE && siblings)
+			REQUIRE(threads == siblings && members < g->threads + 2);
+	}
+}
+
 static void fuzz_admission(u32 nr)
 {
 	u32 admitted = 0, cut = 0, refused = 0;
 
 	for (u32 i = 0; i < nr; i++) {
-		u32 nr_cpus = 1 + below(5), may_cut = below(2);
+		u32 nr_cpus = 1 + below(5), may_cut = below(2), threads = 1 + below(2);
 		struct mk_controller *c = controller(nr_cpus);
+
+		/* Some machines have cores of two threads, of CPUs that lie apart. */
+		for (u32 cpu = 0; cpu < nr_cpus && threads > 1; cpu++)
+			REQUIRE(!mk_set_core(c, cpu, cpu % ((nr_cpus + 1) / 2)));
 
 		for (u32 k = 0; k < 7; k++) {
 			struct mk_manifest m = rolled(nr_cpus);
@@ -407,9 +446,9 @@ static void fuzz_admission(u32 nr)
 			} else {
 				admitted++;
 				cut += c->gang[gang].scale < 1000;
-				REQUIRE(mk_count(&c->gang[gang].cpus) == m.threads);
+				check_cores(c, &c->gang[gang]);
 				for (u32 t = 0; t < m.threads; t++)
-					REQUIRE(mk_has(&c->gang[gang].cpus,
+					REQUIRE(mk_has(&c->gang[gang].members,
 						       mk_member_cpu(c, gang, t)));
 				REQUIRE(mk_member_cpu(c, gang, m.threads) == ~0u);
 				/* Equal cuts: a gang that shares a CPU with the newcomer is cut as much, if it is cut for it. */
@@ -424,6 +463,39 @@ static void fuzz_admission(u32 nr)
 	}
 	REQUIRE(nr < 200 || (admitted > nr && cut > nr / 20 && refused > nr / 4));
 	printf("admission: %u admitted, %u of them cut, %u refused\n", admitted, cut, refused);
+}
+
+/* Four cores of two threads; CPU 5 is offline, and something else uses the core of 0 and 4. */
+static void check_whole_cores(void)
+{
+	struct mk_controller *c = controller(8);
+	struct mk_manifest m;
+	struct mk_refusal why;
+	u32 a, b, third;
+
+	for (u32 cpu = 0; cpu < 8; cpu++)
+		REQUIRE(!mk_set_core(c, cpu, cpu % 4));
+	REQUIRE(mk_set_core(c, 8, 0) && mk_set_core(c, 0, MK_MAX_CPUS));
+	REQUIRE(!mk_set_cpu(c, 5, 0, 0) && !mk_set_cpu(c, 4, 1, MK_WHOLE / 2));
+	m = parsed("name a\nthreads 4\ncores whole\nH 3 10");
+	REQUIRE(!mk_admit(c, &m, 0, 0, &a, &why));
+	/* The cores of 1 and of 2 are the first ones without load; they have three CPUs, so another core is added. */
+	REQUIRE(c->gang[a].cpus.word[0] == 0xce && c->gang[a].members.word[0] == 0xce &&
+		c->gang[a].alone);
+	REQUIRE(mk_member_cpu(c, a, 0) == 1 && mk_member_cpu(c, a, 3) == 6 &&
+		mk_member_cpu(c, a, 4) == ~0u);
+	m = parsed("name b\nthreads 2\ncores one\nH 3 10");
+	REQUIRE(!mk_admit(c, &m, 3 * MS, 0, &b, &why));
+	REQUIRE(c->gang[b].cpus.word[0] == 0x46 && c->gang[b].members.word[0] == 0x06);
+	m = parsed("name c\nthreads 5\ncores one\nH 1 10");
+	REQUIRE(mk_admit(c, &m, 0, 1, &third, &why) && why.code == MK_REFUSED_CORES &&
+		why.needed == 5 && why.available == 4);
+	m = parsed("name c\ncpus 0-3\ncores whole\nH 1 10");
+	/* Only the core of 1 is whole there. */
+	REQUIRE(!mk_admit(c, &m, 6 * MS, 0, &third, &why) && c->gang[third].threads == 1 &&
+		c->gang[third].cpus.word[0] == 2);
+	check_all(c);
+	free(c);
 }
 
 static void check_admission(void)
@@ -774,6 +846,7 @@ int main(int argc, char **argv)
 	check_manifests();
 	fuzz_manifests(nr * 100);
 	check_admission();
+	check_whole_cores();
 	fuzz_admission(nr);
 	check_clocks();
 	return 0;

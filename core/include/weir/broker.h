@@ -120,6 +120,8 @@ enum weir_gang_field {
 	WEIR_GANG_LENGTH = 2, /* 0: no slots */
 	/* sent last: from this absolute time on, these slots replace the gang's previous ones */
 	WEIR_GANG_FROM = 3,
+	/* 1: in these slots only members run on the CPU; void with FROM */
+	WEIR_GANG_ALONE = 4,
 };
 
 /* Values of POLICY, numbered as in Linux. */

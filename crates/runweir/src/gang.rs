@@ -51,6 +51,10 @@ pub struct GangArgs {
     /// Threads that meet; default: as many as there are CPUs
     #[arg(long, value_name = "N", requires = "slot", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
+    /// What its members share cores with in their slots: anybody (`shared`), members alone (`whole`), or nobody, one
+    /// thread on each core (`one`)
+    #[arg(long, value_name = "HOW", requires = "slot", value_parser = ["shared", "whole", "one"], default_value = "shared")]
+    pub cores: String,
     /// Begin this phase of the manifest
     #[arg(long, value_name = "N", conflicts_with = "slot")]
     pub phase: Option<u32>,
@@ -245,9 +249,14 @@ pub fn line(g: &GangView) -> String {
         if g.scale == 1000 { String::new() } else { format!(", cut to {:.1} %", f64::from(g.scale) / 10.0) };
     let astray = g.members.iter().filter(|(_, cpu)| cpu.is_none()).count();
     let astray = if astray == 0 { String::new() } else { format!(" ({astray} bound elsewhere)") };
+    let alone = match (g.alone, g.kept.as_slice()) {
+        (false, _) => String::new(),
+        (true, []) => ", alone on their cores".to_string(),
+        (true, kept) => format!(", alone on their cores with {}", list(kept)),
+    };
     let late = if g.late == 0 { String::new() } else { format!(", {} of them late", g.late) };
     format!(
-        "{}: {} members{astray} on CPUs {}, phase {} of {}: {slots}{cut}; {} slots, {} phase changes{late}, {} messages \
+        "{}: {} members{astray} on CPUs {}{alone}, phase {} of {}: {slots}{cut}; {} slots, {} phase changes{late}, {} messages \
          between planners\n",
         g.name,
         g.members.len(),
@@ -294,7 +303,9 @@ fn shown(a: &Admission) -> String {
             scale => format!(", cut to {:.1} %", f64::from(scale) / 10.0),
         };
         let between = if g.waits { "; members wait between slots" } else { "" };
-        let _ = writeln!(out, "{}: {} threads on CPUs {}{cut}{between}", g.name, g.threads, list(&g.cpus));
+        let alone = if g.alone { ", alone on their cores" } else { "" };
+        let _ =
+            writeln!(out, "{}: {} threads on CPUs {}{alone}{cut}{between}", g.name, g.threads, list(&g.cpus));
         for (i, p) in g.phases.iter().enumerate() {
             if p.length_ns == 0 {
                 let _ = writeln!(out, "  phase {i}: best effort, priority {}", p.priority);

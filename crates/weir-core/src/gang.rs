@@ -40,6 +40,8 @@ struct CManifest {
     withheld: u32,
     any_cpu: u32,
     nr_phases: u32,
+    cores: u32,
+    unused: u32,
     cpus: CCpus,
     phase: [CPhase; MAX_PHASES],
     program: [u8; 16],
@@ -69,9 +71,10 @@ struct CGang {
     used: u32,
     threads: u32,
     scale: u32,
-    unused: u32,
+    alone: u32,
     version: u64,
     cpus: CCpus,
+    members: CCpus,
     manifest: CManifest,
     row: [Row; MAX_PHASES],
 }
@@ -145,6 +148,7 @@ unsafe extern "C" {
     fn mk_controller_bytes() -> u64;
     fn mk_controller_init(c: *mut CController, nr_cpus: u32) -> c_int;
     fn mk_set_cpu(c: *mut CController, cpu: u32, online: u32, load: u32) -> c_int;
+    fn mk_set_core(c: *mut CController, cpu: u32, core: u32) -> c_int;
     fn mk_gang_at(c: *const CController, gang: u32) -> *const CGang;
     fn mk_admit(
         c: *mut CController,
@@ -284,6 +288,11 @@ impl Manifest {
         self.0.withheld != 0
     }
 
+    /// It wants whole cores: in its slots nobody else runs on them.
+    pub fn alone(&self) -> bool {
+        self.0.cores != 0
+    }
+
     pub fn phases(&self) -> Vec<Phase> {
         self.0.phase[..self.0.nr_phases as usize]
             .iter()
@@ -345,6 +354,7 @@ impl Block {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gang {
     pub manifest: Manifest,
+    /// CPUs with slots: those of members, and, where it is alone on its cores, their siblings.
     pub cpus: CpuSet,
     pub threads: u32,
     /// What is left of its execution times, in 1000ths.
@@ -394,6 +404,12 @@ impl Controller {
     pub fn set_cpu(&mut self, cpu: u32, online: bool, load: u32) -> bool {
         // SAFETY: as for `admit`.
         unsafe { mk_set_cpu(self.0.0.as_mut_ptr().cast(), cpu, online.into(), load) == 0 }
+    }
+
+    /// CPUs with the same `core` are threads of one core. `false`: there is no such CPU, or the number is too large.
+    pub fn set_core(&mut self, cpu: u32, core: u32) -> bool {
+        // SAFETY: as for `admit`.
+        unsafe { mk_set_core(self.0.0.as_mut_ptr().cast(), cpu, core) == 0 }
     }
 
     /// Admit a program whose first phase with slots is asked for at `at_ns`, with equal cuts if it does not fit: its number.
@@ -457,6 +473,13 @@ impl Row {
         // SAFETY: a function of a record with C's layout, whose period is not 0.
         (self.length_ns > 0 && self.period_ns > 0).then(|| unsafe { mk_next_slot(self, at_ns) })
     }
+}
+
+/// What a scheduler has to know of a row that is in force from a time on, as fields of GANG_SLOT with their values, in the order in
+/// which they are announced.
+pub fn row_fields(row: &Row, from_ns: u64, alone: bool) -> impl Iterator<Item = (u64, u64)> {
+    let fields = [(0, row.offset_ns), (1, row.period_ns), (2, row.length_ns)];
+    fields.into_iter().chain(alone.then_some((4, 1))).chain([(3, from_ns)])
 }
 
 /// The planner of one CPU.
@@ -564,6 +587,7 @@ mod tests {
         assert_eq!((gang.rows[1], gang.threads, gang.cpus.len(), gang.scale), (row, 3, 3, 1000));
         assert_eq!(row.next(6), Some(160 * ms + 5));
         assert!(c.set_cpu(3, true, 0) && !c.set_cpu(4, true, 0));
+        assert!(c.set_core(3, 3) && !c.set_core(4, 0) && !c.set_core(3, 5000));
         assert_eq!((c.booked(0), c.booked(3), c.verify()), (WHOLE / 2, 0, true));
         let why = c.admit(&m, 0, true).expect_err("the name is taken");
         assert_eq!(why.other, Some((n, "solver".to_string())));
@@ -582,6 +606,14 @@ mod tests {
         assert_eq!(planners[1].forget(n, 200).map(|s| s.row.length_ns), Some(0));
         assert_eq!(planners[3].forget(n, 200), None);
         assert!(c.leave(n) && !c.leave(n) && c.gang(n).is_none());
+
+        // Two cores of two threads: one member a core.
+        (0..4).for_each(|cpu| assert!(c.set_core(cpu, cpu / 2)));
+        let m = Manifest::parse("threads 1\ncores one\nH 1 10\n").expect("it is right");
+        let n = c.admit(&m, 0, false).expect("there is room");
+        let gang = c.gang(n).expect("it is there");
+        assert_eq!((m.alone(), gang.cpus.iter().collect::<Vec<_>>()), (true, vec![0, 1]));
+        assert_eq!((c.member_cpu(n, 0), c.member_cpu(n, 1)), (Some(0), None));
         assert!(Controller::new(0).is_none() && Controller::new(5000).is_none());
     }
 }

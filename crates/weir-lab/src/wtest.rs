@@ -225,8 +225,15 @@ impl Bench {
             }
             ["gang", t, v] => self.notify_value(Topic::Gang, t, number(v)?),
             ["gang", t, v, "waits"] => self.publish_two(Topic::Gang, t, number(v)?, 1),
-            ["slot", cpu, gang, offset, length, period, from] => {
+            ["slot", cpu, gang, offset, length, period, from, alone @ ..] => {
                 let cpu = if *cpu == "all" { None } else { Some(number(cpu)?) };
+                if !matches!(alone, [] | ["alone"]) {
+                    return Err("write `slot CPU GANG OFFSET LENGTH PERIOD FROM [alone]`".into());
+                }
+                if !alone.is_empty() {
+                    let value = number::<u64>(gang)? | 4 << 32;
+                    self.lab.notify(Topic::GangSlot, &Msg { cpu, value, value2: 1, ..Msg::default() })?;
+                }
                 for (field, v) in [offset, period, length, from].into_iter().enumerate() {
                     let value = number::<u64>(gang)? | (field as u64) << 32;
                     let msg = Msg { cpu, value, value2: time(v)?, ..Msg::default() };

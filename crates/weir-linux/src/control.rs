@@ -81,6 +81,11 @@ impl Control {
         self.shape.nr_cpus()
     }
 
+    /// The core that a CPU is a thread of.
+    pub(crate) fn core_of(&self, cpu: u32) -> u32 {
+        self.shape.cpus.get(cpu as usize).map_or(cpu, |c| c.core)
+    }
+
     /// A request to detach was made.
     pub fn stop_requested(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

@@ -36,6 +36,8 @@ pub struct Admitted {
     pub threads: u32,
     /// By thread.
     pub cpus: Vec<u32>,
+    /// In its slots nobody else runs on the cores of these CPUs.
+    pub alone: bool,
     /// The remaining part of its execution times, in 1000ths.
     pub scale: u32,
     /// Members wait between slots.
@@ -105,6 +107,7 @@ fn admit_on(machine: &Machine, files: &[String], manifests: &[Manifest], cut: bo
         ));
     };
     for (c, cpu) in (0..).zip(&machine.shape.cpus) {
+        controller.set_core(c, cpu.core);
         controller.set_cpu(c, cpu.online && cpu.isa == 0, 0);
     }
     let mut numbers = Vec::new();
@@ -128,7 +131,8 @@ fn admit_on(machine: &Machine, files: &[String], manifests: &[Manifest], cut: bo
             file: file.clone(),
             name: gang.manifest.name().to_string(),
             threads: gang.threads,
-            cpus: gang.cpus.iter().collect(),
+            cpus: (0..gang.threads).filter_map(|nth| controller.member_cpu(*n, nth)).collect(),
+            alone: gang.manifest.alone(),
             scale: gang.scale,
             waits: gang.manifest.waits(),
             phases: phases.collect(),

@@ -53,7 +53,7 @@ fn manifest(args: &GangArgs, name: &str) -> Result<Option<String>> {
     }
     let (Some(slot), Some(period)) = (args.slot, args.period) else { return Ok(None) };
     let threads = args.threads.map_or(String::new(), |n| format!("threads {n}\n"));
-    let text = format!("{threads}B 0\nH {} {}\n", ms(slot), ms(period));
+    let text = format!("{threads}cores {}\nB 0\nH {} {}\n", args.cores, ms(slot), ms(period));
     weir::gang::parse("--slot and --period", &text)?;
     Ok(Some(text))
 }

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use weir_core::gang::{Controller, Manifest, PhaseMessage, Planner, Row, Submit};
+use weir_core::gang::{Controller, Manifest, PhaseMessage, Planner, Row, Submit, row_fields};
 use weir_core::{CpuSet, Topic};
 
 use crate::clock;
@@ -100,8 +100,14 @@ pub struct PhaseChanged {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GangView {
     pub name: String,
-    /// CPUs on which it has slots, one for each thread.
+    /// CPUs of its members, one for each thread.
     pub cpus: Vec<u32>,
+    /// CPUs on which it has slots, too, so that nobody shares a core with a member (`cores whole`, `cores one`).
+    #[serde(default)]
+    pub kept: Vec<u32>,
+    /// In its slots, only members run on these CPUs.
+    #[serde(default)]
+    pub alone: bool,
     /// The remaining part of the declared execution times, in 1000ths.
     pub scale: u32,
     /// Between slots, members wait.
@@ -132,7 +138,10 @@ pub struct GangView {
 struct Gang {
     name: String,
     manifest: Manifest,
+    /// Of members.
     cpus: Vec<u32>,
+    /// With slots.
+    rows: Vec<u32>,
     scale: u32,
     version: u64,
     phase: u32,
@@ -231,10 +240,9 @@ impl State {
     /// A planner hands a row to the scheduler of its CPU.
     fn hand_on(&mut self, control: &Control, cpu: u32, submit: &Submit) -> Result<()> {
         let Submit { gang, row, from_ns, .. } = *submit;
-        if let Some(g) = self.gangs.get_mut(&gang) {
-            (g.row, g.from_ns) = (row, from_ns);
-        }
-        for (field, value2) in (0u64..).zip([row.offset_ns, row.period_ns, row.length_ns, from_ns]) {
+        let Some(g) = self.gangs.get_mut(&gang) else { return Ok(()) };
+        (g.row, g.from_ns) = (row, from_ns);
+        for (field, value2) in row_fields(&row, from_ns, g.manifest.alone()) {
             let value = (u64::from(gang) + 1) | field << 32;
             self.post(control, gang, || {
                 control.post_gang(Topic::GangSlot, NONE, cpu, [value, value2], None)
@@ -251,13 +259,13 @@ impl State {
             .filter(|(n, g)| self.controller.gang(**n).is_some_and(|c| c.version != g.version))
             .map(|(n, _)| *n)
             .collect();
-        let nr: usize = stale.iter().map(|n| self.gangs[n].cpus.len()).sum();
+        let nr: usize = stale.iter().map(|n| self.gangs[n].rows.len()).sum();
         let at_ns = clock::now_ns() + self.lead_ns(nr);
         for number in stale {
             let Some(now) = self.controller.gang(number) else { continue };
             let Some(g) = self.gangs.get_mut(&number) else { continue };
             (g.scale, g.version) = (now.scale, now.version);
-            for cpu in g.cpus.clone() {
+            for cpu in g.rows.clone() {
                 let planner = &mut self.planners[cpu as usize];
                 if let Some(submit) = planner.replicate(&self.controller, number, at_ns) {
                     self.hand_on(control, cpu, &submit)?;
@@ -276,6 +284,20 @@ impl State {
         }
         let limit = control.patience_ns();
         for (i, phase) in manifest.phases().iter().enumerate() {
+            if let weir_core::gang::Phase::Hard { wcet_ns, .. } = *phase
+                && manifest.alone()
+                && wcet_ns >= limit / 2
+            {
+                return Err(wrong(
+                    format!(
+                        "phase {i}: with whole cores, other tasks wait {} ms for the end of a slot, and a task that waits {} ms ends \
+                         the scheduler",
+                        wcet_ns / 1_000_000,
+                        limit / 1_000_000
+                    ),
+                    "shorten the slots, write `cores shared`, or attach with a longer --watchdog",
+                ));
+            }
             if let weir_core::gang::Phase::Hard { wcet_ns, period_ns, .. } = *phase
                 && manifest.waits()
                 && period_ns - wcet_ns >= limit / 2
@@ -292,6 +314,7 @@ impl State {
             }
         }
         for (cpu, online) in (0..).zip(control.online()) {
+            self.controller.set_core(cpu, control.core_of(cpu));
             self.controller.set_cpu(cpu, online, 0);
         }
         let name = manifest.name().to_string();
@@ -306,6 +329,7 @@ impl State {
             name,
             manifest,
             cpus,
+            rows: gang.cpus.iter().collect(),
             scale: gang.scale,
             // Not the present one: its rows are still to be replicated.
             version: u64::MAX,
@@ -328,7 +352,7 @@ impl State {
     fn change(&mut self, control: &Control, number: u32, phase: u32) -> Result<PhaseChanged> {
         let began = clock::now_ns();
         let gang = &self.gangs[&number];
-        let (name, cpus) = (gang.name.clone(), gang.cpus.clone());
+        let (name, cpus) = (gang.name.clone(), gang.rows.clone());
         let nr_phases = gang.manifest.phases().len() as u32;
         if phase >= nr_phases {
             return Err(wrong(
@@ -378,7 +402,7 @@ impl State {
     fn leave(&mut self, control: &Control, number: u32) -> Result<()> {
         let now = clock::now_ns();
         let Some(gang) = self.gangs.get(&number) else { return Ok(()) };
-        let (cpus, members): (_, Vec<Member>) = (gang.cpus.clone(), gang.members.values().cloned().collect());
+        let (cpus, members): (_, Vec<Member>) = (gang.rows.clone(), gang.members.values().cloned().collect());
         for m in &members {
             // A thread may be gone.
             let _ = self.expel(control, number, m);
@@ -399,6 +423,8 @@ impl State {
         GangView {
             name: g.name.clone(),
             cpus: g.cpus.clone(),
+            kept: g.rows.iter().copied().filter(|c| !g.cpus.contains(c)).collect(),
+            alone: g.manifest.alone(),
             scale: g.scale,
             waits: g.manifest.waits(),
             phase: g.phase,
@@ -422,7 +448,7 @@ impl State {
             let Some(g) = self.gangs.get_mut(&number) else { continue };
             g.members.clear();
             let (row, from_ns) = (g.row, g.from_ns);
-            for cpu in g.cpus.clone() {
+            for cpu in g.rows.clone() {
                 self.hand_on(control, cpu, &Submit { gang: number, priority: 0, from_ns, row })?;
             }
         }

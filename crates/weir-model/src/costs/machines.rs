@@ -25,27 +25,24 @@ pub fn of(name: &str) -> Option<Costs> {
     Some(match name {
         // 2.66 GHz: L2 14 cycles, another L2 of the package 80, the other package 128. A stream by a shared cache: 84 cycles a message;
         // by memory: 265.
-        "intel-2x4" => {
-            table(by(1, 5, 30, 30, 48), by(68, 68, 214, 214, 214), by(16, 16, 50, 50, 50), 3_760)
-        }
+        "intel-2x4" => table(by(1, 5, 30, 30, 48), by(68, 68, 214, 214, 214), by(16, 16, 50, 50, 50), 3_760),
         // 2.8 GHz. Lines were not measured: half of a message. Streams: 292 cycles a message on a die, 313 a hop away.
-        "amd-2x2" => {
-            table(by(1, 80, 80, 80, 95), by(161, 161, 161, 161, 190), by(52, 52, 52, 52, 56), 3_570)
-        }
+        "amd-2x2" => table(by(1, 80, 80, 80, 95), by(161, 161, 161, 161, 190), by(52, 52, 52, 52, 56), 3_570),
         // 2.5 GHz: 75 cycles within a package, 160 between two. Streams: 280 cycles a message within a package, 284 between two.
-        "amd-4x4" => {
-            table(by(1, 30, 30, 30, 64), by(179, 179, 179, 179, 220), by(56, 56, 56, 56, 57), 4_000)
-        }
+        "amd-4x4" => table(by(1, 30, 30, 30, 64), by(179, 179, 179, 179, 220), by(56, 56, 56, 56, 57), 4_000),
         // 2.0 GHz: L3 75 cycles, another core's L2 130, one hop 190, two hops 260. Distance 20 is one hop. Streams:
         // 361 cycles a message within a package, 358 a hop away.
-        "amd-8x4" => {
-            table(by(1, 37, 65, 65, 95), by(269, 269, 269, 269, 307), by(90, 90, 90, 90, 90), 5_000)
-        }
+        "amd-8x4" => table(by(1, 37, 65, 65, 95), by(269, 269, 269, 269, 307), by(90, 90, 90, 90, 90), 5_000),
         // 533 MHz, no coherence: a message goes through memory and is notified by an interrupt. The source has no latencies; these are
         // some 1,500 cycles, and 60 a hop.
         "scc-48" => Costs {
             ipi_send: 400,
-            ..table(by(100, 500, 500, 600, 700), by(2_500, 2_500, 2_800, 2_800, 3_200), by(900, 900, 900, 900, 900), 18_700)
+            ..table(
+                by(100, 500, 500, 600, 700),
+                by(2_500, 2_500, 2_800, 2_800, 3_200),
+                by(900, 900, 900, 900, 900),
+                18_700,
+            )
         },
         _ => return None,
     })

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use weir_core::clocksync::Answer;
 use weir_core::event::{CpuNo, Event, TaskNo};
-use weir_core::gang::{Controller, PhaseMessage, PhaseReply, Planner, Row, Submit};
+use weir_core::gang::{Controller, PhaseMessage, PhaseReply, Planner, Row, Submit, row_fields};
 use weir_core::{CpuSet, Msg, Plan, Topic};
 
 use super::GangOutcome;
@@ -64,6 +64,14 @@ impl Placed {
                 );
                 return Err(Error::run(text).help("leave `way` out, or take the topology `gang`"));
             }
+            if let Some(gang) = workload.gangs.iter().find(|g| g.manifest.alone()) {
+                let text = format!(
+                    "gang `{}` wants whole cores, but topology `{}` serves slots by reservations, each CPU for itself",
+                    gang.manifest.name(),
+                    plan.name
+                );
+                return Err(Error::run(text).help("take the topology `gang`, or leave `cores` out"));
+            }
         }
         let shape = &machine.shape;
         let Some(mut controller) = Controller::new(shape.nr_cpus()) else {
@@ -71,6 +79,7 @@ impl Placed {
                 .help(format!("gangs are placed on machines of up to {} CPUs", weir_core::gang::MAX_CPUS)));
         };
         for (c, cpu) in (0..).zip(&shape.cpus) {
+            controller.set_core(c, cpu.core);
             // A CPU of another instruction set has its own tasks.
             controller.set_cpu(c, cpu.online && cpu.isa == 0, 0);
         }
@@ -495,7 +504,8 @@ impl Sim<'_> {
             Some(clocks) => clocks.row(c, row, from),
             None => (*row, from),
         };
-        for (field, value2) in (0u64..).zip([row.offset_ns, row.period_ns, row.length_ns, from]) {
+        let alone = self.workload.gangs[gang as usize].manifest.alone();
+        for (field, value2) in row_fields(&row, from, alone) {
             let value = (u64::from(gang) + 1) | field << 32;
             self.announce(c, Topic::GangSlot, &Msg { cpu: Some(c), value, value2, ..Msg::default() }, NONE)?;
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Gangs: slots of the common clock, phases, barriers at which tasks spin.
 
+use weir_core::event::{Event, Observer};
 use weir_sim::{Costs, Machine, Outcome, RunConfig};
 
 use crate::common::*;
@@ -106,6 +107,125 @@ fn other_topologies_run_them_as_ordinary_tasks() {
     let (_, out) = gantt(2, &catalogue("decentral"), &w, 20 * MS);
     assert!(out.gangs.is_empty());
     assert!(out.warnings.iter().any(|w| w.contains("no slots for gangs")), "{:?}", out.warnings);
+}
+
+/// Two cores of two threads. A gang with one member a core keeps the siblings idle in its slots; one of whole cores has members
+/// on all; both share nothing with the hogs then. Between slots, and without `cores`, everybody shares.
+#[test]
+fn cores_can_be_for_members_alone() {
+    let machine = "[[kind]]\nname = \"uniform\"\npoints = [{ clock = \"2GHz\", power = \"4W\" }]\n\n[[cpus]]\ncount = 4\nsmt = 2\nllc = 0\n";
+    let machine = Machine::resolve("./smt.toml", &|_| Ok(machine.as_bytes().to_vec()), &[])
+        .unwrap_or_else(|e| panic!("{e}"));
+    let runs = |members: u32, cores: &str, way: &str| {
+        let manifest = format!("outside wait\ncores {cores}\nB 1\nH 4 10 4 20\n");
+        let w = toml(&(steady(members, 6, &manifest) + way));
+        let mut seen = Gantt::default();
+        let cfg = RunConfig { duration_ns: Some(70 * MS), ..RunConfig::default() };
+        let out = run_on(&machine, &catalogue("gang"), &w, &Costs::zero(), cfg, &mut seen)
+            .unwrap_or_else(|e| panic!("{e}"));
+        let gang = &out.gangs[0];
+        assert_eq!((gang.slots, gang.incomplete, gang.skew_max_ns), (5, 0, 0), "{cores}");
+        // CPU time of hogs in slots, and between them, from the first one on.
+        let (mut within, mut between) = (0, 0);
+        for (_, _, from, to) in seen.bars.iter().filter(|b| b.0.starts_with("hog")) {
+            for ms in 20..70 {
+                let part = (to.min(&((ms + 1) * MS))).saturating_sub(*from.max(&(ms * MS)));
+                *(if ms % 10 < 4 { &mut within } else { &mut between }) += part;
+            }
+        }
+        (within, between, gang.cpus.clone())
+    };
+    let all = 4 * 5 * 6 * MS;
+    assert_eq!(runs(2, "one", ""), (0, all, vec![0, 1, 2, 3]));
+    assert_eq!(runs(4, "whole", ""), (0, all, vec![0, 1, 2, 3]));
+    assert_eq!(runs(2, "one", "way = \"central\"\n"), (0, all, vec![0, 1, 2, 3]));
+    // Three members need both cores; the CPU without one is idle.
+    assert_eq!(runs(3, "whole", ""), (0, all, vec![0, 1, 2, 3]));
+    // One core is kept; the other CPUs are the hogs' all the time.
+    assert_eq!(runs(2, "whole", ""), (2 * 5 * 4 * MS, all, vec![0, 1]));
+    assert_eq!(runs(2, "shared", ""), (2 * 5 * 4 * MS, all, vec![0, 1]));
+}
+
+/// A message that was sent: when, from which CPU, to which, and what about.
+type Sent = (u64, u32, u32, &'static str);
+
+/// What begins and ends slots of 20 ms, of four members beside hogs, at the calibrated costs.
+fn by(way: &str) -> (Gantt, Outcome, Vec<Sent>) {
+    #[derive(Default)]
+    struct Seen(Gantt, Vec<Sent>);
+    impl Observer for Seen {
+        fn event(&mut self, now: u64, event: &Event<'_>) {
+            if let Event::MessageSent { from, to, what, .. } = *event {
+                self.1.push((now, from, to, what));
+            }
+            self.0.event(now, event);
+        }
+    }
+    let w = toml(&(steady(4, 8, "H 20 40 20\n").replace("phase 1; ", "") + &format!("way = \"{way}\"\n")));
+    let mut seen = Seen::default();
+    let cfg = RunConfig { duration_ns: Some(1000 * MS), ..RunConfig::default() };
+    let out = run_on(&Machine::smp(4), &catalogue("gang"), &w, &Costs::default(), cfg, &mut seen)
+        .unwrap_or_else(|e| panic!("{e}"));
+    (seen.0, out, seen.1)
+}
+
+/// Where a coordinator interrupts the others, each slot begins and ends by one interrupt to each; their sender pays for one after the
+/// other. In the slot nobody's own timer matters: a member has its CPU from the begin to the end, though slices are 3 ms.
+#[test]
+fn a_coordinator_interrupts_and_local_timers_are_ignored() {
+    let costs = Costs::default();
+    let (g, out, sent) = by("central");
+    let gang = &out.gangs[0];
+    assert!(gang.slots >= 24 && gang.incomplete == 0, "{gang:?}");
+    // Three other CPUs; the run may end between a slot's begin and its end.
+    let each = gang.signals / 3;
+    assert!(gang.signals % 3 == 0 && (2 * gang.slots..=2 * gang.slots + 1).contains(&each), "{gang:?}");
+    assert_eq!(gang.carry_ns, each * (costs.timer_interrupt + 4 * costs.ipi_send));
+    assert!(sent.iter().all(|s| s.1 == 0 && s.2 != 0 && s.3 == "central"));
+    assert_eq!(sent.len() as u64, gang.signals);
+    // The interrupt to the last CPU leaves after those to the others, and arrives after `wakeup_ipi`.
+    assert!(gang.skew_max_ns > 2 * costs.ipi_send && gang.skew_max_ns < 10_000, "{gang:?}");
+    let bars = g.bars.iter().filter(|b| b.0.starts_with("rest") && b.2 % (40 * MS) < MS && b.3 < 990 * MS);
+    let lengths: Vec<u64> = bars.map(|b| b.3 - b.2).collect();
+    assert!(lengths.len() >= 60 && lengths.iter().all(|l| (19 * MS..21 * MS).contains(l)), "{lengths:?}");
+}
+
+/// Each CPU by its own clock sends nothing; a program and a network cost more, and more than a coordinator's interrupts.
+#[test]
+fn what_each_way_costs() {
+    let (_, locked, sent) = by("locked");
+    assert!(sent.is_empty() && locked.gangs[0].signals == 0 && locked.gangs[0].carry_ns == 0);
+    let cost = |way: &str| {
+        let (_, out, sent) = by(way);
+        let gang = &out.gangs[0];
+        assert!(gang.slots >= 24 && sent.iter().all(|s| s.3 == way) && sent.len() as u64 == gang.signals);
+        (gang.skew_mean_ns, gang.carry_ns)
+    };
+    let (central, daemon, slurm) = (cost("central"), cost("daemon"), cost("slurm"));
+    assert!(locked.gangs[0].skew_mean_ns <= central.0 && central.0 < daemon.0 && daemon.0 < slurm.0);
+    assert!(central.1 < daemon.1 && daemon.1 < slurm.1);
+    // 3.9: the daemon's own overhead is below 1 %.
+    assert!(daemon.1 * 100 < 1000 * MS, "{daemon:?}");
+}
+
+/// Messages between planners take longer, and cost more, between CPUs that are farther apart.
+#[test]
+fn planners_messages_take_as_long_as_the_distance_says() {
+    let none = |_: &str| Err(std::io::ErrorKind::NotFound.into());
+    let machine = Machine::resolve("intel-2x4", &none, &[]).unwrap();
+    let costs = Costs::resolve("intel-2x4", &none).unwrap();
+    let change = |cpus: &str| {
+        let w = toml(&steady(2, 1, &format!("cpus {cpus}\nB 1\nH 5 20 5 20\n")));
+        let cfg = RunConfig { duration_ns: Some(100 * MS), ..RunConfig::default() };
+        let out = run_on(&machine, &catalogue("gang"), &w, &costs, cfg, &mut ()).unwrap();
+        assert_eq!((out.gangs[0].phase_changes, out.gangs[0].messages), (1, 2));
+        out.gangs[0].phase_last_ns
+    };
+    // A common cache, and two packages: there and back.
+    let (near, far) = (change("0-1"), change("0,4"));
+    let latency = costs.message.remote - costs.message.l2;
+    let each = costs.message_send.remote - costs.message_send.l2;
+    assert!((2 * latency..=2 * latency + 4 * each).contains(&(far - near)), "{near} {far} {latency} {each}");
 }
 
 /// The source's own way: `H 80 160 80 480` as reservations of `rbed`, handed to each CPU when the phase changes, beside best effort that is

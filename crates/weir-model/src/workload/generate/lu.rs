@@ -16,13 +16,22 @@ pub(super) const LU: GeneratorInfo = GeneratorInfo {
         param("steps", "10", "steps, each of a sweep up and one down; 0: without end"),
         param("planes", "64", "planes in a sweep"),
         param("work", "100us", "computing of a thread on a plane"),
-        param("spin", "true", "wait for a neighbour by spinning, as OpenMP programs do; false blocks, as processes that exchange messages"),
+        param(
+            "spin",
+            "true",
+            "wait for a neighbour by spinning, as OpenMP programs do; false blocks, as processes that exchange messages",
+        ),
         param("hogs", "0", "tasks beside the solver that compute without end"),
         param("stagger", "1ms", "each of them starts so much after the one before"),
         param("slot", "0", "gang: the length of a slot; 0: no gang"),
         param("period", "0", "gang: the period of the slots"),
         param("release", "0", "gang: the first slot is not before this time"),
         param("outside", "run", "gang: between slots members `run` as best effort, or `wait`"),
+        param(
+            "cores",
+            "shared",
+            "gang: members share cores in their slots with anybody (`shared`), with members alone (`whole`), or with nobody, one a core (`one`)",
+        ),
         param("way", "locked", "gang: what begins and ends slots: locked, central, daemon or slurm"),
         param("cut", "true", "gang: if it does not fit, cut all slots in equal proportion; false: refuse"),
     ],
@@ -41,9 +50,9 @@ impl Passing {
         let objects = ["up", "down"].map(|way| {
             (0..threads)
                 .map(|i| match spin {
-                    true => (0..planes)
-                        .map(|p| builder.object(Kind::Flag, &format!("{way}{i}.{p}")))
-                        .collect(),
+                    true => {
+                        (0..planes).map(|p| builder.object(Kind::Flag, &format!("{way}{i}.{p}"))).collect()
+                    }
                     false => vec![builder.object(Kind::Channel, &format!("{way}{i}"))],
                 })
                 .collect()
@@ -55,7 +64,8 @@ impl Passing {
     fn sweep(&self, way: usize, me: u64, from: Option<u64>, to: Option<u64>, work: u64) -> Vec<Op> {
         let of = |i: u64| &self.objects[way][i as usize];
         if !self.spin {
-            let mut body: Vec<Op> = from.map(|i| Op::Read { channel: of(i)[0], bytes: 1 }).into_iter().collect();
+            let mut body: Vec<Op> =
+                from.map(|i| Op::Read { channel: of(i)[0], bytes: 1 }).into_iter().collect();
             body.push(Op::Run { ns: work });
             body.extend(to.map(|_| Op::Write { channel: of(me)[0], bytes: 1 }));
             return repeat(Some(self.planes), body);

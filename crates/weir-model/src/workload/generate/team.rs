@@ -19,7 +19,11 @@ pub(super) const TEAM: GeneratorInfo = GeneratorInfo {
         param("work", "50us", "computing of a member in a round"),
         param("imbalance", "10%", "up to this much more work, drawn again each round"),
         param("rounds", "0", "rounds, or those of a burst; 0: without end"),
-        param("every", "0", "a burst of rounds begins so often, as a request for a parallel service; 0: no bursts"),
+        param(
+            "every",
+            "0",
+            "a burst of rounds begins so often, as a request for a parallel service; 0: no bursts",
+        ),
         param("bursts", "0", "bursts; 0: without end"),
         param("spin", "50us", "CPU time for which a member spins at the barrier before it blocks"),
         param(
@@ -38,6 +42,11 @@ pub(super) const TEAM: GeneratorInfo = GeneratorInfo {
         param("period", "0", "gangs: the period of the slots"),
         param("release", "0", "gangs: the first slot is not before this time"),
         param("outside", "run", "gangs: between slots members `run` as best effort, or `wait`"),
+        param(
+            "cores",
+            "shared",
+            "gangs: members share cores in their slots with anybody (`shared`), with members alone (`whole`), or with nobody, one a core (`one`)",
+        ),
         param("way", "locked", "gangs: what begins and ends slots: locked, central, daemon or slurm"),
         param("cut", "true", "gangs: if they do not fit, cut all slots in equal proportion; false: refuse"),
     ],
@@ -57,6 +66,7 @@ pub(super) struct Slots {
     period: String,
     release: String,
     outside: &'static str,
+    cores: &'static str,
     way: Way,
     cut: bool,
 }
@@ -67,8 +77,9 @@ impl Slots {
         let (slot, period, release) = (args.ns("slot", 0)?, args.ns("period", 0)?, args.ns("release", 0)?);
         let way = Way::ALL[args.choice("way", &Way::ALL.map(Way::name))?];
         let outside = ["run", "wait"][args.choice("outside", &["run", "wait"])?];
+        let cores = ["shared", "whole", "one"][args.choice("cores", &["shared", "whole", "one"])?];
         let cut = args.flag("cut")?;
-        let all = Self { slot: ms(slot), period: ms(period), release: ms(release), outside, way, cut };
+        let all = Self { slot: ms(slot), period: ms(period), release: ms(release), outside, cores, way, cut };
         Ok((slot > 0).then_some(all))
     }
 
@@ -81,9 +92,9 @@ impl Slots {
         first: u32,
         threads: u64,
     ) -> Result<(), Error> {
-        let Self { slot, period, release, outside, way, cut } = self;
+        let Self { slot, period, release, outside, cores, way, cut } = self;
         let text = format!(
-            "name {name}\nthreads {threads}\noutside {outside}\nB 0\nH {slot} {period} {slot} {release}\n"
+            "name {name}\nthreads {threads}\noutside {outside}\ncores {cores}\nB 0\nH {slot} {period} {slot} {release}\n"
         );
         let manifest = Manifest::parse(&text).map_err(|fault| {
             let key = if fault.what.contains("deadline") || fault.what.contains("number") {
@@ -174,8 +185,7 @@ pub(super) fn team(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result
             let (period_ns, deadline_ns) = (every, every);
             let wcet_ns = rounds.saturating_mul(work + extra).min(every);
             timing = Some(Timing { period_ns, deadline_ns, wcet_ns });
-            let release =
-                Op::Release { offset_ns: 0, period_ns, deadline_ns, jitter_ns: 0, extra_ns: 0 };
+            let release = Op::Release { offset_ns: 0, period_ns, deadline_ns, jitter_ns: 0, extra_ns: 0 };
             ops.insert(0, release);
             ops = repeat((bursts > 0).then_some(bursts), ops);
         }

@@ -68,6 +68,53 @@ fn pipeline_waits_forward_then_backward() {
 }
 
 #[test]
+fn solvers_pass_planes_to_their_neighbours_only() {
+    let spin = make("lu:threads=3,steps=2,planes=2,work=1us,hogs=2,slot=4ms,period=10ms,cores=whole");
+    assert_eq!((spin.flags.len(), spin.channels.len(), spin.tasks.len()), (12, 0, 5));
+    assert_eq!((spin.gangs.len(), spin.gangs[0].members.as_slice()), (1, &[0, 1, 2][..]));
+    assert!(spin.gangs[0].manifest.alone());
+    let of = |name: &str| spin.flags.iter().position(|f| f == name).expect("it exists") as u32;
+    let wait = |name: &str| Op::SpinUntil { flag: of(name), value: 1, per_iteration: true };
+    let (run, done) = (Op::Run { ns: 1_000 }, |name: &str| Op::Raise { flag: of(name), by: 1 });
+    let middle = [
+        Op::Loop { count: Some(2) },
+        wait("up0.0"),
+        run.clone(),
+        done("up1.0"),
+        wait("up0.1"),
+        run.clone(),
+        done("up1.1"),
+        wait("down2.0"),
+        run.clone(),
+        done("down1.0"),
+        wait("down2.1"),
+        run,
+        done("down1.1"),
+        Op::LoopEnd,
+    ];
+    assert_eq!(spin.tasks[1].program.to_vec(), middle);
+    assert_eq!(spin.tasks[0].program[0], Op::Phase { phase: 1 });
+    let block = make("lu:threads=3,steps=2,planes=2,spin=false");
+    assert_eq!((block.flags.len(), block.channels.len(), block.gangs.len()), (0, 6, 0));
+    let reads = |i: usize| block.tasks[i].program.iter().filter(|op| matches!(op, Op::Read { .. })).count();
+    assert_eq!((reads(0), reads(1), reads(2)), (1, 2, 1));
+}
+
+#[test]
+fn teams_answer_in_bursts() {
+    let w = make("team:threads=2,rounds=3,work=1us,imbalance=0%,every=1s,bursts=5");
+    let program = w.tasks[1].program.to_vec();
+    assert_eq!(program[0], Op::Loop { count: Some(5) });
+    assert!(matches!(program[1], Op::Release { period_ns: 1_000_000_000, .. }), "{program:?}");
+    assert_eq!(program[2], Op::Loop { count: Some(3) });
+    assert_eq!(w.tasks[1].timing.map(|t| (t.period_ns, t.wcet_ns)), Some((1_000_000_000, 3_000)));
+    for (spec, what) in [("team:every=1s", "no end"), ("team:rounds=3,bursts=2", "without a period")] {
+        let fault = generate(spec, 1, Limits::default()).expect("a generator").expect_err("it is wrong");
+        assert!(fault.to_string().contains(what), "{fault}");
+    }
+}
+
+#[test]
 fn compute_keeps_the_sum_of_its_chunks() {
     for chunks in [1u64, 2, 3, 7, 1000] {
         let w = make(&format!("compute:tasks=1,work=1000001ns,chunks={chunks}"));
