@@ -69,7 +69,7 @@ fn list(all: &[Explanation]) -> String {
             "{:>3}. {} for {} from {from}\n     {}\n",
             i + 1,
             why.task.name,
-            show_ns(why.ns),
+            weir_report::duration(why.ns),
             why.text
         );
     }

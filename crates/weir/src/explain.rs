@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use weir_report::duration;
 use weir_text::quantity::{self, TIME};
 use weir_text::suggest;
 use weir_trace::causes::{self, Account, Kind, Step};
@@ -313,7 +314,7 @@ impl Explainer {
     fn sentence(&self, s: &Step, stage: Option<&Stage>) -> String {
         let me = format!("`{}`", self.history.name(s.task));
         let other = s.other.map_or("nobody known".into(), |o| format!("`{}`", self.history.name(o)));
-        let time = show_ns(s.ns);
+        let time = duration(s.ns);
         let cpu = s.cpu.map_or("its CPU".into(), |c| format!("CPU {c}"));
         let queue = match stage {
             Some(Stage { pipe, exit: Some(set), .. }) if pipe.is_empty() => {
@@ -370,7 +371,7 @@ impl Explainer {
             ),
             Kind::Scheduler if s.lock_ns > 0 => format!(
                 "{cpu} ran scheduler code for {time}, {} of it waiting for locks of pipes.",
-                show_ns(s.lock_ns)
+                duration(s.lock_ns)
             ),
             Kind::Scheduler => format!("{cpu} ran scheduler code for {time}."),
             Kind::Capacity => format!(
@@ -400,7 +401,7 @@ impl Explainer {
             State::Blocked { on, .. } if on.is_empty() => format!("At {} {me} was blocked", show_ns(a.at_ns)),
             State::Blocked { on, .. } => format!("At {} {me} waited for {on}", show_ns(a.at_ns)),
         };
-        text += &format!(", from {} to {} ({}).", show_ns(a.from_ns), show_ns(a.to_ns), show_ns(ns));
+        text += &format!(", from {} to {} ({}).", show_ns(a.from_ns), show_ns(a.to_ns), duration(ns));
         if let Some((at, by)) = a.woken {
             text += &match by {
                 Waker::Task(by) => format!(" `{}` woke it at {}.", self.history.name(by), show_ns(at)),

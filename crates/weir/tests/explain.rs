@@ -414,7 +414,7 @@ fn a_recording_says_what_it_knows() {
     assert_eq!(why.woken_by.as_ref().map(|t| &*t.name), Some("maker"));
     assert!(
         why.text.contains(
-            "`web` waited in the queue of CPU 0 for 8999 us while `rt` (real-time priority 50) ran on CPU 0. \
+            "`web` waited in the queue of CPU 0 for 9.00 ms while `rt` (real-time priority 50) ran on CPU 0. \
              CPU 1 was idle, but whether `web` may run there is not recorded."
         ),
         "{}",

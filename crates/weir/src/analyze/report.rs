@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use weir_analysis::task::{Exact, density, shown, utilization};
 use weir_analysis::{Finding, Overheads, Task, Verdict};
+use weir_report::duration;
 
 use crate::text::columns;
-use crate::units::show_ns;
 
 /// Tests and what follows from them.
 pub struct Judged {
@@ -119,12 +119,12 @@ impl Report {
             let _ = write!(
                 text,
                 "\ncosts taken: a switch {}, a decision {}, a migration {}, a release {}, {} of ticks each {}\n",
-                show_ns(o.switch_ns),
-                show_ns(o.decision_ns),
-                show_ns(o.migration_ns),
-                show_ns(o.release_ns),
-                show_ns(o.tick_ns),
-                show_ns(o.tick_period_ns),
+                duration(o.switch_ns),
+                duration(o.decision_ns),
+                duration(o.migration_ns),
+                duration(o.release_ns),
+                duration(o.tick_ns),
+                duration(o.tick_period_ns),
             );
         }
         text
@@ -156,10 +156,10 @@ impl Report {
         let Some(bounds) = bounds else { return };
         let again = costly.and_then(|c| c.found.iter().find(|o| o.id == bounds.id));
         let _ = writeln!(text, "  response times, at most (deadline):");
-        let show = |ns: Option<&Option<u64>>| ns.copied().flatten().map_or("?".to_string(), show_ns);
+        let show = |ns: Option<&Option<u64>>| ns.copied().flatten().map_or("?".to_string(), duration);
         let line = |(i, t): (usize, &Task)| {
             let costs = again.map_or(String::new(), |o| format!(", with costs {}", show(o.response.get(i))));
-            (t.name.clone(), format!("{}{costs} ({})", show(bounds.response.get(i)), show_ns(t.deadline)))
+            (t.name.clone(), format!("{}{costs} ({})", show(bounds.response.get(i)), duration(t.deadline)))
         };
         let rows: Vec<(String, String)> = self.tasks.iter().enumerate().take(LINES).map(line).collect();
         for row in columns(&rows).lines() {
