@@ -486,7 +486,7 @@ impl Sched {
         self.checks = on;
     }
 
-    /// Whether tasks are carried through stages without a link, from the next topology on: they are unless a test says no. The results
+    /// Whether tasks are carried through stages without a link, from the next topology on: they are unless the caller says no. The results
     /// are the same.
     pub fn set_carrying(&mut self, on: bool) {
         // SAFETY: valid scheduler.
