@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # Prove the properties in hw/formal with SymbiYosys and yices, then break the RTL in known ways and see that each break is
-# refused. Prints a line a proof and a line a mutant; status 1 if one is not as it should be.
+# refused. Prints a line a proof and a line a mutant, in the order in which they end; as many run at once as there are CPUs.
+# Status 1 if one is not as it should be.
 #
 #   hw/formal/prove.sh [--quick] [--only NAME] [--keep FOLDER]
 #
@@ -21,7 +22,7 @@ while (($#)); do
 	--quick) quick=1 && shift ;;
 	--only) only=${2:?--only wants a name} && shift 2 ;;
 	--keep) keep=${2:?--keep wants a folder} && shift 2 ;;
-	*) sed -n '3,14s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+	*) sed -n '3,15s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
 	esac
 done
 bin=$("$root/tools/hw-setup.sh" --where) || {
@@ -31,7 +32,16 @@ bin=$("$root/tools/hw-setup.sh" --where) || {
 work=${keep:-$(mktemp -d)}
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
-[[ -n $keep ]] || trap 'rm -rf "$work"' EXIT
+rm -f "$work/bad"
+# Each job has its own process group, so that none outlives an interrupted run.
+set -m
+clean_up() {
+	local job
+	for job in $(jobs -p); do kill -- "-$job" 2>/dev/null || true; done
+	[[ -n $keep ]] || rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
 export PATH=$bin:$PATH
 
 # A proof: name, module of properties, mode (prove: for all time, bmc: DEPTH clocks), depth, parameters, q: quick.
@@ -115,7 +125,13 @@ no-answer	engine	weir_laxity	s/rvalid_o <= req_q;/rvalid_o <= req_q \&\& !we_q;/
 END
 )
 
-bad=0
+fail() { : >"$work/bad"; }
+# Run a job beside the others, once a CPU is free.
+beside() {
+	while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || true; done
+	"$@" </dev/null &
+}
+
 # Status 0: proved; 1: refused; 2: neither.
 run_one() { # FOLDER TOP MODE DEPTH PARAMETERS
 	local dir=$1 top=$2 mode=$3 depth=$4 p
@@ -141,38 +157,47 @@ run_one() { # FOLDER TOP MODE DEPTH PARAMETERS
 	esac
 }
 
-while read -r name top mode depth params fast; do
-	[[ -n $name && $name == *"$only"* ]] || continue
-	((!quick)) || [[ $fast == q ]] || continue
-	dir=$work/$name began=$SECONDS status=0
+prove_one() { # NAME TOP MODE DEPTH PARAMETERS
+	local name=$1 top=$2 mode=$3 depth=$4 params=$5 dir=$work/$1 began=$SECONDS status=0 word=proved
 	mkdir -p "$dir" && cp "$root"/hw/rtl/*.sv "$top.sv" "$dir"
 	run_one "$dir" "$top" "$mode" "$depth" "$params" || status=$?
-	word=proved
 	[[ $mode == prove ]] || word="no counterexample in $depth clocks"
 	if ((status)); then
-		bad=1
+		fail
 		word="NOT PROVED"
 		tail -12 "$dir/log" >&2
 	fi
 	printf '%-14s %-28s %-32s %s, %d s\n' "$name" "$top" "$params" "$word" $((SECONDS - began))
-done <<<"$proofs"
+}
 
-((!quick)) || exit $bad
-while IFS=$'\t' read -r name proof file change; do
-	[[ $name == *"$only"* || $proof == *"$only"* ]] || continue
-	read -r _ top _ depth params _ < <(grep "^$proof " <<<"$proofs")
-	dir=$work/mutant-$name began=$SECONDS status=0
+mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS FILE CHANGE
+	local name=$1 proof=$2 top=$3 depth=$4 params=$5 file=$6 change=$7
+	local dir=$work/mutant-$1 began=$SECONDS status=0 word="refused by $2"
 	mkdir -p "$dir" && cp "$root"/hw/rtl/*.sv "$top.sv" "$dir"
 	sed -i "$change" "$dir/$file.sv"
 	if cmp -s "$dir/$file.sv" "$root/hw/rtl/$file.sv"; then
 		echo "mutant $name: its change fits no line of $file.sv any more" >&2
-		bad=1
-		continue
+		fail
+		return
 	fi
 	# A counterexample is enough: bounded, which is quicker.
 	run_one "$dir" "$top" bmc "$((depth < 12 ? 12 : depth))" "$params" || status=$?
-	word="refused by $proof"
-	((status == 1)) || { bad=1 && word="NOT REFUSED by $proof" && tail -3 "$dir/log" >&2; }
+	((status == 1)) || { fail && word="NOT REFUSED by $proof" && tail -3 "$dir/log" >&2; }
 	printf 'mutant %-14s %s, %d s\n' "$name" "$word" $((SECONDS - began))
-done <<<"$mutants"
-exit $bad
+}
+
+while read -r name top mode depth params fast; do
+	[[ -n $name && $name == *"$only"* ]] || continue
+	((!quick)) || [[ $fast == q ]] || continue
+	beside prove_one "$name" "$top" "$mode" "$depth" "$params"
+done <<<"$proofs"
+
+if ((!quick)); then
+	while IFS=$'\t' read -r name proof file change; do
+		[[ $name == *"$only"* || $proof == *"$only"* ]] || continue
+		read -r _ top _ depth params _ < <(grep "^$proof " <<<"$proofs")
+		beside mutate_one "$name" "$proof" "$top" "$depth" "$params" "$file" "$change"
+	done <<<"$mutants"
+fi
+while (($(jobs -rp | wc -l))); do wait -n || true; done
+[[ ! -e $work/bad ]]
