@@ -12,10 +12,11 @@ start() { # SCHEDULER
 	default) return ;;
 	fifo) "$tool" fifo "$here/fifo.bpf.o" >/run/sched.log 2>&1 & ;;
 	bpfland) "$here/scx_bpfland" >/run/sched.log 2>&1 & ;;
-	*) runweir live "$1" --quiet >/run/sched.log 2>&1 & ;;
+	*) runweir live "$1" --only --quiet >/run/sched.log 2>&1 & ;;
 	esac
 	pid=$!
-	for _ in $(seq 600); do
+	# The verifier takes a minute or more in an emulated machine.
+	for _ in $(seq 6000); do
 		[ "$(cat $ops/state)" = enabled ] && return
 		kill -0 "$pid" 2>/dev/null || break
 		usleep 50000
