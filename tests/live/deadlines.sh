@@ -7,9 +7,9 @@
 # vm: --cpus 4
 . "$(dirname "$0")/lib.sh"
 
-load_sets "llf llf-tick llref lre-tl dp-wrap u-edf run pd2 er-pd2" "mllf p-mllf p-edzl epdf c-edf"
-step "edf-us edzl p-edf rbed edf-vd rt-fifo p-llf"
-load_under "edf-us edzl p-edf rbed edf-vd rt-fifo p-llf"
+load_sets "llf llf-tick llref lre-tl dp-wrap u-edf run pd2 er-pd2" "mllf p-mllf p-edzl epdf c-edf" "edf-us edzl p-edf rbed"
+step "edf-vd rt-fifo p-llf"
+load_under "edf-vd rt-fifo p-llf"
 
 step "timers expire beside the running task"
 above_all

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use weir_core::CpuSet;
 
-use crate::history::{History, Run, Span, Stage, State, Task, Waker, between};
+use crate::history::{History, Run, Span, Stage, State, Task, between};
+use crate::recording::Waker;
 
 /// How deep a chain of causes is followed.
 const DEEPEST: u32 = 6;
@@ -288,12 +289,12 @@ impl<'a> Tally<'a> {
         let kind = match (on, waker) {
             ("time" | "release", _) => Kind::Sleep,
             ("device", _) => Kind::Device,
-            (_, Waker::Task(_)) => Kind::Message,
-            ("", Waker::Nobody) => Kind::Sleep,
+            (_, Waker::Thread(_)) => Kind::Message,
+            ("", Waker::Interrupt) => Kind::Sleep,
             ("", _) => Kind::Unknown,
             _ => Kind::Message,
         };
-        let other = if let Waker::Task(by) = waker { Some(by) } else { None };
+        let other = if let Waker::Thread(by) = waker { Some(by) } else { None };
         self.add(Step { other, ..simple(kind) });
         // Others wait for it: what it waits for is in their way.
         self.root(if depth > 0 && kind == Kind::Unknown { through.unwrap_or(kind) } else { kind }, b - a);

@@ -47,7 +47,9 @@ pub struct Thread {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waker {
     Thread(u32),
+    /// A timer or a device.
     Interrupt,
+    /// It went back after running, or it is not known.
     Unknown,
 }
 

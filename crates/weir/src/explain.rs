@@ -7,8 +7,9 @@ use serde::Serialize;
 use weir_report::duration;
 use weir_text::quantity::{self, TIME};
 use weir_text::suggest;
+use weir_trace::Waker;
 use weir_trace::causes::{self, Account, Kind, Step};
-use weir_trace::history::{Stage, State, Waker};
+use weir_trace::history::{Stage, State};
 use weir_trace::{Error, History};
 
 use crate::fault::{Fault, Result};
@@ -245,7 +246,7 @@ impl Explainer {
             format!("{}#t={}..{}&task={}{cpu}", page.display(), a.from_ns, a.to_ns, a.task)
         });
         let (woken_at_ns, woken_by) = match a.woken {
-            Some((at, Waker::Task(by))) => (Some(at), Some(self.reference(by))),
+            Some((at, Waker::Thread(by))) => (Some(at), Some(self.reference(by))),
             Some((at, _)) => (Some(at), None),
             None => (None, None),
         };
@@ -404,7 +405,7 @@ impl Explainer {
         text += &format!(", from {} to {} ({}).", show_ns(a.from_ns), show_ns(a.to_ns), duration(ns));
         if let Some((at, by)) = a.woken {
             text += &match by {
-                Waker::Task(by) => format!(" `{}` woke it at {}.", self.history.name(by), show_ns(at)),
+                Waker::Thread(by) => format!(" `{}` woke it at {}.", self.history.name(by), show_ns(at)),
                 _ => format!(" It was woken at {} by time or a device.", show_ns(at)),
             };
         }

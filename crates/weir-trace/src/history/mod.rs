@@ -9,6 +9,8 @@ mod recorded;
 
 use weir_core::CpuSet;
 
+use crate::recording::Waker;
+
 pub(crate) use own::Reader;
 pub use recorded::from_recording;
 
@@ -69,16 +71,6 @@ pub enum State {
         on: Box<str>,
         holder: Option<u32>,
     },
-}
-
-/// What made a task ready.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waker {
-    Task(u32),
-    /// Time, a device, an interrupt.
-    Nobody,
-    /// It went back after running, or it is not known.
-    Unknown,
 }
 
 /// What a CPU did.

@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Call, Cpu, History, Run, Span, Stage, State, Task, Waker, cpus};
+use super::{Call, Cpu, History, Run, Span, Stage, State, Task, cpus};
 use crate::error::{Error, Result};
+use crate::recording::Waker;
 use crate::track::{self, CPU, OTHER, PROCESS, TASK, Track};
 use crate::wire::{Value, fields};
 
@@ -212,7 +213,7 @@ impl Reader {
             None => Waker::Unknown,
             Some(by) => {
                 self.wakers = true;
-                if by == crate::own::NOBODY { Waker::Nobody } else { Waker::Task(by as u32) }
+                if by == crate::own::NOBODY { Waker::Interrupt } else { Waker::Thread(by as u32) }
             }
         }
     }

@@ -2,8 +2,8 @@
 //! A recording of another tool as a history: which thread ran where, in which CPU's queue it waited, and
 //! which thread woke it; neither pipes nor locks.
 
-use super::{Cpu, History, Run, Span, Stage, State, Task, Waker};
-use crate::recording::{Event, Recording, Stop};
+use super::{Cpu, History, Run, Span, Stage, State, Task};
+use crate::recording::{Event, Recording, Stop, Waker};
 
 /// What a recording says. Times count from its beginning.
 pub fn from_recording(recording: &Recording) -> History {
@@ -45,11 +45,7 @@ pub fn from_recording(recording: &Recording) -> History {
         let t = at.saturating_sub(recording.begin_ns);
         match *event {
             Event::Ready { thread, by, .. } => {
-                let by = match by {
-                    Some(crate::Waker::Thread(n)) => Waker::Task(n),
-                    Some(crate::Waker::Interrupt) => Waker::Nobody,
-                    _ => Waker::Unknown,
-                };
+                let by = by.unwrap_or(Waker::Unknown);
                 turn(&mut out, thread, t, Some(State::Ready { by }));
             }
             Event::Run { thread, cpu } if cpu < recording.nr_cpus => {
