@@ -71,8 +71,8 @@ static const char *const remedy[MK_NR_FAULTS] = {
 			 "after the directive",
 	[MK_FAULT_MANY] = "put a `#` before a comment, and each phase on a line of its own",
 	[MK_FAULT_SHORT] = "write at least 0.02",
-	[MK_FAULT_DEADLINE] =
-		"raise the deadline, the third number, to at least the execution time, the first",
+	[MK_FAULT_DEADLINE] = "raise the deadline (the third number; without it, the period) to at "
+			      "least the execution time, the first",
 	[MK_FAULT_PERIOD] =
 		"lower the deadline, the third number, to at most the period, the second",
 	[MK_FAULT_PRIORITY] = "write a whole number from -19 to 20",
