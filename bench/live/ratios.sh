@@ -18,7 +18,7 @@ function median(key, n,    i, j, t, v) {
 	for (i = 1; i <= n; i++) for (j = i + 1; j <= n; j++) if (v[j] < v[i]) { t = v[i]; v[i] = v[j]; v[j] = t }
 	return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
 }
-$1 == "callback" { cost[$2, $3] = $5 / $4; runs[$2, $3] = $4; if (!seen_name[$3]++) names[++nr_names] = $3; seen_cb[$2] = 1; next }
+$1 == "callback" { cost[$2, $3] = $5 / $4; runs[$2, $3] = $4; if (!seen_name[$3]++) names[++nr_names] = $3; seen_cb[$2] = 1; if (!seen_sched[$2]++) scheds[++nr_scheds] = $2; next }
 NF == 4 {
 	n = split($4, values, " ")
 	for (i = 1; i <= n; i++) {
@@ -33,6 +33,8 @@ function row(subject, size, figure, unit, ratio, yard) {
 }
 # A kernel keeps 15 characters of the name of a program, and its prefix is not the same in all schedulers.
 function short_of(name) { sub(/^(weir|fifo|bpfland)_/, "", name); return substr(name, 1, 7) }
+BEGIN { whole["dispatc"] = "dispatch"; whole["runnabl"] = "runnable"; whole["stoppin"] = "stopping"; whole["init_ta"] = "init_task" }
+function name_of(short) { return short in whole ? whole[short] : short }
 END {
 	if (json) {
 		for (l = 1; l <= nr_loads; l++) for (s = 1; s <= nr_scheds; s++) {
@@ -44,7 +46,7 @@ END {
 			if ((scheds[y] != "fifo" && scheds[y] != "bpfland") || scheds[s] == scheds[y] || scheds[s] == "fifo") continue
 			for (i = 1; i <= nr_names; i++) for (j = 1; j <= nr_names; j++)
 				if (((scheds[s], names[i]) in cost) && ((scheds[y], names[j]) in cost) && short_of(names[i]) == short_of(names[j]))
-					row(scheds[s], 1, cost[scheds[s], names[i]], "ns/" short_of(names[i]), cost[scheds[s], names[i]] / cost[scheds[y], names[j]], scheds[y])
+					row(scheds[s], 1, cost[scheds[s], names[i]], "ns/" name_of(short_of(names[i])), cost[scheds[s], names[i]] / cost[scheds[y], names[j]], scheds[y])
 		}
 		exit
 	}
