@@ -44,8 +44,10 @@ trap clean_up EXIT
 trap 'exit 130' INT TERM
 export PATH=$bin:$PATH
 
-# A proof: name, module of properties, mode (prove: for all time, bmc: DEPTH clocks), depth, parameters, q: quick.
+# A proof: name, module of properties, mode (prove: for all time, bmc: DEPTH clocks), depth, parameters, q: quick. The longest is
+# first, so that the others run beside it.
 proofs='
+mutexes       weir_mutexes_props        bmc   24 NumThreads=4                     -
 context       weir_laxity_context_props prove 3  NumCpus=4                       q
 context-8     weir_laxity_context_props prove 3  NumCpus=8,IdWidth=6             q
 match-3       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=3            q
@@ -62,7 +64,6 @@ lists         weir_lists_props          bmc   14 NumThreads=2,NumLevels=2      -
 lists-quick   weir_lists_props          bmc   12 NumThreads=2,NumLevels=2      q
 queues        weir_pq_props             bmc   12 NumEntries=3                    -
 queues-quick  weir_pq_props             bmc   9  NumEntries=3                    q
-mutexes       weir_mutexes_props        bmc   24 NumThreads=4                     -
 mutexes-quick weir_mutexes_props        bmc   16 NumThreads=2                     q
 interrupts    weir_interrupts_props     bmc   20 NumThreads=4                     -
 interrupts-quick weir_interrupts_props  bmc   13 NumThreads=2                     q
