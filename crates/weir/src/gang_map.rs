@@ -9,6 +9,7 @@ use serde::Serialize;
 use weir_model::{Costs, Machine};
 use weir_sim::RunConfig;
 use weir_sim::engine;
+use weir_text::quantity::{self, TIME};
 
 use crate::Watch;
 use crate::fault::{Fault, Result};
@@ -57,6 +58,10 @@ const IMBALANCES: [u32; 4] = [0, 10, 50, 100];
 const TEAMS: [u32; 3] = [1, 2, 4];
 const SLOT: u64 = 20 * MS;
 const PERIOD: u64 = 40 * MS;
+/// Parameters of a team that are not its user's here.
+const FIXED: [&str; 7] = ["slot", "period", "way", "release", "outside", "every", "rounds"];
+/// `work` of the generator `team`, if it is not given.
+const DEFAULT_WORK: u64 = 50 * US;
 /// Largest team: larger machines show the same, more slowly.
 const MOST_THREADS: u32 = 16;
 
@@ -70,7 +75,8 @@ fn rounds(
     watch: &dyn Watch,
 ) -> Result<f64> {
     let spec = match way {
-        "gang" => format!("team:{team},slot={}ms,period={}ms", SLOT / MS, PERIOD / MS),
+        // Between slots members wait: what they did there would be more CPU time, not a gain of running together.
+        "gang" => format!("team:{team},slot={}ms,period={}ms,outside=wait", SLOT / MS, PERIOD / MS),
         _ => format!("team:{team}"),
     };
     let workload = machine::workload(&spec, 1)?;
@@ -122,20 +128,23 @@ pub fn gang_map(options: &MapOptions, watch: &dyn Watch) -> Result<Map> {
     let own = match &options.team {
         None => None,
         Some(team) => {
-            if ["slot", "period", "way"]
-                .iter()
-                .any(|k| team.split(',').any(|p| p.starts_with(&format!("{k}="))))
-            {
+            let value = |key: &str| team.split(',').find_map(|p| p.strip_prefix(key)?.strip_prefix('='));
+            if let Some(key) = FIXED.iter().find(|k| value(k).is_some()) {
                 return Err(Fault::user(
-                    "-w team: the map sets slots itself",
-                    "leave out `slot`, `period` and `way`: -w team:work=1ms,imbalance=20%,hogs=8",
+                    format!("-w team: the map sets `{key}` itself"),
+                    "leave it out: -w team:work=1ms,imbalance=20%,hogs=8",
                 ));
             }
-            Some(cell(&m, &costs, team, (MS, 0, 1), watch)?)
+            // What is wrong with `work` the generator says.
+            let grain_ns = value("work").and_then(|w| quantity::parse(w, TIME).ok()).unwrap_or(DEFAULT_WORK);
+            let spin = if value("spin").is_none() { ",spin=100ms" } else { "" };
+            Some(cell(&m, &costs, &format!("{team}{spin}"), (grain_ns, 0, 1), watch)?)
         }
     };
     let one = |&(grain, imbalance, teams): &(u64, u32, u32)| {
         let hogs = if teams == 1 { m.shape.nr_cpus() } else { 0 };
+        // Teams of all CPUs would stay in step in a simulation, as they do on no real machine.
+        let threads = if teams == 1 { threads } else { (threads * 3 / 4).max(2) };
         let team = format!(
             "threads={threads},teams={teams},work={grain}ns,imbalance={imbalance}%,spin=100ms,hogs={hogs}"
         );
