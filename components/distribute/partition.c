@@ -14,7 +14,6 @@
  * params:    fit count 0 [0, 2]; of the pipes with room, 0: the first, 1: the fullest, 2: the emptiest
  *            bound pct 100 [1, 100]; largest load of a CPU
  *            unknown pct 0 [0, 100]; load assumed for a task without JOB
- *            by_period flag 0 [0, 1]; load is the execution time divided by the period, also where the deadline is shorter
  * per-task:  16 bytes
  * cost:      O(out-pipes) for a task's first job, then O(1), O(tasks) when a CPU goes offline or online; takes
  *            the in-pipe lock and one out-pipe lock
@@ -23,8 +22,7 @@
  * source:    Dhall and Liu, "On a real-time scheduling problem", 1978; Lopez, Diaz and Garcia, 2004
  *
  * Load is the execution time divided by the period or the relative deadline, whichever is shorter; it
- * counts against the capacity of the CPUs behind a pipe. Where the orders behind test admission themselves
- * (`rbed`), choose `by_period`: tasks with short deadlines and different release times may share a CPU. A task that fits nowhere goes to the
+ * counts against the capacity of the CPUs behind a pipe. A task that fits nowhere goes to the
  * emptiest pipe. Tasks without JOB count as no load, or as `unknown`: with `fit` 2 they are
  * then spread. Tasks are assigned in order of arrival; the classic heuristics sort
  * them by decreasing load first.
@@ -47,7 +45,6 @@ struct partition {
 	u64 fit;	    /* (c) */
 	u64 bound;	    /* (c) percent */
 	u64 unknown;	    /* (c) percent */
-	u64 by_period;	    /* (c) */
 	u64 weir_mem *load; /* (l) by out-pipe */
 	u32 best, least;    /* (l) what a search has found so far */
 };
@@ -67,12 +64,9 @@ WEIR_COMPONENT(
 			   "of the pipes with room, 0: the first, 1: the fullest, 2: the emptiest"),
 		WEIR_PARAM(partition, bound, PCT, 100, 1, 100, "largest load of a CPU"),
 		WEIR_PARAM(partition, unknown, PCT, 0, 0, 100,
-			   "load assumed for a task without JOB"),
-		WEIR_PARAM(partition, by_period, FLAG, 0, 0, 1,
-			   "load is the execution time divided by the period, also where the "
-			   "deadline is shorter")));
+			   "load assumed for a task without JOB")));
 
-/* Execution time over the shorter of period and relative deadline, or over the period; PARTITION_FULL: 1; rounded down. */
+/* Execution time over the shorter of period and relative deadline, PARTITION_FULL: 1; rounded down. */
 WEIR_HELPER u64 partition_load(struct partition weir_mem *self weir_arg,
 			       struct weir_task weir_mem *t weir_arg)
 {
@@ -85,7 +79,7 @@ WEIR_HELPER u64 partition_load(struct partition weir_mem *self weir_arg,
 		return 0;
 	wcet = job.value;
 	span = deadline.value2;
-	if (job.value2 && (!span || (!self->by_period && job.value2 < span)))
+	if (job.value2 && (!span || job.value2 < span))
 		span = job.value2;
 	if (!span || !wcet)
 		return PARTITION_FULL / 100 * self->unknown;
