@@ -120,8 +120,9 @@ struct task {
 	u32 keepers;  /* (l) itself and its children: frees it at 0 */
 	u32 final;
 	u32 implicit;
-	u32 detach;   /* (l) 0: ends with its body; else what it still waits for, enum detach */
-	u32 blockers; /* (l) tasks that it depends on */
+	u32 detached;		     /* ends when its body has and its event is fulfilled */
+	u32 detach;		     /* (l) what it still waits for then, enum detach */
+	u32 blockers;		     /* (l) tasks that it depends on */
 	struct list queued;	     /* (l) its children that have not begun */
 	struct links link[NR_LISTS]; /* (l) */
 	struct task **after;	     /* (l) tasks that depend on it */

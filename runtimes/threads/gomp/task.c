@@ -263,7 +263,7 @@ static void execute(struct member *m, struct task *t)
 	m->task = t;
 	t->run(t->data);
 	m->task = before;
-	if (t->detach) {
+	if (t->detached) {
 		lock(&t->team->lock);
 		t->detach &= ~(u32)DETACH_BODY;
 		done = !t->detach;
@@ -321,7 +321,7 @@ static void run_here(struct member *m, struct task *t)
 	m->task = t;
 	t->run(t->data);
 	m->task = before;
-	if (t->detach) {
+	if (t->detached) {
 		u32 *word = team ? &team->lock : &outside_lock;
 		struct event *e = team ? &team->event : &outside;
 
@@ -379,6 +379,7 @@ GOMP_API void GOMP_task(void (*run)(void *), void *data, void (*copy)(void *, vo
 	if (flags & TASK_FINAL)
 		t->final = 1;
 	if (flags & TASK_DETACH) {
+		t->detached = 1;
 		t->detach = DETACH_EVENT | DETACH_BODY;
 		*(void **)detach = t;
 		/* The handle is also the task's first variable. */
