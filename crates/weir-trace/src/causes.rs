@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use weir_core::CpuSet;
 
-use crate::history::{History, Run, Span, Stage, State, Task, between};
+use crate::history::{Call, History, Run, Span, Stage, State, Task, between};
 use crate::recording::Waker;
 
 /// How deep a chain of causes is followed.
@@ -390,9 +390,15 @@ impl<'a> Tally<'a> {
         self.history.cpus.get(cpu as usize).is_none_or(|c| c.offline.iter().any(|o| o.0 <= at && at < o.1))
     }
 
+    // None of a CPU without a track: a damaged trace may name one.
     fn runs(&self, cpu: u32, a: u64, b: u64) -> &'a [Run] {
         let history = self.history;
         history.cpus.get(cpu as usize).map_or(&[], |c| between(&c.runs, a, b, |r| (r.from_ns, r.to_ns)))
+    }
+
+    fn calls(&self, cpu: u32, a: u64, b: u64) -> &'a [Call] {
+        let history = self.history;
+        history.cpus.get(cpu as usize).map_or(&[], |c| between(&c.calls, a, b, |c| (c.from_ns, c.to_ns)))
     }
 
     /// Time between `a` and `b` in which a CPU had no task.
@@ -471,9 +477,7 @@ impl<'a> Tally<'a> {
         let (mut code_ns, mut lock_ns) = (0, 0);
         if let Some(cpu) = only {
             let runs = self.runs(cpu, a, b);
-            // A damaged trace may name a CPU that it has no track of.
-            let calls = self.history.cpus.get(cpu as usize).map_or(&[][..], |c| &c.calls);
-            for call in between(calls, a, b, |c| (c.from_ns, c.to_ns)) {
+            for call in self.calls(cpu, a, b) {
                 if !runs.iter().any(|r| r.from_ns <= call.from_ns && call.to_ns <= r.to_ns) {
                     code_ns += call.to_ns.min(b) - call.from_ns.max(a);
                     lock_ns += call.lock_ns;

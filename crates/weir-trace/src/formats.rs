@@ -126,12 +126,6 @@ impl Formats {
     }
 }
 
-struct Event<'a> {
-    raw: &'a [u8],
-    fields: &'a [PerfFieldFormat],
-    big: bool,
-}
-
 /// Whether the parser would overflow with a number of this line of a format file.
 fn has_large_number(line: &str) -> bool {
     let most = match line {
@@ -141,6 +135,12 @@ fn has_large_number(line: &str) -> bool {
     };
     let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|w| w.starts_with(|c: char| c.is_ascii_digit())).any(|w| w.len() > most)
+}
+
+struct Event<'a> {
+    raw: &'a [u8],
+    fields: &'a [PerfFieldFormat],
+    big: bool,
 }
 
 impl Event<'_> {

@@ -285,11 +285,6 @@ impl Reader {
             task.allowed.sort_by_key(|a| a.0);
             task.withheld.sort_by_key(|w| w.0);
         }
-        // A damaged trace may name CPUs that the machine has not.
-        let nr_cpus = self.out.cpus.len() as u32;
-        for exit in self.out.stages.iter_mut().filter_map(|s| s.exit.as_mut()) {
-            *exit = exit.iter().filter(|&c| c < nr_cpus).collect();
-        }
         if self.out.stages.is_empty() {
             self.out.notes.push(
                 "the trace does not say in which pipe a task waits: the tasks that ran on its CPU stand for that"
