@@ -372,12 +372,17 @@ impl Sim<'_> {
         outcome.phase_last_ns = over - asked;
     }
 
-    /// A message from a planner to another: the sender writes it, the receiver, which polls, finds it.
-    fn send(&mut self, from: CpuNo, to: CpuNo, gang: u32, message: GangMessage) {
+    /// What a message costs one of the two CPUs.
+    fn charge_message(&mut self, payer: CpuNo, from: CpuNo, to: CpuNo) {
         if self.charging {
             let ns = self.charger.message_send_ns(from, to);
-            self.charge_flat(from, ns);
+            self.charge_flat(payer, ns);
         }
+    }
+
+    /// A message from a planner to another: the sender writes it, the receiver, which polls, finds it.
+    fn send(&mut self, from: CpuNo, to: CpuNo, gang: u32, message: GangMessage) {
+        self.charge_message(from, from, to);
         let sent = self.now.max(self.cpus[from as usize].busy_until);
         let at = sent + self.charger.message_ns(from, to);
         self.gangs.accounts[gang as usize].outcome.messages += 1;
@@ -425,10 +430,7 @@ impl Sim<'_> {
         }
         match message {
             GangMessage::Ask(to, msg) => {
-                if self.charging {
-                    let ns = self.charger.message_send_ns(msg.coordinator, to);
-                    self.charge_flat(to, ns);
-                }
+                self.charge_message(to, msg.coordinator, to);
                 let (submit, reply) = self.gangs.planners[to as usize].receive(&msg);
                 if let Some(submit) = submit {
                     self.submit(to, &submit)?;
@@ -438,10 +440,7 @@ impl Sim<'_> {
                 }
             }
             GangMessage::Reply(to, reply) => {
-                if self.charging {
-                    let ns = self.charger.message_send_ns(reply.cpu, to);
-                    self.charge_flat(to, ns);
-                }
+                self.charge_message(to, reply.cpu, to);
                 let last = self.gangs.planners[to as usize].reply(&reply).is_some();
                 if let Some(gang) = self.gang_of_number(reply.gang).filter(|_| last) {
                     let asked = std::mem::replace(&mut self.gangs.accounts[gang as usize].asked, NEVER);

@@ -5,7 +5,7 @@ use weir_core::CpuSet;
 use weir_core::gang::Manifest;
 
 use super::args::Args;
-use super::{GeneratorInfo, param};
+use super::{GeneratorInfo, ParamInfo, param};
 use crate::error::Error;
 use crate::workload::build::{Builder, Kind, repeat};
 use crate::workload::{BarrierCounter, GangSpec, Op, TaskSpec, Timing, Way};
@@ -38,17 +38,13 @@ pub(super) const TEAM: GeneratorInfo = GeneratorInfo {
             "0",
             "of that many CPUs: bind members to the first ones, those tasks to the last ones; 0: bind nothing",
         ),
-        param("slot", "0", "gangs: the length of a slot; 0: no gangs"),
-        param("period", "0", "gangs: the period of the slots"),
-        param("release", "0", "gangs: the first slot is not before this time"),
-        param("outside", "run", "gangs: between slots members `run` as best effort, or `wait`"),
-        param(
-            "cores",
-            "shared",
-            "gangs: members share cores in their slots with anybody (`shared`), with members alone (`whole`), or with nobody, one a core (`one`)",
-        ),
-        param("way", "locked", "gangs: what begins and ends slots: locked, central, daemon or slurm"),
-        param("cut", "true", "gangs: if they do not fit, cut all slots in equal proportion; false: refuse"),
+        Slots::SLOT,
+        Slots::PERIOD,
+        Slots::RELEASE,
+        Slots::OUTSIDE,
+        Slots::CORES,
+        Slots::WAY,
+        Slots::CUT,
     ],
 };
 
@@ -72,6 +68,21 @@ pub(super) struct Slots {
 }
 
 impl Slots {
+    pub const SLOT: ParamInfo = param("slot", "0", "gangs: the length of a slot; 0: no gangs");
+    pub const PERIOD: ParamInfo = param("period", "0", "gangs: the period of the slots");
+    pub const RELEASE: ParamInfo = param("release", "0", "gangs: the first slot is not before this time");
+    pub const OUTSIDE: ParamInfo =
+        param("outside", "run", "gangs: between slots members `run` as best effort, or `wait`");
+    pub const CORES: ParamInfo = param(
+        "cores",
+        "shared",
+        "gangs: members share cores in their slots with anybody (`shared`), with members alone (`whole`), or with nobody, one a core (`one`)",
+    );
+    pub const WAY: ParamInfo =
+        param("way", "locked", "gangs: what begins and ends slots: locked, central, daemon or slurm");
+    pub const CUT: ParamInfo =
+        param("cut", "true", "gangs: if they do not fit, cut all slots in equal proportion; false: refuse");
+
     /// What a call says; none: no gang.
     pub fn of(args: &Args<'_>) -> Result<Option<Self>, Error> {
         let (slot, period, release) = (args.ns("slot", 0)?, args.ns("period", 0)?, args.ns("release", 0)?);
