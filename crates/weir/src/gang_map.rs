@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use rayon::prelude::*;
 use serde::Serialize;
+use weir_model::workload::generators;
 use weir_model::{Costs, Machine};
 use weir_sim::RunConfig;
 use weir_sim::engine;
@@ -60,8 +61,6 @@ const SLOT: u64 = 20 * MS;
 const PERIOD: u64 = 40 * MS;
 /// Parameters of a team that are not its user's here.
 const FIXED: [&str; 7] = ["slot", "period", "way", "release", "outside", "every", "rounds"];
-/// `work` of the generator `team`, if it is not given.
-const DEFAULT_WORK: u64 = 50 * US;
 /// Largest team: larger machines show the same, more slowly.
 const MOST_THREADS: u32 = 16;
 
@@ -94,6 +93,15 @@ fn rounds(
     let all: u64 = out.barriers.iter().map(|b| b.1).sum();
     let teams = out.barriers.len().max(1) as f64;
     Ok(all as f64 / teams * 1e9 / duration_ns as f64)
+}
+
+/// The work of a round, as a call of `team` has it or by default.
+fn grain_of(work: Option<&str>) -> u64 {
+    let generators = generators();
+    let params = generators.iter().filter(|g| g.name == "team").flat_map(|g| g.params);
+    let work = work.or_else(|| params.into_iter().find(|p| p.name == "work").map(|p| p.default));
+    // What is wrong with it the generator says.
+    work.and_then(|w| quantity::parse(w, TIME).ok()).unwrap_or(MS)
 }
 
 fn cell(
@@ -135,8 +143,7 @@ pub fn gang_map(options: &MapOptions, watch: &dyn Watch) -> Result<Map> {
                     "leave it out: -w team:work=1ms,imbalance=20%,hogs=8",
                 ));
             }
-            // What is wrong with `work` the generator says.
-            let grain_ns = value("work").and_then(|w| quantity::parse(w, TIME).ok()).unwrap_or(DEFAULT_WORK);
+            let grain_ns = grain_of(value("work"));
             let spin = if value("spin").is_none() { ",spin=100ms" } else { "" };
             Some(cell(&m, &costs, &format!("{team}{spin}"), (grain_ns, 0, 1), watch)?)
         }
@@ -186,7 +193,11 @@ impl Map {
                 self.show(&mut out, g, i, 1);
             }
         }
-        let _ = write!(out, "\n\nteams side by side, imbalance 10 %:\n{:>22}", "meets every");
+        let _ = write!(
+            out,
+            "\n\nteams of three quarters as many threads side by side, imbalance 10 %:\n{:>22}",
+            "meets every"
+        );
         for t in &TEAMS[1..] {
             let _ = write!(out, "{:>14}", format!("{t} teams"));
         }
