@@ -24,7 +24,7 @@ if [[ ${1:-} == --json ]]; then
 	[[ $# == 1 && $1 =~ ^(stages|sim|simso|live)$ ]] || usage
 fi
 [[ $# -le 1 && ${1:-sim} =~ ^(stages|fair|sim|simso|live)$ ]] || {
-	[[ ${1:-} == --help ]] && sed -n '4,12s/^# \?//p' "$0" && exit 0
+	[[ ${1:-} == --help ]] && sed -n '4,12s/^# \?//p' tools/bench.sh && exit 0
 	usage
 }
 

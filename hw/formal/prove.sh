@@ -22,7 +22,7 @@ while (($#)); do
 	--quick) quick=1 && shift ;;
 	--only) only=${2:?--only wants a name} && shift 2 ;;
 	--keep) keep=${2:?--keep wants a folder} && shift 2 ;;
-	*) sed -n '3,15s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+	*) sed -n '3,15s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
 	esac
 done
 bin=$("$root/tools/hw-setup.sh" --where) || {
@@ -87,7 +87,7 @@ sleeper	match-3	weir_laxity_match	s/some\[b\] = some_q\[b\] && !drop_i\[best_q\[
 asleep	match-3	weir_laxity_match	s/some_i\[b\] && awake\[best_i\[b\]\]/some_i[b]/
 takes-all	context	weir_laxity_context	s/assign wait_o = busy_i && |other;/assign wait_o = 1'b0;/
 holds-on	context	weir_laxity_context	s/holds_q\[c\] <= busy_i && !wait_o;/if (busy_i \&\& !wait_o) holds_q[c] <= 1'b1;/
-any-job	monitor-bmc	weir_laxity_monitor	s/ready_q && done_job_i == job_q;/ready_q;/
+any-job	monitor-bmc	weir_laxity_monitor	s/report_q <= done_i && .*/report_q <= done_i;/
 works-waiting	monitor-bmc	weir_laxity_monitor	s/assign count_left = chosen_i && ready_q;/assign count_left = ready_q;/
 too-soon	monitor	weir_laxity_monitor	s/: period_q), .tick_i/: deadline_q), .tick_i/
 unasked	monitor-bmc	weir_laxity_monitor	s/ && (!sporadic_q || wait_q);/;/

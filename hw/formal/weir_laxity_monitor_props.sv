@@ -21,7 +21,7 @@ module weir_laxity_monitor_props #(
   input logic [JobWidth-1:0] done_job_i,
   input logic                chosen_i
 );
-  logic                valid, ready, waits, miss, happens, live_q;
+  logic                valid, ready, report, waits, miss, happens, live_q;
   logic [Width:0]      deadline;
   logic [Width-1:0]    left;
   logic [JobWidth-1:0] job;
@@ -29,7 +29,7 @@ module weir_laxity_monitor_props #(
   weir_laxity_monitor #(.Width(Width), .JobWidth(JobWidth), .Separation(Separation)) u_monitor (
     .clk_i, .rst_ni, .tick_i, .set_i, .del_i, .period_i, .wcet_i, .deadline_i, .phase_i, .sporadic_i,
     .release_i, .done_i, .done_job_i, .chosen_i, .valid_o(valid), .ready_o(ready), .deadline_o(deadline),
-    .left_o(left), .job_o(job), .waits_o(waits), .miss_o(miss), .event_o(happens)
+    .left_o(left), .job_o(job), .report_o(report), .waits_o(waits), .miss_o(miss), .event_o(happens)
   );
 
   // The engine lets such parameters pass only; SET_TASK and DEL_TASK are one register.
@@ -48,6 +48,9 @@ module weir_laxity_monitor_props #(
   logic [Width:0]      deadline_q;
   logic [JobWidth-1:0] job_q;
   logic                had_q, came;
+  // A report takes effect a clock after it came.
+  logic                asked_q;
+  logic [JobWidth-1:0] asked_job;
 
   assign came = live_q && job != job_q;
 
@@ -60,6 +63,7 @@ module weir_laxity_monitor_props #(
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       live_q     <= 1'b0;
+      asked_q    <= 1'b0;
       had_q      <= 1'b0;
       sporadic_q <= 1'b0;
       period_q   <= '0;
@@ -67,7 +71,8 @@ module weir_laxity_monitor_props #(
       relative_q <= '0;
       since_q    <= '0;
     end else begin
-      live_q <= 1'b1;
+      live_q  <= 1'b1;
+      asked_q <= done_i;
       if (set_i) begin
         sporadic_q <= Separation && sporadic_i;
         period_q   <= period_i;
@@ -93,10 +98,13 @@ module weir_laxity_monitor_props #(
     del_q      <= del_i;
     chosen_q   <= chosen_i;
     miss_q     <= miss;
-    done_q     <= done_i && done_job_i == job;
+    asked_job  <= done_job_i;
+    done_q     <= asked_q && asked_job == job;
   end
 
   always_comb if (rst_ni && live_q) begin
+    // A report counts if it is of the job that there is when it takes effect.
+    assert (report == (asked_q && asked_job == job));
     // A job wants a CPU only while there is a task and work left.
     if (ready) assert (valid && left != '0 && left <= wcet_q);
     if (valid) assert (wcet_q != '0 && wcet_q < period_q && relative_q <= period_q && relative_q != '0);

@@ -166,14 +166,13 @@ module weir_laxity #(
   end
 
   // ------------------------------------------------------------------ monitors
-  logic [NumTasks-1:0]               mine, valid, ready, waits, miss, happens, drop, chosen;
+  logic [NumTasks-1:0]               mine, valid, ready, waits, miss, happens, report, drop, chosen;
   logic [NumTasks-1:0][Width:0]      deadline;
   logic [NumTasks-1:0][Width-1:0]    left;
   logic [NumTasks-1:0][JobWidth-1:0] job;
-  logic                              done, done_q, take_q;
+  logic                              done, take_q;
   logic [NumTasks-1:0]               mine_q;
   logic [3:0]                        op_q;
-  logic [JobWidth-1:0]               done_job_q;
   logic                              sporadic_q;
 
   assign done = write && word == RegDone;
@@ -184,25 +183,21 @@ module weir_laxity #(
   end
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      done_q     <= 1'b0;
       take_q     <= 1'b0;
       mine_q     <= '0;
       op_q       <= '0;
-      done_job_q <= '0;
       sporadic_q <= 1'b0;
     end else begin
-      done_q     <= done;
       take_q     <= cmd && take;
       mine_q     <= mine;
       op_q       <= op;
-      done_job_q <= data_q[8+:JobWidth];
       sporadic_q <= data_q[4];
     end
   end
 
   for (genvar t = 0; t < NumTasks; t++) begin : gen_task
     // What takes effect at the next clock edge counts in a decision that is made at the same time.
-    assign drop[t] = mine_q[t] && ((done_q && done_job_q == job[t]) || (take_q && op_q != Release));
+    assign drop[t] = report[t] || (mine_q[t] && take_q && op_q != Release);
     weir_laxity_monitor #(.Width(Width), .JobWidth(JobWidth), .Separation(Separation)) u_monitor (
       .clk_i, .rst_ni,
       .tick_i(tick),
@@ -214,14 +209,15 @@ module weir_laxity #(
       .phase_i(task_phase),
       .sporadic_i(sporadic_q),
       .release_i(take_q && op_q == Release && mine_q[t]),
-      .done_i(done_q && mine_q[t]),
-      .done_job_i(done_job_q),
+      .done_i(done && mine[t]),
+      .done_job_i(data_q[8+:JobWidth]),
       .chosen_i(chosen[t]),
       .valid_o(valid[t]),
       .ready_o(ready[t]),
       .deadline_o(deadline[t]),
       .left_o(left[t]),
       .job_o(job[t]),
+      .report_o(report[t]),
       .waits_o(waits[t]),
       .miss_o(miss[t]),
       .event_o(happens[t])

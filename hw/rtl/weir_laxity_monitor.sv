@@ -7,7 +7,8 @@
 /// Separation off the deadline is the period and one counter serves both; with it on, deadlines may be shorter than
 /// periods, and sporadic tasks are released on demand, no sooner than a period after the release before.
 ///
-/// latency:  all outputs hold the new state one clock after the input
+/// latency:  all outputs hold the new state one clock after the input; a report takes effect a clock later than the others, because its
+///           job number is compared first
 /// area:     O(Width): two counters, three with Separation
 /// source:   Mancuso et al., V-B4; sporadic tasks and phases are ours
 module weir_laxity_monitor #(
@@ -29,7 +30,7 @@ module weir_laxity_monitor #(
   input  logic [Width-1:0]    phase_i,     /// Ticks that the first release is put off; below the greatest number.
   input  logic                sporadic_i,  /// Released by release_i only; looked at with Separation only.
   input  logic                release_i,   /// Ask for a release of a sporadic task; one is remembered.
-  input  logic                done_i,      /// Job done_job_i is complete.
+  input  logic                done_i,      /// Job done_job_i is complete: takes effect in the next clock, as if it came then.
   input  logic [JobWidth-1:0] done_job_i,  /// Which job.
   input  logic                chosen_i,    /// The task has a CPU.
   output logic                valid_o,     /// There is such a task.
@@ -37,20 +38,27 @@ module weir_laxity_monitor #(
   output logic [Width:0]      deadline_o,  /// Ticks to the deadline, signed: below 0 once it has passed.
   output logic [Width-1:0]    left_o,      /// Ticks of work left.
   output logic [JobWidth-1:0] job_o,       /// Number of the present job.
+  output logic                report_o,    /// In this clock a report of the present job takes effect.
   output logic                waits_o,     /// A sporadic release is remembered.
   output logic                miss_o,      /// In a tick: the deadline passes and the job is not complete.
   output logic                event_o      /// In this clock a job comes or ends.
 );
-  logic                valid_q, ready_q;
+  logic                valid_q, ready_q, report_q;
   logic [Width-1:0]    period_q, wcet_q;
   logic [JobWidth-1:0] job_q;
   logic                done, count_left, spent, due, come, pass;
   logic [Width-1:0]    left, left_next;
 
-  assign done       = done_i && ready_q && done_job_i == job_q;
+  assign done       = report_q && ready_q;
   assign count_left = chosen_i && ready_q;
   assign spent      = left_next == '0;
   assign come       = tick_i && valid_q && due && !set_i && !del_i;
+
+  // The number that the job has when the report takes effect; both are compared, because a release is known late in a clock.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) report_q <= 1'b0;
+    else report_q <= done_i && (come ? done_job_i - JobWidth'(1) == job_q : done_job_i == job_q);
+  end
 
   weir_monitor #(.Width(Width)) u_left (
     .clk_i, .rst_ni, .load_i(come), .value_i(wcet_q), .tick_i(tick_i), .count_i(count_left),
@@ -139,6 +147,7 @@ module weir_laxity_monitor #(
   assign ready_o = ready_q;
   assign left_o  = left;
   assign job_o   = job_q;
+  assign report_o = report_q;
   assign miss_o  = tick_i && valid_q && ready_q && !done && !spent && pass && !set_i && !del_i;
   assign event_o = come || done || (tick_i && ready_q && spent) || ((set_i || del_i) && ready_q);
 endmodule

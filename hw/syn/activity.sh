@@ -21,7 +21,7 @@ while (($#)); do
 	case $1 in
 	--quick) sizes=(4 8 16) && shift ;;
 	--keep) work=${2:?--keep wants a folder} && shift 2 ;;
-	*) sed -n '3,15s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+	*) sed -n '3,15s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
 	esac
 done
 bin=$("$root/tools/hw-setup.sh" --where) || {

@@ -17,7 +17,7 @@ while (($#)); do
 	case $1 in
 	--quick) sizes=(4 8 16) && shift ;;
 	--seeds) seeds=${2:?--seeds wants a number} && shift 2 ;;
-	*) sed -n '3,10s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+	*) sed -n '3,10s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
 	esac
 done
 options=()
