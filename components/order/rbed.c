@@ -41,7 +41,7 @@
  * allow until their deadlines, the order is strict: hard tasks first, by deadline. Admission draws their schedule
  * (weir/kit/demand.h): they must fit with what is under way now, and then either by all possible releases or by their
  * phases. A task that was admitted by its phase is admitted again if it moves its releases. What does not fit now only is
- * tried again with each job.
+ * tried again with each job; a slot, which comes without new jobs, a period later.
  *
  * A hard task that blocks while it has work left can delay others when it goes on, as under every order by deadline, except in a
  * slot: with the execution time as the deadline it has that time for itself, until the deadline.
@@ -76,11 +76,11 @@ struct rbed_task {
 	u64 wcet;     /* (p) what was booked for, with `relative` and the period */
 	u64 relative; /* (p) */
 	u32 late;     /* (p) DEADLINE_MISS was published for the job */
-	u32 again;    /* (p) refused for what was under way then: the next job asks again */
-	u32 blocked;  /* (p) in its slot */
-	u32 asked;    /* (p) it gives up its CPU because its budget is less */
-	u32 fresh; /* (p) a job was declared while it ran: it gives up its CPU between two jobs */
-	u32 place; /* (l) in the heap */
+	u32 again; /* (p) refused for what was under way then: it asks again, see rbed_asks_again() */
+	u32 blocked; /* (p) in its slot, or admitted within it */
+	u32 asked;   /* (p) it gives up its CPU because its budget is less */
+	u32 fresh;   /* (p) a job was declared while it ran: it gives up its CPU between two jobs */
+	u32 place;   /* (l) in the heap */
 };
 
 /* What a task has declared, ns. */
@@ -296,6 +296,11 @@ WEIR_HELPER int rbed_draft(struct rbed weir_mem *self weir_arg,
 		release = rated->release;
 		left = rated->used < left ? left - rated->used : 0;
 	}
+	/* A slot comes in each period without new jobs. */
+	if (rbed_is_slot(p) && release + d->period <= now) {
+		release += (now - release) / d->period * d->period;
+		left = p->wcet;
+	}
 	d->left = 0;
 	d->due = release + d->deadline;
 	d->at = release > now ? release : release + d->period;
@@ -304,6 +309,9 @@ WEIR_HELPER int rbed_draft(struct rbed weir_mem *self weir_arg,
 		d->at = now;
 	if (release <= now && d->due > now)
 		d->left = rbed_time(self, in, left);
+	/* Its time ends with its deadline, whatever it has had of it. */
+	if (rbed_is_slot(p) && d->left > d->due - now)
+		d->left = d->due - now;
 	fair = weir_rate_of(d->wcet, d->deadline);
 	rate = d->left ? weir_rate_of(d->left, d->due - now) : 0;
 	self->density += rate > fair ? rate : fair;
@@ -358,17 +366,22 @@ static int rbed_join(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
 		     struct weir_task weir_mem *t, struct rbed_task weir_mem *p)
 {
 	struct weir_demand_task weir_mem *d = &p->demand;
+	u64 now = weir_now(self->inst.sched);
 	int fits;
 
 	d->wcet = rbed_time(self, in, p->wcet);
 	d->period = p->rated.period;
 	d->deadline = p->relative < d->period ? p->relative : d->period;
+	/* Work and time were both rounded up. */
+	if (d->wcet > d->deadline && rbed_time(self, in, p->wcet - 1) <= d->deadline)
+		d->wcet = d->deadline;
 	d->phase = (p->deadline - p->relative) % d->period;
 	weir_demand_add(&self->hard, t);
-	fits = d->wcet <= d->deadline ? rbed_fits(self, in, weir_now(self->inst.sched)) : 0;
+	fits = d->wcet <= d->deadline ? rbed_fits(self, in, now) : 0;
 	if (fits == 1)
 		return 1;
 	p->again = fits == 2;
+	d->at = now + d->period;
 	weir_demand_remove(&self->hard, t);
 	weir_rate_refuse(&self->rates, &p->rated);
 	return 0;
@@ -422,6 +435,23 @@ static int rbed_has_moved(const struct rbed weir_mem *self, const struct rbed_ta
 	       (declared->deadline - declared->relative) % p->demand.period != p->demand.phase;
 }
 
+/* All the time up to the deadline. */
+static int rbed_wants_slot(struct rbed weir_mem *self,
+			   const struct rbed_declared weir_mem *declared)
+{
+	return rbed_time(self, weir_in(&self->inst, 0), declared->wcet) >= declared->relative;
+}
+
+/* It was refused for what was under way then, and has a new job, or is a slot whose next period has begun. */
+static int rbed_asks_again(struct rbed weir_mem *self, const struct rbed_task weir_mem *p,
+			   const struct rbed_declared weir_mem *declared)
+{
+	if (!p->again)
+		return 0;
+	return p->deadline != declared->deadline ||
+	       (rbed_wants_slot(self, declared) && weir_now(self->inst.sched) >= p->demand.at);
+}
+
 /* Ask what the task is. 1: less is left to best effort than before. */
 WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
 			   struct weir_task weir_mem *t weir_arg)
@@ -442,8 +472,7 @@ WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
 	if (weir_property(self->inst.sched, WEIR_TOPIC_CRITICALITY, t) == WEIR_CRITICALITY_LO)
 		kind = WEIR_RATE_SOFT;
 	if (p->wcet == declared->wcet && p->relative == declared->relative &&
-	    !(p->again && p->deadline != declared->deadline) &&
-	    !rbed_has_moved(self, p, declared) &&
+	    !rbed_asks_again(self, p, declared) && !rbed_has_moved(self, p, declared) &&
 	    (p->rated.kind == kind ||
 	     (p->rated.kind == WEIR_RATE_BEST_EFFORT && kind == WEIR_RATE_HARD))) {
 		/* A refused task is not asked for again; its period is that of its turn. */
@@ -459,7 +488,8 @@ WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
 	p->wcet = declared->wcet;
 	p->relative = declared->relative;
 	p->rated.period = declared->period;
-	if (p->rated.kind <= WEIR_RATE_BEST_EFFORT)
+	/* A slot is where it is declared to be: the old one's next period is of no account. */
+	if (p->rated.kind <= WEIR_RATE_BEST_EFFORT || rbed_wants_slot(self, declared))
 		p->rated.begun = 0;
 	p->deadline = declared->deadline;
 	p->late = 0;
@@ -494,7 +524,9 @@ WEIR_HELPER int rbed_period(struct rbed weir_mem *self weir_arg,
 	u64 due = p->late ? rated->release + p->relative : p->deadline;
 	int unserved = rated->begun && rated->used < rated->limit && !p->blocked;
 
-	if (!rated->begun || p->deadline - p->relative > rated->release)
+	if (!rated->begun)
+		p->blocked = rbed_is_slot(p) && p->deadline - p->relative < now;
+	else if (p->deadline - p->relative > rated->release)
 		p->blocked = 0;
 	else if (rated->kind == WEIR_RATE_HARD)
 		rbed_skip(p, now, event);

@@ -138,11 +138,47 @@ static u64 demand_common(u64 a, u64 b)
 	return a;
 }
 
+static int demand_is_slot(const struct weir_demand_task weir_mem *p)
+{
+	return p->wcet >= p->deadline && p->phase < p->period;
+}
+
+/*
+ * The newest task and all others have all the time up to their deadlines, and by their phases it meets none of the others. That these
+ * do not meet each other was found when they were the newest ones. For periods whose hyperperiod is too long to be drawn.
+ */
+static int demand_apart(struct weir_demand weir_mem *d)
+{
+	struct weir_task weir_mem *t = d->first;
+	struct weir_demand_task weir_mem *a;
+
+	if (!t)
+		return 1;
+	a = weir_demand_of(d, t);
+	if (!demand_is_slot(a))
+		return 0;
+	t = a->next;
+	while (t && weir_loop) {
+		struct weir_demand_task weir_mem *b = weir_demand_of(d, t);
+		u64 g = demand_common(a->period, b->period), ahead;
+
+		if (!demand_is_slot(b) || !g)
+			return 0;
+		ahead = (b->phase % g + g - a->phase % g) % g;
+		if (a->deadline > ahead || b->deadline > g - ahead)
+			return 0;
+		t = b->next;
+	}
+	return 1;
+}
+
 WEIR_GLOBAL int weir_demand_phases(struct weir_demand weir_mem *d weir_arg)
 {
 	struct weir_task weir_mem *t = d->first;
 	u64 hyper = 1, last = 0;
 
+	if (demand_apart(d))
+		return 1;
 	while (t && weir_loop) {
 		struct weir_demand_task weir_mem *p = weir_demand_of(d, t);
 		u64 times;

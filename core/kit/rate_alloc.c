@@ -30,6 +30,17 @@ static u64 rate_rest(struct weir_instance weir_mem *self,
 	return taken + least < full ? full - taken : (least ? least : 1);
 }
 
+/*
+ * What hard tasks may book, one more than now. Of a slower CPU's rates, work was rounded up and then the rate, and what is to be kept
+ * free of its whole rate down: tasks that fill a CPU to the floor do so on a slower one as well.
+ */
+static u64 rate_most(const struct weir_rate_alloc weir_mem *all, u64 full)
+{
+	u64 most = full - full * all->floor / 100;
+
+	return full < WEIR_RATE_FULL ? most + 2 * (all->nr_hard + 1) : most;
+}
+
 WEIR_GLOBAL int weir_rate_book(struct weir_instance weir_mem *self weir_arg,
 			       struct weir_rate_alloc weir_mem *all weir_arg,
 			       struct weir_rate_task weir_mem *p weir_arg, u32 kind, u64 rate)
@@ -38,13 +49,15 @@ WEIR_GLOBAL int weir_rate_book(struct weir_instance weir_mem *self weir_arg,
 
 	weir_rate_unbook(all, p);
 	p->rate = rate;
-	if (kind == WEIR_RATE_HARD && all->hard + rate + full * all->floor / 100 > full) {
+	if (kind == WEIR_RATE_HARD && all->hard + rate > rate_most(all, full)) {
 		kind = WEIR_RATE_BEST_EFFORT;
 		p->used = p->budget = 0;
 	}
 	p->kind = kind;
-	if (kind == WEIR_RATE_HARD)
+	if (kind == WEIR_RATE_HARD) {
 		all->hard += rate;
+		all->nr_hard++;
+	}
 	if (kind == WEIR_RATE_SOFT)
 		all->soft += rate;
 	return kind != WEIR_RATE_BEST_EFFORT;
@@ -145,6 +158,7 @@ WEIR_GLOBAL int weir_rate_take(struct weir_rate_alloc weir_mem *all weir_arg,
 {
 	all->hard = old->hard;
 	all->soft = old->soft;
+	all->nr_hard = old->nr_hard;
 	all->chain = old->chain;
 	all->epoch = old->epoch;
 	all->count = old->count + 1;

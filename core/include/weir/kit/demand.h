@@ -9,7 +9,8 @@
  *  - all tasks released at once, up to the first idle instant: if that fits, any releases do, including sporadic ones (the
  *    processor demand of Baruah, Rosier and Howell, 1990);
  *  - by the phases of strictly periodic tasks, over two hyperperiods after the last first release (Leung and Merrill, 1980):
- *    then the set fits as long as no phase changes.
+ *    then the set fits as long as no phase changes. Tasks that all have an execution time as long as their deadline are not
+ *    drawn: no two may meet, modulo the common divisor of their periods.
  *
  * The private memory of a task holds its struct weir_demand_task at @offset, initially zero. The caller makes sure that only one CPU is
  * in a function: all state is under the lock of the instance's in-pipe. Times are for the actual CPU, not for capacity 1024.

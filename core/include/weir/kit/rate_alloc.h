@@ -52,7 +52,7 @@ struct weir_rate_alloc {
 	u32 epoch;   /* admissions so far */
 	u32 members; /* tasks of the in-pipe that are in the count, of all kinds */
 	u32 count;   /* number of the count: a task in an older count is in none */
-	u32 unused;
+	u32 nr_hard; /* tasks with a part of `hard` */
 };
 
 WEIR_INLINE struct weir_rate_task weir_mem *weir_rate_task_of(const struct weir_instance
@@ -74,8 +74,10 @@ WEIR_INLINE u64 weir_rate_of(u64 part, u64 whole)
 WEIR_INLINE void weir_rate_unbook(struct weir_rate_alloc weir_mem *all,
 				  const struct weir_rate_task weir_mem *p)
 {
-	if (p->kind == WEIR_RATE_HARD)
+	if (p->kind == WEIR_RATE_HARD) {
 		all->hard -= p->rate < all->hard ? p->rate : all->hard;
+		all->nr_hard--;
+	}
 	if (p->kind == WEIR_RATE_SOFT)
 		all->soft -= p->rate < all->soft ? p->rate : all->soft;
 }

@@ -511,14 +511,19 @@ impl Sim<'_> {
         Ok(())
     }
 
-    /// The slots of a row as a reservation of a member: all the time up to the deadline, from the first begin on.
+    /// The slots of a row as a reservation of a member: all the time up to the deadline, from the first begin on. What a job declares is work,
+    /// of which a slower CPU does less in that time.
     fn reserve(&mut self, h: CpuNo, no: TaskNo, row: &Row, from: u64) -> Result<()> {
-        let task = Some(self.tasks[no as usize].id);
+        let task = &self.tasks[no as usize];
+        let home = task.cpus.and_then(|cpus| cpus.iter().next()).unwrap_or(h);
+        let capacity = u64::from(self.machine.shape.cpus[home as usize].capacity);
+        let task = Some(task.id);
         let (length, due, period) = match row.next(from.max(self.now)) {
             Some(first) => (row.length_ns, first + row.length_ns, row.period_ns),
             None => (0, 0, 0),
         };
-        let job = Msg { task, value: length, value2: length, ..Msg::default() };
+        let work = (length * capacity).div_ceil(1024);
+        let job = Msg { task, value: work, value2: length, ..Msg::default() };
         self.announce(h, Topic::Job, &job, no)?;
         let deadline = Msg { task, value: due, value2: period, ..Msg::default() };
         self.announce(h, Topic::Deadline, &deadline, no)

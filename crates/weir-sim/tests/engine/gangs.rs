@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Gangs: slots of the common clock, phases, barriers at which tasks spin.
 
+use proptest::prelude::*;
 use weir_core::event::{Event, Observer};
 use weir_sim::{Costs, Machine, Outcome, RunConfig};
 
@@ -258,6 +259,78 @@ fn slots_can_be_reservations() {
     let cfg = RunConfig { duration_ns: Some(MS), ..RunConfig::default() };
     let fault = run_on(&Machine::smp(4), &catalogue("rbed"), &toml(&central), &Costs::zero(), cfg, &mut ());
     assert!(fault.unwrap_err().to_string().contains("serves slots by reservations"));
+}
+
+/// How often `rbed` refused a task.
+#[derive(Default)]
+struct Refusals(u32);
+
+impl Observer for Refusals {
+    fn event(&mut self, _: u64, event: &Event<'_>) {
+        self.0 += u32::from(matches!(event, Event::Message { topic: "OVERLOAD", .. }));
+    }
+}
+
+/// Gangs, each with its number of members and its phases: slots of 20 us and more, periods that divide each other or do not, due at once or
+/// later.
+fn manifests() -> impl Strategy<Value = Vec<(u32, Vec<String>)>> {
+    let period = prop_oneof![
+        prop::sample::select(vec![1_000u64, 10_000, 20_000, 40_000, 80_000, 160_000]),
+        prop::sample::select(vec![7_000u64, 12_340, 45_000, 99_990, 30_001]),
+    ];
+    let release = prop_oneof![Just(0u64), 0..4u64, 0..2_000u64, 0..200_000u64];
+    let hard = (period, 1..=1000u64, 0..=1000u64, release).prop_map(|(period, wcet, later, release)| {
+        let wcet = (period * wcet / 1000).max(20);
+        let deadline = wcet + (period - wcet) * later / 1000;
+        let ms = |us: u64| format!("{}.{:03}", us / 1000, us % 1000);
+        format!("H {} {} {} {}\n", ms(wcet), ms(period), ms(deadline), ms(release))
+    });
+    prop::collection::vec((1..=2u32, prop::collection::vec(hard, 1..4)), 1..5)
+}
+
+proptest! {
+    #![proptest_config(config(96))]
+
+    /// What the controller admits can be served by reservations: `rbed` admits each member in each phase, however soon the first slot is due,
+    /// beside slots that are under way, and on CPUs of 0.39 of the speed.
+    #[test]
+    fn admitted_gangs_are_not_refused(
+        gangs in manifests(),
+        hogs in 0..4u32,
+        little in any::<bool>(),
+        charged in any::<bool>(),
+    ) {
+        let mut text = String::new();
+        for (n, (members, phases)) in gangs.iter().enumerate() {
+            let turns: String = (1..=phases.len()).map(|p| format!("phase {p}; run {}ms; ", 7 * p + n)).collect();
+            for m in 0..*members {
+                let program = if m == 0 { turns.as_str() } else { "run 1ms" };
+                text += &format!(
+                    "[[task]]\nname = \"g{n}-{m}\"\ngroup = \"g{n}\"\nprogram = [\"loop {{ {program} }}\"]\n"
+                );
+            }
+            let manifest = format!("name g{n}\nB 1\n{}", phases.concat());
+            text += &format!("[[gang]]\ngroup = \"g{n}\"\nmanifest = '''\n{manifest}'''\n");
+        }
+        if hogs > 0 {
+            text += &format!("[[task]]\nname = \"hog\"\ncount = {hogs}\nprogram = [\"loop {{ run 1ms }}\"]\n");
+        }
+        let capacity = if little { 400 } else { 1024 };
+        let machine = format!(
+            "[[kind]]\nname = \"uniform\"\ncapacity = {capacity}\npoints = [{{ clock = \"2GHz\", power = \"4W\" }}]\n\n\
+             [[cpus]]\ncount = 2\nllc = 0\n"
+        );
+        let machine = Machine::resolve("./two.toml", &|_| Ok(machine.as_bytes().to_vec()), &[])
+            .unwrap_or_else(|e| panic!("{e}"));
+        let costs = if charged { Costs::default() } else { Costs::zero() };
+        let cfg = RunConfig { duration_ns: Some(400 * MS), ..RunConfig::default() };
+        let mut refusals = Refusals::default();
+        match run_on(&machine, &catalogue("rbed"), &toml(&text), &costs, cfg, &mut refusals) {
+            Ok(out) => prop_assert!(out.faults.is_empty(), "{:?}", out.faults),
+            Err(e) => prop_assert!(e.to_string().contains("is not admitted"), "{e}"),
+        }
+        prop_assert_eq!(refusals.0, 0, "{}", text);
+    }
 }
 
 /// A task spins at a barrier for as long as its step says, in CPU time, and blocks then; spinning uses its CPU.
