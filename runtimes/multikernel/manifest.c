@@ -42,6 +42,7 @@ static const char *const what[MK_NR_FAULTS] = {
 	[MK_FAULT_FEW] = "the line is too short",
 	[MK_FAULT_MANY] = "the line has a word too many",
 	[MK_FAULT_SHORT] = "an execution time below 20 us, the shortest slice that is served",
+	[MK_FAULT_OFTEN] = "the period is shorter than the execution time",
 	[MK_FAULT_DEADLINE] = "the deadline is before the execution time is over",
 	[MK_FAULT_PERIOD] = "the deadline is after the end of the period",
 	[MK_FAULT_PRIORITY] = "not a priority",
@@ -71,8 +72,10 @@ static const char *const remedy[MK_NR_FAULTS] = {
 			 "after the directive",
 	[MK_FAULT_MANY] = "put a `#` before a comment, and each phase on a line of its own",
 	[MK_FAULT_SHORT] = "write at least 0.02",
-	[MK_FAULT_DEADLINE] = "raise the deadline (the third number; without it, the period) to at "
-			      "least the execution time, the first",
+	[MK_FAULT_OFTEN] = "raise the period, the second number, above the execution time, the "
+			   "first: at most 90 % of a CPU is booked",
+	[MK_FAULT_DEADLINE] =
+		"raise the deadline, the third number, to at least the execution time, the first",
 	[MK_FAULT_PERIOD] =
 		"lower the deadline, the third number, to at most the period, the second",
 	[MK_FAULT_PRIORITY] = "write a whole number from -19 to 20",
@@ -194,6 +197,8 @@ static int hard(struct parser *p, struct mk_phase *phase)
 		return err;
 	if (phase->wcet < MK_SHORTEST)
 		return wrong(p, MK_FAULT_SHORT, &w[1]);
+	if (phase->period < phase->wcet)
+		return wrong(p, MK_FAULT_OFTEN, &w[2]);
 	if (phase->deadline < phase->wcet)
 		return wrong(p, MK_FAULT_DEADLINE, deadline);
 	if (phase->deadline > phase->period)

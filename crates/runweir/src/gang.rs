@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser as Text;
-use clap::{Args, Subcommand, ValueHint};
+use clap::{ArgGroup, Args, Subcommand, ValueHint};
 use serde::de::DeserializeOwned;
 use weir::gang::{Admission, GangOptions};
+use weir::text::ranges;
 use weir_linux::client;
 use weir_linux::protocol::{GangName, GangView, PhaseChanged, PhaseWish, Request};
 use weir_report::duration;
@@ -56,7 +57,7 @@ pub struct GangArgs {
     #[arg(long, value_name = "HOW", requires = "slot", value_parser = ["shared", "whole", "one"], default_value = "shared")]
     pub cores: String,
     /// Begin this phase of the manifest
-    #[arg(long, value_name = "N", conflicts_with = "slot")]
+    #[arg(long, value_name = "N", value_parser = parse_phase, conflicts_with = "slot")]
     pub phase: Option<u32>,
     /// If the gang does not fit, cut all gangs in equal proportion instead of refusing it
     #[arg(long)]
@@ -85,6 +86,7 @@ pub enum GangCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("threads").required(true).args(["pid", "tid", "cgroup"]))]
 #[command(after_help = "\
 Examples:
   sudo runweir gang join inference --pid 4711
@@ -94,10 +96,10 @@ pub struct JoinArgs {
     #[arg(value_name = "NAME", value_parser = Text::new())]
     pub name: String,
     /// All threads of this process, and of those that it starts
-    #[arg(long, value_name = "PID", required_unless_present_any = ["tid", "cgroup"], conflicts_with_all = ["tid", "cgroup"])]
+    #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
     /// This thread alone
-    #[arg(long, value_name = "TID", conflicts_with = "cgroup")]
+    #[arg(long, value_name = "TID")]
     pub tid: Option<u32>,
     /// All threads of a control group, a path below /sys/fs/cgroup
     #[arg(long, value_name = "PATH")]
@@ -139,7 +141,7 @@ pub struct PhaseArgs {
     #[arg(value_name = "NAME", value_parser = Text::new())]
     pub name: String,
     /// Number of the phase
-    #[arg(value_name = "N")]
+    #[arg(value_name = "N", value_parser = parse_phase)]
     pub phase: u32,
     /// Print the result as JSON
     #[arg(long)]
@@ -173,6 +175,11 @@ pub struct CheckArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// A phase as manifests number them.
+fn parse_phase(text: &str) -> std::result::Result<u32, String> {
+    text.parse().map_err(|_| "phases are the lines `B` and `H` of the manifest, numbered from 0".to_string())
 }
 
 pub fn gang(args: &GangArgs) -> Result<ExitCode> {
@@ -252,7 +259,7 @@ pub fn line(g: &GangView) -> String {
     let alone = match (g.alone, g.kept.as_slice()) {
         (false, _) => String::new(),
         (true, []) => ", alone on their cores".to_string(),
-        (true, kept) => format!(", alone on their cores with {}", list(kept)),
+        (true, kept) => format!(", alone on their cores with {}", ranges(kept)),
     };
     let late = if g.late == 0 { String::new() } else { format!(", {} of them late", g.late) };
     format!(
@@ -260,7 +267,7 @@ pub fn line(g: &GangView) -> String {
          between planners\n",
         g.name,
         g.members.len(),
-        list(&g.cpus),
+        ranges(&g.cpus),
         g.phase,
         g.nr_phases,
         g.slots_ended,
@@ -276,22 +283,11 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
         true => weir::text::json(&admission)?,
         false => shown(&admission),
     };
+    for text in &admission.notes {
+        output::note(text);
+    }
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// CPUs as people write them: `0-3,8`.
-fn list(cpus: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for &cpu in cpus {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == cpu => *last = cpu,
-            _ => runs.push((cpu, cpu)),
-        }
-    }
-    let shown: Vec<String> =
-        runs.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }).collect();
-    shown.join(",")
 }
 
 /// For a reader.
@@ -304,35 +300,35 @@ fn shown(a: &Admission) -> String {
         };
         let between = if g.waits { "; members wait between slots" } else { "" };
         let alone = if g.alone { ", alone on their cores" } else { "" };
-        let _ =
-            writeln!(out, "{}: {} threads on CPUs {}{alone}{cut}{between}", g.name, g.threads, list(&g.cpus));
+        let _ = writeln!(
+            out,
+            "{}: {} threads on CPUs {}{alone}{cut}{between}",
+            g.name,
+            g.threads,
+            ranges(&g.cpus)
+        );
         for (i, p) in g.phases.iter().enumerate() {
             if p.length_ns == 0 {
                 let _ = writeln!(out, "  phase {i}: best effort, priority {}", p.priority);
                 continue;
             }
+            let at = match p.offset_ns {
+                0 => "at its start".to_string(),
+                offset => format!("{} after its start", duration(offset)),
+            };
+            let first = match p.release_ns {
+                0 => "from the request on".to_string(),
+                release => format!("first {} after the request or later", duration(release)),
+            };
             let _ = writeln!(
                 out,
-                "  phase {i}: {} in each {}, at {} of the period; the first one {} after the request or later",
+                "  phase {i}: a slot of {} in each period of {}, {at}; {first}",
                 duration(p.length_ns),
-                duration(p.period_ns),
-                duration(p.offset_ns),
-                duration(p.release_ns)
+                duration(p.period_ns)
             );
         }
     }
     let most = a.cpus.iter().map(|c| c.percent).fold(0.0, f64::max);
-    let _ = writeln!(out, "{}: at most {most:.1} % of a CPU is booked; 10 % stay for best effort", a.machine);
+    let _ = writeln!(out, "{}: {most:.1} % of the fullest CPU are booked, of at most 90.0 %", a.machine);
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cpus_are_shown_as_ranges() {
-        assert_eq!(list(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
-        assert_eq!(list(&[]), "");
-    }
 }

@@ -283,6 +283,12 @@ impl Manifest {
         }
     }
 
+    /// CPUs that members may get; none: all.
+    pub fn cpus(&self) -> Option<CpuSet> {
+        let has = |c: &u32| self.0.cpus.0[*c as usize / 64] >> (c % 64) & 1 == 1;
+        (self.0.any_cpu == 0).then(|| (0..MAX_CPUS as u32).filter(has).collect())
+    }
+
     /// Members wait between their slots.
     pub fn waits(&self) -> bool {
         self.0.withheld != 0

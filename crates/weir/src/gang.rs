@@ -26,6 +26,9 @@ pub struct Admission {
     pub machine: String,
     pub gangs: Vec<Admitted>,
     pub cpus: Vec<Booked>,
+    /// What is unlikely to be meant, a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// One of them.
@@ -142,8 +145,19 @@ fn admit_on(machine: &Machine, files: &[String], manifests: &[Manifest], cut: bo
     Ok(Admission {
         machine: machine.shape.name.clone(),
         gangs: gangs.collect(),
+        notes: files.iter().zip(manifests).filter_map(|(file, m)| missing(machine, file, m)).collect(),
         cpus: (0..nr).map(|cpu| Booked { cpu, percent: percent(cpu) }).collect(),
     })
+}
+
+/// CPUs that a manifest allows and the machine lacks.
+fn missing(machine: &Machine, file: &str, m: &Manifest) -> Option<String> {
+    let nr = machine.shape.nr_cpus();
+    let lacking: Vec<u32> = m.cpus()?.iter().filter(|c| *c >= nr).collect();
+    let shown = crate::text::ranges(&lacking);
+    let name = &machine.shape.name;
+    (!lacking.is_empty())
+        .then(|| format!("{file}: `cpus` has CPUs {shown}, but {name} has only 0-{}", nr - 1))
 }
 
 fn refused(file: &str, m: &Manifest, why: &Refusal) -> Fault {
@@ -181,9 +195,19 @@ mod tests {
     }
 
     #[test]
+    fn cpus_that_are_not_there_are_noted() {
+        let notes = |text: &str| on("smp-4", &[text], false).expect("it fits").notes;
+        assert_eq!(
+            notes("cpus 2-9,20\nthreads 2\nB 1\nH 1 2\n"),
+            ["0.manifest: `cpus` has CPUs 4-9,20, but smp-4 has only 0-3"]
+        );
+        assert!(notes("cpus 0-3\nB 1\nH 1 2\n").is_empty() && notes("B 1\n").is_empty());
+    }
+
+    #[test]
     fn a_mistake_is_shown_at_its_place() {
         let fault = on("smp-4", &["name a\nH 80 16\n"], false).expect_err("the period is too short");
-        assert_eq!(fault.to_string(), "0.manifest:2:6: the deadline is before the execution time is over");
+        assert_eq!(fault.to_string(), "0.manifest:2:6: the period is shorter than the execution time");
         assert!(fault.blame == crate::Blame::User);
         for text in ["H 80", "\n\nB", "x", "H 1 2 é", ""] {
             assert!(on("smp-1", &[text], false).is_err(), "{text}");

@@ -87,6 +87,12 @@ pub fn launch(args: &GangArgs) -> Result<ExitCode> {
                     "use 1 to 31 letters, digits, `_`, `-` and `.`",
                 ));
             }
+            if gang.scale < 1000 {
+                note(&format!(
+                    "gangs are cut to {:.1} % of their slots, so that `{name}` fits",
+                    f64::from(gang.scale) / 10.0
+                ));
+            }
             Some(Admitted { name, socket })
         }
     };

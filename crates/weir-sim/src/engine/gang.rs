@@ -90,6 +90,7 @@ impl Placed {
             })?;
             placed.numbers.push(number);
         }
+        placed.warning = cut_text(&controller, &placed.numbers);
         for (g, (gang, number)) in (0..).zip(workload.gangs.iter().zip(&placed.numbers)) {
             for (nth, template) in (0..).zip(&gang.members) {
                 let cpu = controller.member_cpu(*number, nth).expect("it has a CPU for each thread");
@@ -100,6 +101,16 @@ impl Placed {
         placed.controller = Some(controller);
         Ok(placed)
     }
+}
+
+/// Which gangs have shorter slots than they asked for.
+fn cut_text(controller: &Controller, numbers: &[u32]) -> Option<String> {
+    let all = numbers.iter().filter_map(|n| controller.gang(*n)).filter(|g| g.scale < 1000);
+    let cut: Vec<String> =
+        all.map(|g| format!("`{}` to {:.1} %", g.manifest.name(), f64::from(g.scale) / 10.0)).collect();
+    (!cut.is_empty()).then(|| {
+        format!("gangs do not fit: their slots are cut, {} (`cut = false` refuses instead)", cut.join(", "))
+    })
 }
 
 /// Slots can be reservations of the members.
