@@ -90,6 +90,8 @@ pub struct Costs {
     pub slice_tick: u64,
     /// Period of the scheduler tick; 0: there is none.
     pub tick_period: u64,
+    /// The ticks of each CPU are later than without this by a time up to it, drawn with the run's seed; 0: they are in step.
+    pub tick_spread: u64,
     /// Each tick.
     pub tick: u64,
     /// An interrupt of a timer that wakes a task or ends a slice.
@@ -148,6 +150,7 @@ impl Default for Costs {
             slice_default: 4_000_000,
             slice_tick: 0,
             tick_period: 4_000_000,
+            tick_spread: 0,
             tick: 1_000,
             timer_interrupt: 900,
             counter_read: 0,
@@ -228,6 +231,7 @@ const ENTRIES: &[Entry] = entries! {
         "slice_default": TIME slice_default, kept;
         "slice_tick": TIME slice_tick, kept;
         "tick_period": TIME tick_period, kept;
+        "tick_spread": TIME tick_spread, kept;
         "tick": TIME tick;
         "timer_interrupt": TIME timer_interrupt;
         "counter_read": TIME counter_read;

@@ -206,7 +206,7 @@ impl Sim<'_> {
 
     /// The tick of a CPU that runs a task; idle ones have none.
     fn tick(&mut self, c: CpuNo) -> weir_model::Result<()> {
-        self.cpus[c as usize].tick_at = self.next_tick();
+        self.cpus[c as usize].tick_at = self.next_tick(c);
         let h = self.caller(c);
         let msg = Msg { cpu: Some(c), ..Msg::default() };
         self.notify_scheduler(h, Topic::Tick, &msg)?;
@@ -214,10 +214,15 @@ impl Sim<'_> {
         Ok(())
     }
 
-    fn next_tick(&self) -> u64 {
-        match self.ticking {
-            true => (self.now / self.costs.tick_period + 1) * self.costs.tick_period,
-            false => NEVER,
+    fn next_tick(&self, c: CpuNo) -> u64 {
+        if !self.ticking {
+            return NEVER;
+        }
+        let (period, phase) = (self.costs.tick_period, self.cpus[c as usize].tick_phase);
+        match self.now.checked_sub(phase) {
+            Some(ns) => phase + (ns / period + 1) * period,
+            // The first one.
+            None => phase - (phase - self.now - 1) / period * period,
         }
     }
 
@@ -227,7 +232,7 @@ impl Sim<'_> {
             self.begin(c);
         }
         self.set_mode(c, Mode::Run);
-        let tick_at = self.next_tick();
+        let tick_at = self.next_tick(c);
         let cpu = &mut self.cpus[c as usize];
         cpu.since = self.now;
         cpu.tick_at = tick_at;

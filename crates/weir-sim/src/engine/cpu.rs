@@ -60,6 +60,8 @@ pub struct Cpu {
     pub slice_end: u64,
     /// Next tick, where a component listens.
     pub tick_at: u64,
+    /// Its ticks are so much later than multiples of their period.
+    pub tick_phase: u64,
     /// Length of the slice granted, and since when it counts.
     pub slice_ns: u64,
     pub slice_since: u64,
@@ -130,6 +132,7 @@ impl Cpu {
             fruitless: 0,
             preempted_by: NONE,
             tick_at: NEVER,
+            tick_phase: 0,
             to_wake: VecDeque::new(),
             calls: Vec::new(),
             host: shape.host.unwrap_or(cpu),

@@ -171,8 +171,14 @@ impl Sim<'_> {
     fn default_slice(&self, c: CpuNo, ready: u64) -> u64 {
         match self.costs.slice_tick {
             0 => self.costs.slice_default,
-            // The CPUs' ticks are evenly apart.
-            tick => tick - (ready + tick - tick * u64::from(c) / self.cpus.len() as u64) % tick,
+            // The CPUs' ticks are evenly apart, unless their phases are drawn.
+            tick => {
+                let phase = match self.costs.tick_spread {
+                    0 => tick * u64::from(c) / self.cpus.len() as u64,
+                    _ => self.cpus[c as usize].tick_phase % tick,
+                };
+                tick - (ready + tick - phase) % tick
+            }
         }
     }
 

@@ -27,6 +27,7 @@ use super::task::{NEVER, NONE, Task};
 use super::{CpuOutcome, Crashed, Faulted, Outcome, RunConfig};
 use weir_model::costs::Costs;
 use weir_model::machine::MachineEvent;
+use weir_model::rng::Rng;
 use weir_model::scenario::{Reconfiguration, Rules, Watch};
 use weir_model::{Error, Machine, Result, Workload};
 
@@ -40,6 +41,8 @@ fn arena_bytes(tasks: usize, cpus: u32, plan: &Plan) -> usize {
 
 /// Pipes that it is cheaper to look at after every call than to record the core's operations for.
 const FEW_PIPES: usize = 8;
+/// Random numbers for the phases of ticks.
+const TICK_STREAM: u64 = 0x7469_636b_7300_0000;
 
 /// Numbers of the whole run.
 #[derive(Debug, Default)]
@@ -213,6 +216,9 @@ impl<'a> Sim<'a> {
             machine.events.iter().chain(&workload.machine_events).cloned().collect();
         machine_events.sort_by_key(|e| e.0);
         let mut cpus: Vec<Cpu> = (0..nr_cpus).map(|c| Cpu::new(machine, costs, c)).collect();
+        for (c, cpu) in (0u32..).zip(&mut cpus) {
+            cpu.tick_phase = Rng::new(cfg.seed, TICK_STREAM + u64::from(c)).between(0, costs.tick_spread);
+        }
         let cores = Cores::new(machine);
         for cpu in &mut cpus {
             cpu.threads = cores.threads(cpu.core).len() as u32;

@@ -205,6 +205,25 @@ fn default_slices_end_at_ticks_where_the_costs_say_so() {
     assert_eq!(g.cpu(0), "a 0-5, b 5-9, a 9-10, c 10-12, a 12-15");
 }
 
+/// Ticks in step by default; with a spread each CPU has its own phase, which the seed draws.
+#[test]
+fn ticks_have_phases_by_the_seed() {
+    let w = workload((0..4).map(|i| task(&format!("t{i}"), vec![Op::Run { ns: 9 * MS }])).collect());
+    let ends = |tick_spread: u64, seed: u64| -> Vec<u64> {
+        let costs = Costs { slice_tick: 4 * MS, tick_spread, ..Costs::zero() };
+        let cfg = RunConfig { seed, ..RunConfig::default() };
+        let mut g = Gantt::default();
+        run_on(&Machine::smp(2), "entry -> head_queue -> cpus;", &w, &costs, cfg, &mut g).unwrap();
+        // The ends of the first slices.
+        (0..2).map(|c| g.bars.iter().find(|b| b.1 == c).expect("it ran something").3).collect()
+    };
+    assert_eq!(ends(0, 1), [4 * MS, 2 * MS]);
+    assert_eq!(ends(0, 2), ends(0, 1));
+    let (one, two) = (ends(4 * MS, 1), ends(4 * MS, 2));
+    assert!(one != two && one[0] != one[1], "{one:?} {two:?}");
+    assert!(one.iter().chain(&two).all(|ns| *ns <= 4 * MS));
+}
+
 /// A task that comes at 7 ms and needs 2.
 fn late() -> TaskSpec {
     TaskSpec { start_ns: Some(7 * MS), ..task("c", vec![Op::Run { ns: 2 * MS }]) }

@@ -101,5 +101,5 @@ pub(super) fn lu(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result<(
     if let Some(slots) = slots {
         slots.gang(args, builder, "lu", 0, threads)?;
     }
-    hogs(args, builder, 0)
+    hogs(args, builder, 0, || 0)
 }

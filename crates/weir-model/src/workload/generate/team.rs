@@ -7,6 +7,8 @@ use weir_core::gang::Manifest;
 use super::args::Args;
 use super::{GeneratorInfo, ParamInfo, param};
 use crate::error::Error;
+use crate::rng::Rng;
+use crate::units::{TIME, show};
 use crate::workload::build::{Builder, Kind, repeat};
 use crate::workload::{BarrierCounter, GangSpec, Op, TaskSpec, Timing, Way};
 
@@ -34,6 +36,11 @@ pub(super) const TEAM: GeneratorInfo = GeneratorInfo {
         param("hogs", "0", "tasks beside the teams that compute without end"),
         param("stagger", "1ms", "each of them starts so much after the one before"),
         param(
+            "scatter",
+            "0",
+            "all tasks start later by a time up to this, drawn with the run's seed for each of them",
+        ),
+        param(
             "pin",
             "0",
             "of that many CPUs: bind members to the first ones, those tasks to the last ones; 0: bind nothing",
@@ -50,6 +57,9 @@ pub(super) const TEAM: GeneratorInfo = GeneratorInfo {
 
 /// The longest spinning, burst or stagger, ns.
 const MOST_TIME: u64 = 3_600_000_000_000;
+
+/// Random numbers for the times at which tasks start.
+const START_STREAM: u64 = 0x7363_6174_7465_7200;
 
 /// As manifests have times.
 fn ms(ns: u64) -> String {
@@ -90,6 +100,26 @@ impl Slots {
         let outside = ["run", "wait"][args.choice("outside", &["run", "wait"])?];
         let cores = ["shared", "whole", "one"][args.choice("cores", &["shared", "whole", "one"])?];
         let cut = args.flag("cut")?;
+        if slot > 0 && period == 0 {
+            return Err(args.wrong(
+                "slot",
+                "slots without a period",
+                format!(
+                    "write how often they come, for example `period={}`",
+                    show(slot.saturating_mul(2), TIME)
+                ),
+            ));
+        }
+        if slot == 0
+            && let Some(key) =
+                ["period", "release"].into_iter().find(|k| args.ns(k, 0).is_ok_and(|ns| ns > 0))
+        {
+            return Err(args.wrong(
+                key,
+                format!("`{key}` without slots: the threads are no gang"),
+                "write how long the slots are, for example `slot=20ms`",
+            ));
+        }
         let all = Self { slot: ms(slot), period: ms(period), release: ms(release), outside, cores, way, cut };
         Ok((slot > 0).then_some(all))
     }
@@ -108,11 +138,8 @@ impl Slots {
             "name {name}\nthreads {threads}\noutside {outside}\ncores {cores}\nB 0\nH {slot} {period} {slot} {release}\n"
         );
         let manifest = Manifest::parse(&text).map_err(|fault| {
-            let key = if fault.what.contains("deadline") || fault.what.contains("number") {
-                "period"
-            } else {
-                "slot"
-            };
+            let of_period = ["deadline", "period", "number"].iter().any(|w| fault.what.contains(w));
+            let key = if of_period { "period" } else { "slot" };
             args.wrong(
                 key,
                 format!("as a manifest, `H {slot} {period} {slot} {release}`: {}", fault.what),
@@ -125,8 +152,14 @@ impl Slots {
     }
 }
 
-/// Tasks beside the others that compute without end; bound to the last ones of `pin` CPUs, or not at all if that is 0.
-pub(super) fn hogs(args: &Args<'_>, builder: &mut Builder, pin: u64) -> Result<(), Error> {
+/// Tasks beside the others that compute without end; bound to the last ones of `pin` CPUs, or not at all if that is 0. `later`: how much later
+/// than staggered each one starts.
+pub(super) fn hogs(
+    args: &Args<'_>,
+    builder: &mut Builder,
+    pin: u64,
+    mut later: impl FnMut() -> u64,
+) -> Result<(), Error> {
     let hogs = args.count("hogs", 0, 1_000_000)?;
     let stagger = args.ns("stagger", 0)?;
     if stagger > MOST_TIME {
@@ -140,7 +173,7 @@ pub(super) fn hogs(args: &Args<'_>, builder: &mut Builder, pin: u64) -> Result<(
     for i in 0..hogs {
         let spec = TaskSpec::new(format!("hog{i}"), "hogs", program.clone());
         let cpus = bound(pin, pin.max(1) - 1 - i % pin.max(1));
-        builder.task(TaskSpec { start_ns: Some(i * stagger), cpus, ..spec })?;
+        builder.task(TaskSpec { start_ns: Some(i * stagger + later()), cpus, ..spec })?;
     }
     Ok(())
 }
@@ -150,7 +183,7 @@ fn bound(pin: u64, cpu: u64) -> Option<CpuSet> {
     (pin > 0).then(|| [cpu as u32].into_iter().collect())
 }
 
-pub(super) fn team(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result<(), Error> {
+pub(super) fn team(args: &Args<'_>, builder: &mut Builder, seed: u64) -> Result<(), Error> {
     let threads = args.count("threads", 1, weir_core::gang::MAX_CPUS as u64)?;
     let teams = args.count("teams", 1, weir_core::gang::MAX_GANGS as u64)?;
     let work = args.ns("work", 1)?;
@@ -162,6 +195,11 @@ pub(super) fn team(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result
         [args.choice("counter", &["none", "central", "tree"])?];
     let pin = args.count("pin", 0, weir_core::MAX_CPUS.into())?;
     let slots = Slots::of(args)?;
+    let scatter = args.ns("scatter", 0)?;
+    let mut draws = Rng::new(seed, START_STREAM);
+    if scatter > MOST_TIME {
+        return Err(args.wrong("scatter", "more than an hour", "write at most `3600s`"));
+    }
     if spin > MOST_TIME {
         return Err(args.wrong("spin", "it spins for more than an hour", "write at most `3600s`"));
     }
@@ -212,8 +250,9 @@ pub(super) fn team(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result
         for i in 0..threads {
             let program = if i == 0 { &leader } else { &follower };
             let spec = TaskSpec::new(format!("{name}-{i}"), name.clone(), program.clone());
-            builder.task(TaskSpec { cpus: bound(pin, i % pin.max(1)), timing, ..spec })?;
+            let start_ns = Some(draws.between(0, scatter));
+            builder.task(TaskSpec { cpus: bound(pin, i % pin.max(1)), timing, start_ns, ..spec })?;
         }
     }
-    hogs(args, builder, pin)
+    hogs(args, builder, pin, || draws.between(0, scatter))
 }

@@ -115,6 +115,38 @@ fn teams_answer_in_bursts() {
 }
 
 #[test]
+fn half_a_gang_is_refused() {
+    for (spec, what, remedy) in [
+        ("team:slot=20ms", "slots without a period", "`period=40ms`"),
+        ("lu:slot=20ms", "slots without a period", "`period=40ms`"),
+        ("team:period=40ms", "`period` without slots", "`slot=20ms`"),
+        ("team:release=40ms", "`release` without slots", "`slot=20ms`"),
+        ("team:slot=20ms,period=10ms", "the period is shorter than the execution time", "raise the period"),
+    ] {
+        let fault = generate(spec, 1, Limits::default()).expect("a generator").expect_err("it is wrong");
+        assert!(fault.to_string().contains(what), "{fault}");
+        assert!(fault.help.as_deref().is_some_and(|h| h.contains(remedy)), "{:?}", fault.help);
+    }
+    assert!(make("team:threads=2").gangs.is_empty());
+}
+
+#[test]
+fn scattered_tasks_start_by_the_seed() {
+    let starts = |spec: &str, seed: u64| -> Vec<u64> {
+        let w = generate(spec, seed, Limits::default()).expect("a generator").expect("it is right");
+        w.tasks.iter().map(|t| t.start_ns.expect("it starts by time")).collect()
+    };
+    assert_eq!(starts("team:threads=2,hogs=2", 1), [0, 0, 0, 1_000_000]);
+    let spec = "team:threads=2,hogs=2,stagger=0,scatter=10ms";
+    let (one, two) = (starts(spec, 1), starts(spec, 2));
+    assert!(one != two && one == starts(spec, 1), "{one:?} {two:?}");
+    assert!(
+        one.iter().all(|ns| *ns <= 10_000_000)
+            && one.iter().collect::<std::collections::BTreeSet<_>>().len() == 4
+    );
+}
+
+#[test]
 fn compute_keeps_the_sum_of_its_chunks() {
     for chunks in [1u64, 2, 3, 7, 1000] {
         let w = make(&format!("compute:tasks=1,work=1000001ns,chunks={chunks}"));
