@@ -30,6 +30,15 @@ const SLOT: &str = "slot=80ms,period=160ms,release=480ms";
 /// What a member computes in a round.
 const ROUND: &str = "work=20us,imbalance=10%,spin=50us";
 
+/// Runs with other start times and phases of ticks, for what differs between runs. Bounds of the claim, set before the first run: the F test
+/// with 24 runs on both sides takes variances as different, at 5 %, from a ratio of 2 on, which is 0.7 for deviations; and noise of less
+/// than a thousandth is none.
+const SEEDS: u64 = 24;
+const CALMER: f64 = 0.7;
+const NOISE: f64 = 0.001;
+/// Threads start anywhere in an interval that holds many slices of best effort.
+const SCATTER: &str = "scatter=100ms";
+
 /// How the threads are scheduled.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
@@ -86,6 +95,89 @@ struct Point {
     hogs: u32,
 }
 
+impl Way {
+    /// What the generator gets.
+    fn args(self) -> String {
+        match self {
+            Way::Linux => String::new(),
+            Way::BestEffort => ",pin=16".to_string(),
+            Way::Gang => format!(",pin=16,{SLOT}"),
+        }
+    }
+}
+
+/// The runtime library of the source spins for 200 ms, as in E9 and E17: its members use their CPUs while they wait.
+const SPINNING: &str = "work=20us,imbalance=10%,spin=200ms";
+
+/// How the program beside the CPU-bound one is scheduled, where runs are compared: name, topology, and what the generator gets. Only the
+/// manifest differs between best effort and gang.
+const SETTINGS: [(&str, &str, &str); 5] = [
+    ("linux", "linux", ""),
+    ("best effort", "gang", ""),
+    ("gang", "gang", ",slot=80ms,period=160ms,release=480ms"),
+    ("best effort, bound", "gang", ",pin=16"),
+    ("gang, bound", "gang", ",pin=16,slot=80ms,period=160ms,release=480ms"),
+];
+
+/// CPU time of the CPU-bound program, all its threads together, in one run after the other: its mean, of the CPUs that its threads could
+/// fill, and the standard deviation over the mean.
+struct Noise {
+    name: &'static str,
+    mean: f64,
+    deviation: f64,
+}
+
+/// Runs that differ by where the ticks of CPUs are, and by when threads start.
+fn noise(lab: &Lab<'_>, before_ns: u64, duration_ns: u64, threads: u32) -> Done<Vec<Noise>> {
+    let machine = machine::resolve("smp-16")?;
+    let costs = Costs { tick_spread: Costs::default().tick_period, ..Costs::default() };
+    let seeds = lab.pick(SEEDS, 6);
+    let points: Vec<(usize, u64)> =
+        (0..SETTINGS.len()).flat_map(|i| (1..=seeds).map(move |seed| (i, seed))).collect();
+    let got = lab.points(&points, |(i, seed)| {
+        let (_, topology, more) = SETTINGS[*i];
+        let spec = format!("team:threads={threads},{SPINNING},hogs={HOGS},{SCATTER}{more}");
+        let workload = lab::workload_with(&spec, *seed)?;
+        let plan = lab::plan(topology, &machine, &[])?;
+        let total = |duration_ns| {
+            let mut seen = Seen::default();
+            let run = Run {
+                duration_ns: Some(duration_ns),
+                seed: *seed,
+                ..Run::new(&machine, &plan, &workload, &costs)
+            };
+            lab.run(&run, &mut seen).map(|_| seen.hogs.values().sum::<u64>() as f64)
+        };
+        Ok((total(duration_ns)? - total(before_ns)?) / (duration_ns - before_ns) as f64 / f64::from(HOGS))
+    })?;
+    Ok((0..)
+        .zip(SETTINGS)
+        .map(|(i, (name, ..))| {
+            let of: Vec<f64> = points.iter().zip(&got).filter(|(p, _)| p.0 == i).map(|(_, g)| *g).collect();
+            let n = of.len() as f64;
+            let mean = of.iter().sum::<f64>() / n;
+            let squares = of.iter().map(|g| (g - mean).powi(2)).sum::<f64>();
+            Noise { name, mean, deviation: (squares / (n - 1.0)).sqrt() / mean }
+        })
+        .collect())
+}
+
+/// What a gang does to the noise of the program beside it, compared with `than`.
+fn calmer(all: &[Noise], than: &str, gang: &str, source: &str) -> Claim {
+    let of = |name: &str| all.iter().find(|n| n.name == name).expect("all settings were run").deviation;
+    let (gang, other) = (of(gang), of(than));
+    Claim::new(
+        format!("between runs, the CPU-bound program's iterations vary less beside a gang than under {than}"),
+        source,
+        format!("relative deviation {gang:.5} instead of {other:.5}"),
+        Judged::of(
+            other >= NOISE && gang <= CALMER * other,
+            other >= NOISE && gang < other,
+            "at most 0.7 of it (F test, 24 runs each, 5 %), and at least 0.001 without the gang; partly less",
+        ),
+    )
+}
+
 struct Got {
     rounds_per_s: f64,
     /// Of the hogs' CPU times: mean as a share of a CPU, and standard deviation over it.
@@ -108,11 +200,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
     // Without hogs: what a team could do.
     points.extend(sizes.iter().map(|&threads| Point { way: Way::BestEffort, threads, hogs: 0 }));
     let got = lab.points(&points, |p| {
-        let more = match p.way {
-            Way::Linux => String::new(),
-            Way::BestEffort => ",pin=16".to_string(),
-            Way::Gang => format!(",pin=16,{SLOT}"),
-        };
+        let more = p.way.args();
         let workload = lab::workload(&format!("team:threads={},{ROUND},hogs={}{more}", p.threads, p.hogs))?;
         let plan = lab::plan(p.way.topology(), &machine, &[])?;
         let once = |duration_ns| {
@@ -197,10 +285,17 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
         ),
         Judged::of(worst <= 80_000, worst <= 800_000, "at most 80 us; partly at most 800 us"),
     ));
+    let runs = noise(lab, before_ns, duration_ns, most)?;
+    report.claims.push(calmer(&runs, "linux", "gang", "E18 after E9: CPU-bound less noisy"));
+    report.claims.push(calmer(&runs, "best effort", "gang", "E18 after E17: CPU-bound less noisy"));
+    report.claims.push(
+        calmer(&runs, "best effort, bound", "gang, bound", "E18 after E17: CPU-bound less noisy")
+            .remark("with every thread bound, a CPU's turns do not depend on other CPUs: there is no noise that could fall"),
+    );
     let (calm, noisy) = (gang.hog_spread, at(Way::BestEffort, most, HOGS).hog_spread);
     report.claims.push(
         Claim::new(
-            "the CPU-bound threads are served more evenly beside a gang",
+            "the CPU-bound threads of one run are served more evenly beside a gang",
             "E18: CPU-bound less noisy",
             format!("relative deviation of their CPU times {calm:.4} instead of {noisy:.4}"),
             // Below a hundredth there is no noise that could fall.
@@ -210,7 +305,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
                 "less, and at least 0.01 beside best effort; partly up to half more",
             ),
         )
-        .remark("between the eight threads of one run; the source's noise is between runs, and comes from a machine"),
+        .remark("between the eight threads of one run; the source's noise is between runs"),
     );
 
     let heads = [
@@ -246,6 +341,13 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
             format!("{:.3}", gang.late_max_ns as f64 / 1e3),
             gang.messages.to_string(),
         ]);
+    }
+    report.tables.push(table);
+    let mut table = Table::new("noise", &["way", "runs", "cpu_time_of_cpus", "deviation"]);
+    for n in &runs {
+        let row = [n.mean, n.deviation].map(|x| format!("{x:.5}"));
+        let [mean, deviation] = row;
+        table.row([n.name.to_string(), lab.pick(SEEDS, 6).to_string(), mean, deviation]);
     }
     report.tables.push(table);
     let xs: Vec<String> = sizes.iter().map(u32::to_string).collect();
