@@ -40,6 +40,8 @@ as_gang() { runweir gang team --slot 20ms --period 40ms --stats -- "$@" 2>>/tmp/
 gang_is() { runweir gang list | grep "^$1: " | grep -qF -- "$2"; }
 no_gangs() { runweir gang list | grep -q "no gangs"; }
 has_member() { runweir gang list --json | tr -d ' \n' | grep -q "\"name\":\"$1\".*\[$2,"; }
+# The same with several gangs: `is_in GANG TID`.
+is_in() { runweir gang list --json | tr -d ' \n' | sed 's/{"name"/\n&/g' | grep "^{\"name\":\"$1\"" | grep -q "\[$2,"; }
 known() { runweir status --json --all | tr -d ' \n' | grep -q "\"pid\":$1,"; }
 # `share PERCENT A B`: A is at least so much of B.
 share() { [ $(($2 * 100)) -ge $(($3 * $1)) ]; }
@@ -125,6 +127,38 @@ kill $by_name $other $named
 wait $named
 [ $? = 143 ] || fail "the program's status is lost"
 within 50 no_gangs || fail "the gang is still there: $(runweir gang list)"
+settled
+
+step "control groups join: by a call, and by a manifest"
+root=/sys/fs/cgroup
+mkdir -p $root/served/worker $root/other || fail "no control groups"
+printf 'name called\nthreads 2\nB 0\nH 5 40\n' >/tmp/called.manifest
+printf 'name grouped\ncgroup other\nthreads 2\nB 0\nH 5 40\n' >/tmp/grouped.manifest
+# Processes that are there before, below the group that is named, and in the other one.
+in_group='echo $$ >"$0"/cgroup.procs; exec ./slots 2 60 100000'
+sh -c "$in_group" $root/served/worker >/dev/null &
+one=$!
+sh -c "$in_group" $root/other >/dev/null &
+two=$!
+runweir gang called --manifest /tmp/called.manifest --phase 1 -- sleep 60 &
+called=$!
+runweir gang grouped --manifest /tmp/grouped.manifest --phase 1 -- sleep 60 &
+grouped=$!
+within 100 gang_is called "5 ms in each 40.0 ms" && within 100 gang_is grouped "5 ms in each 40.0 ms" || fail "$(runweir gang list)"
+refused 2 "there is no control group" runweir gang join called --cgroup no/such
+refused 2 "there is no control group" runweir gang join called --cgroup served/../other
+runweir gang join called --cgroup served | grep -q called || fail "join"
+within 100 is_in called $one || fail "the group did not join: $(runweir gang list --json)"
+within 100 is_in grouped $two || fail "the manifest's group did not join: $(runweir gang list --json)"
+! is_in called $two && ! is_in grouped $one || fail "they joined both: $(runweir gang list --json)"
+# One that comes into a group later joins, too; both of its threads have slots.
+sh -c "$in_group" $root/served >/dev/null &
+three=$!
+within 100 is_in called $three || fail "a new process did not join: $(runweir gang list --json)"
+gang_is called "bound elsewhere" && fail "$(runweir gang list)"
+kill $one $two $three $called $grouped
+wait $called $grouped
+within 50 no_gangs || fail "the gangs are still there: $(runweir gang list)"
 settled
 clean
 detach
