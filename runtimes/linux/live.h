@@ -226,7 +226,8 @@ struct weir_live {
 /* --- the event ring ---------------------------------------------------------------------------- */
 
 enum weir_live_event_kind {
-	WEIR_EVENT_TASK = 1,	/* task is known: pid, value: tgid, comm */
+	/* task is known, or has another priority: pid, comm; value: tgid, bits 32 to 39 static priority, 40 to 47 policy */
+	WEIR_EVENT_TASK = 1,
 	WEIR_EVENT_EXIT = 2,	/* task */
 	WEIR_EVENT_READY = 3,	/* task; value bit 0: woke up, from bit 32: what woke it */
 	WEIR_EVENT_RUN = 4,	/* task on cpu */

@@ -133,13 +133,19 @@ WEIR_INLINE void report(u32 kind, u32 cpu, u32 task, u32 pid, u64 value)
 		weir_linux_report(kind, cpu, task, pid, value);
 }
 
+/* Priority and policy of the task, as events have them. */
+WEIR_INLINE u32 urgency_of(const struct task_struct *p)
+{
+	return (u32)p->static_prio | p->policy << 8;
+}
+
 static void report_task(struct task_struct *p, u32 task)
 {
 	struct weir_live_event *e;
 
 	if (!weir_live.recording)
 		return;
-	e = new_event(WEIR_EVENT_TASK, 0, task, p->pid, p->tgid);
+	e = new_event(WEIR_EVENT_TASK, 0, task, p->pid, (u64)urgency_of(p) << 32 | (u32)p->tgid);
 	if (!e)
 		return;
 	bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), p->comm);

@@ -26,10 +26,12 @@ struct weir_linux_task {
 	u64 task; /* address of struct weir_task in the arena; 0: none, it runs outside the graph */
 	/* enum weir_linux_dirty: changes to report to the graph when the task next enters it */
 	u32 dirty;
-	u32 flags; /* enum weir_linux_flag */
-	u32 group; /* number of its group, 0: the root */
-	u32 waker; /* what woke it last, if recorded: see waker_here() */
-	u64 epoch; /* number of swaps when the task was last reported to the graph */
+	u32 flags;   /* enum weir_linux_flag */
+	u32 group;   /* number of its group, 0: the root */
+	u32 waker;   /* what woke it last, if recorded: see waker_here() */
+	u64 epoch;   /* number of swaps when the task was last reported to the graph */
+	u32 urgency; /* urgency_of() it when the recorder was last told */
+	u32 unused;
 };
 
 enum weir_linux_dirty { DIRTY_AFFINITY = 1, DIRTY_PRIORITY = 2, DIRTY_GROUP = 4, DIRTY_POLICY = 8 };

@@ -288,6 +288,7 @@ __attribute__((noinline)) static int get_to_know(struct task_struct *p, struct w
 	}
 	weir_store(&live->pid, p->pid);
 	weir_fetch_add(&weir_live.nr_tasks, 1);
+	own->urgency = urgency_of(p);
 	report_task(p, t->id);
 	return 0;
 }

@@ -481,6 +481,11 @@ int weir_set_weight(u64 *ctx)
 	if (!own || !own->task)
 		return 0;
 	own->dirty |= DIRTY_PRIORITY | DIRTY_POLICY;
+	/* The kernel also calls when the task enters the class, with what is known. */
+	if (own->urgency != urgency_of(p)) {
+		own->urgency = urgency_of(p);
+		report_task(p, task_of(own)->id);
+	}
 	/* A starving task with a low priority may have got a higher one for that reason: report it soon. */
 	if (weir_load(&task_of(own)->state) == WEIR_SCHEDULABLE)
 		weir_store(&NEWS(weir_port_cpu())->priority, p->pid);

@@ -40,6 +40,15 @@ pub enum Call {
     Swap,
 }
 
+/// How urgent the kernel holds a task to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Urgency {
+    /// Its number for it: 100 to 139 for nice -20 to 19, below for real-time ones.
+    pub prio: u8,
+    /// `SCHED_` and so on as a number: 0 other, 3 batch, 5 idle.
+    pub policy: u8,
+}
+
 /// One event. Names are borrowed: an observer copies what it keeps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event<'a> {
@@ -57,6 +66,11 @@ pub enum Event<'a> {
     },
     TaskExit {
         task: TaskNo,
+    },
+    /// The task has this priority from now on. Reported where it is known: by the live kernel.
+    Priority {
+        task: TaskNo,
+        urgency: Urgency,
     },
     /// A job is released (periodic release or wake-up); `deadline_ns` is absolute.
     JobRelease {

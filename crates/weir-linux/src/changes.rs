@@ -72,7 +72,8 @@ impl Control {
             return None;
         }
         let t: LiveTask = self.view.memory.entry(head.tasks, task.into())?;
-        (t.pid != 0).then(|| Identity { pid: t.pid, tgid: t.tgid, comm: comm(&t.comm) })
+        let urgency = crate::clock::urgency(t.pid);
+        (t.pid != 0).then(|| Identity { pid: t.pid, tgid: t.tgid, comm: comm(&t.comm), urgency })
     }
 }
 

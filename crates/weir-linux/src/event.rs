@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use weir_core::event::{Call, Stop};
+use weir_core::event::{Call, Stop, Urgency};
 
 /// Bytes of a record in the ring.
 pub const EVENT_BYTES: usize = 48;
@@ -48,11 +48,12 @@ pub enum Waker {
 /// The kind of event. `task` is the scheduler's number, reused after [`LiveEventKind::Exit`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiveEventKind {
-    /// The task is known from now on.
+    /// The task is known from now on, or has another priority.
     Task {
         task: u32,
         pid: u32,
         tgid: u32,
+        urgency: Urgency,
         comm: String,
     },
     Exit {
@@ -106,7 +107,13 @@ impl LiveEvent {
         let long = |at: usize| u64::from_ne_bytes(r[at..at + 8].try_into().expect("8 bytes"));
         let (task, pid, value) = (word(16), word(20), long(24));
         let kind = match word(8) {
-            1 => LiveEventKind::Task { task, pid, tgid: value as u32, comm: comm(&r[32..48]) },
+            1 => LiveEventKind::Task {
+                task,
+                pid,
+                tgid: value as u32,
+                urgency: Urgency { prio: (value >> 32) as u8, policy: (value >> 40) as u8 },
+                comm: comm(&r[32..48]),
+            },
             2 => LiveEventKind::Exit { task },
             3 => LiveEventKind::Ready { task, wakeup: value & 1 == 1, by: waker((value >> 32) as u32) },
             4 => LiveEventKind::Run { task },
@@ -171,9 +178,11 @@ mod tests {
         assert_eq!(of(8, u32::MAX, 17, 4), Some(LiveEventKind::Message { topic: 17, task: None, value: 4 }));
         assert_eq!(of(9, 0, 12, 700), Some(LiveEventKind::Swap { pause_ns: 700, represented: 12 }));
         assert_eq!(of(11, 0, 5, 80), Some(LiveEventKind::Sched { call: Call::Pick, ns: 80 }));
-        let task = LiveEvent::decode(&record(1, 4, 1234, 1200, b"hackbench")).expect("a task");
+        let task =
+            LiveEvent::decode(&record(1, 4, 1234, 1200 | 125 << 32 | 3 << 40, b"hackbench")).expect("a task");
         assert_eq!((task.t_ns, task.cpu), (99, 3));
-        let kind = LiveEventKind::Task { task: 4, pid: 1234, tgid: 1200, comm: "hackbench".into() };
+        let urgency = Urgency { prio: 125, policy: 3 };
+        let kind = LiveEventKind::Task { task: 4, pid: 1234, tgid: 1200, urgency, comm: "hackbench".into() };
         assert_eq!(task.kind, kind);
     }
 

@@ -17,7 +17,7 @@ mod story;
 #[cfg(test)]
 mod tests;
 
-use weir_core::event::Observer;
+use weir_core::event::{Observer, Urgency};
 
 use crate::event::{EventSink, LiveEvent, LiveEventKind};
 use crate::snapshot::TaskView;
@@ -55,6 +55,8 @@ pub struct Identity {
     pub tgid: u32,
     /// Name of the thread; empty: not known.
     pub comm: String,
+    /// `None`: not known.
+    pub urgency: Option<Urgency>,
 }
 
 /// Finds the identity of a task number that no event announced: the recording began later, or the event
@@ -68,6 +70,8 @@ pub struct Thread {
     pub tgid: u32,
     /// The last name that it had.
     pub name: String,
+    /// The last priority that it had; `None`: not known.
+    pub urgency: Option<Urgency>,
     /// When the recording first saw it, ns from its start.
     pub began_ns: u64,
     /// When it ended or left this scheduler; `None`: it was there at the end.
@@ -159,7 +163,7 @@ impl<O: Observer> Recorder<O> {
     /// Takes in the present names of tasks.
     pub fn names(&mut self, tasks: &[TaskView]) {
         for t in tasks {
-            let identity = Identity { pid: t.pid, tgid: t.tgid, comm: t.comm.clone() };
+            let identity = Identity { pid: t.pid, tgid: t.tgid, comm: t.comm.clone(), urgency: None };
             self.story.learn(t.id, identity);
         }
     }

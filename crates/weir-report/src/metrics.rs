@@ -351,6 +351,7 @@ impl Metrics {
             | Event::Stands { .. }
             | Event::Allowed { .. }
             | Event::Refill { .. }
+            | Event::Priority { .. }
             | Event::Guest { .. }
             | Event::Marker { .. } => {}
         }

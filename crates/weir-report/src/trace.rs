@@ -565,6 +565,14 @@ impl Observer for Trace {
                     text_note(b, MAY_USE, cpus)
                 });
             }
+            Event::Priority { task, urgency } => {
+                self.known(task);
+                let name = self.text("priority");
+                Trace::event(self, t, Kind::Instant, uuid(Track::Task, task), name, |b| {
+                    note(b, PRIO, u64::from(urgency.prio));
+                    note(b, POLICY, u64::from(urgency.policy));
+                });
+            }
             Event::Refill { task, ns } => {
                 self.known(task);
                 let name = self.text("cold caches");

@@ -62,7 +62,7 @@ pub const MARKERS: u32 = 3;
 pub const SINGLE: [&str; 4] = ["Messages", "Deadline misses", "Swaps", "Markers"];
 
 /// Interned names of annotations.
-pub const NOTES: [&str; 16] = [
+pub const NOTES: [&str; 18] = [
     "cpu",
     "task",
     "lock_wait_ns",
@@ -79,6 +79,8 @@ pub const NOTES: [&str; 16] = [
     "stage",
     "may_use",
     "capacity",
+    "prio",
+    "policy",
 ];
 pub const CPU: u64 = 1;
 pub const TASK: u64 = 2;
@@ -96,6 +98,8 @@ pub const PIPE: u64 = 13;
 pub const STAGE: u64 = 14;
 pub const MAY_USE: u64 = 15;
 pub const CAPACITY: u64 = 16;
+pub const PRIO: u64 = 17;
+pub const POLICY: u64 = 18;
 /// The waker is time or a device.
 pub const NOBODY: u64 = u32::MAX as u64;
 

@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 
-use weir_core::event::{CpuNo, Event, Observer, TaskNo};
+use weir_core::event::{CpuNo, Event, Observer, TaskNo, Urgency};
 use weir_core::{Plan, Topic};
 
 use crate::trace::Trace;
@@ -56,6 +56,10 @@ enum Kept {
         task: TaskNo,
         what: Box<str>,
         holder: Option<TaskNo>,
+    },
+    Priority {
+        task: TaskNo,
+        urgency: Urgency,
     },
     Allowed {
         task: TaskNo,
@@ -281,6 +285,7 @@ fn show(trace: &mut Trace, t: u64, kept: &Kept) {
         Kept::WaitsFor { task, what, holder } => {
             trace.event(t, &Event::WaitsFor { task: *task, what, holder: *holder });
         }
+        &Kept::Priority { task, urgency } => trace.event(t, &Event::Priority { task, urgency }),
         Kept::Allowed { task, cpus } => trace.event(t, &Event::Allowed { task: *task, cpus }),
         &Kept::Message { topic, cpu, task, value } => {
             trace.event(t, &Event::Message { topic, cpu, task, value });
@@ -318,6 +323,7 @@ fn keep(event: &Event<'_>) -> Option<Kept> {
         Event::Counters { .. } | Event::Guest { .. } => None,
         Event::Stolen { cpu, ns } => plain(Event::Stolen { cpu, ns }),
         Event::TaskExit { task } => plain(Event::TaskExit { task }),
+        Event::Priority { task, urgency } => Some(Kept::Priority { task, urgency }),
         Event::JobRelease { task, job, deadline_ns } => plain(Event::JobRelease { task, job, deadline_ns }),
         Event::JobDone { task, job, response_ns, missed } => {
             plain(Event::JobDone { task, job, response_ns, missed })

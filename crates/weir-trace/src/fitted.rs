@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 use weir_text::toml::quoted;
 
-use crate::import::{GroupFit, Imported, Labels, bound, class, time};
+use crate::import::{BATCH, GroupFit, IDLE, Imported, Labels, bound, class, time};
 use crate::ks::{self, Shape};
 use crate::pieces::{History, Step};
 use crate::recording::Recording;
@@ -21,8 +21,14 @@ const TOKEN: f64 = 64.0;
 /// Share of the jobs that signals must start.
 const BY_SIGNALS: f64 = 0.9;
 
-/// A thread with as many jobs has gaps of its own.
+/// As many samples have a distribution: jobs of a group, gaps of a thread.
 const ENOUGH: usize = 8;
+
+/// Steps in a line of the file.
+const WORDS: usize = 6;
+
+/// Groups that a note names.
+const NAMED: usize = 4;
 
 /// What started a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +57,13 @@ struct Group {
     got: BTreeMap<String, u64>,
 }
 
+impl Group {
+    /// Too few jobs for a distribution.
+    fn few(&self) -> bool {
+        !self.jobs.is_empty() && self.jobs.len() < ENOUGH
+    }
+}
+
 pub(crate) fn fitted(
     recording: &Recording,
     histories: &[Option<History>],
@@ -76,12 +89,28 @@ pub(crate) fn fitted(
     let index: BTreeMap<&str, usize> = groups.keys().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
     let duration = recording.duration_ns().max(1);
     for (name, group) in &groups {
+        if group.few() {
+            as_recorded(name, group, recording, histories, labels, &driven, &index, text, out);
+            continue;
+        }
         write_group(name, group, recording, histories, &driven, &index, duration, text, out);
     }
     let lost: u64 = groups
         .values()
-        .map(|g| g.sent.iter().filter(|(to, _)| !driven.contains(*to)).map(|s| s.1).sum::<u64>())
+        .map(|g| {
+            let arrives = |to: &String| !driven.contains(to) && !groups[to].few();
+            g.sent.iter().filter(|(to, _)| arrives(to)).map(|s| s.1).sum::<u64>()
+        })
         .sum();
+    let few: Vec<&str> = groups.iter().filter(|(_, g)| g.few()).map(|(n, _)| n.as_str()).collect();
+    if !few.is_empty() {
+        let some = few.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+        let more = if few.len() > NAMED { ", …" } else { "" };
+        out.notes.push(format!(
+            "{} groups have fewer than {ENOUGH} jobs, too few for a distribution: their threads run and wait as recorded, whatever the seed ({some}{more})",
+            few.len()
+        ));
+    }
     if lost > 0 {
         out.notes.push(format!(
             "{lost} signals between groups that wake one another in a circle, or that time wakes as well, became arrivals"
@@ -93,7 +122,12 @@ pub(crate) fn fitted(
 fn key(recording: &Recording, labels: &Labels, i: usize, histories: &[Option<History>]) -> String {
     let thread = &recording.threads[i];
     let mut key = labels.groups[i].clone();
-    if thread.prio != 120 {
+    match thread.policy {
+        BATCH => key += " batch",
+        IDLE => key += " idle",
+        _ => {}
+    }
+    if thread.prio != 120 && thread.policy != IDLE {
         let _ = match thread.prio {
             100..=139 => write!(key, " nice {}", thread.prio - 120),
             p => write!(key, " rt {}", 99 - p),
@@ -162,7 +196,7 @@ fn collect(
 fn driven(groups: &BTreeMap<String, Group>) -> BTreeSet<String> {
     let started = |g: &Group| {
         let by = g.jobs.iter().filter(|j| j.cause == Cause::Signal).count();
-        !g.jobs.is_empty() && by as f64 >= BY_SIGNALS * g.jobs.len() as f64
+        g.jobs.len() >= ENOUGH && by as f64 >= BY_SIGNALS * g.jobs.len() as f64
     };
     let candidates: BTreeSet<&String> = groups.iter().filter(|(_, g)| started(g)).map(|(n, _)| n).collect();
     // A group reaches itself through candidates only: others have arrivals, where a chain begins.
@@ -275,6 +309,73 @@ fn write_group(
         run,
         run_distance: fit.distance,
         run_p: fit.p,
+    });
+}
+
+/// The threads of a group one by one, each with its own steps; what woke them is a time.
+#[allow(clippy::too_many_arguments)]
+fn as_recorded(
+    name: &str,
+    group: &Group,
+    recording: &Recording,
+    histories: &[Option<History>],
+    labels: &Labels,
+    driven: &BTreeSet<String>,
+    index: &BTreeMap<&str, usize>,
+    text: &mut String,
+    out: &mut Imported,
+) {
+    for &i in &group.threads {
+        let Some(history) = &histories[i] else { continue };
+        let thread = &recording.threads[i];
+        let _ = write!(
+            text,
+            "\n[[task]]\nname = {}\ngroup = {}\n{}",
+            quoted(&labels.names[i]),
+            quoted(name),
+            class(thread)
+        );
+        if let Some(cpu) = bound(thread, history) {
+            let _ = writeln!(text, "cpus = \"{cpu}\"");
+        }
+        if history.began_ns > 0 {
+            let _ = writeln!(text, "start = \"{}\"", time(history.began_ns));
+        }
+        let word = |step: &Step| match *step {
+            Step::Run(ns) => Some(format!("run {}", time(ns))),
+            Step::Device(ns) => Some(format!("sleep {}", time(ns))),
+            Step::Await(t) | Step::Until(t) => Some(format!("until {}", time(t))),
+            Step::Signal(to) => {
+                histories[to as usize].as_ref()?;
+                let to = key(recording, labels, to as usize, histories);
+                driven.contains(&to).then(|| format!("write g{} {TOKEN}B", index[to.as_str()]))
+            }
+            Step::Fork(_) => None,
+        };
+        let mut words: Vec<String> = history.steps.iter().filter_map(word).collect();
+        if words.is_empty() {
+            words.push("run 1ns".into());
+        }
+        out.steps += words.len() as u64;
+        text.push_str("program = [\n");
+        for line in words.chunks(WORDS) {
+            let _ = writeln!(text, "  {},", quoted(&line.join("; ")));
+        }
+        text.push_str("]\n");
+    }
+    let threads = group.threads.len() as u64;
+    out.tasks += threads;
+    out.groups.push(GroupFit {
+        name: name.to_string(),
+        threads,
+        tasks: threads,
+        jobs: group.jobs.len() as u64,
+        arrivals: "times".into(),
+        arrivals_distance: None,
+        arrivals_p: None,
+        run: "recorded".into(),
+        run_distance: 0.0,
+        run_p: 1.0,
     });
 }
 

@@ -67,7 +67,7 @@ pub struct GroupFit {
     pub arrivals: String,
     pub arrivals_distance: Option<f64>,
     pub arrivals_p: Option<f64>,
-    /// Its computing time, as in the file.
+    /// Its computing time, as in the file; `recorded` where the threads are in it one by one.
     pub run: String,
     pub run_distance: f64,
     pub run_p: f64,
@@ -193,11 +193,20 @@ pub(crate) fn time(ns: u64) -> String {
     }
 }
 
+/// Numbers of policies in the kernel (`linux/sched.h`).
+pub(crate) const BATCH: u8 = 3;
+pub(crate) const IDLE: u8 = 5;
+
 /// The keys of a thread's scheduling class.
 pub(crate) fn class(thread: &Thread) -> String {
+    let policy = match thread.policy {
+        BATCH => "policy = \"batch\"\n",
+        IDLE => return "policy = \"idle\"\n".into(),
+        _ => "",
+    };
     match thread.prio {
-        100..=139 if thread.prio == 120 => String::new(),
-        100..=139 => format!("nice = {}\n", thread.prio - 120),
+        100..=139 if thread.prio == 120 => policy.into(),
+        100..=139 => format!("{policy}nice = {}\n", thread.prio - 120),
         0..=98 => format!("policy = \"fifo\"\npriority = {}\n", 99 - thread.prio),
         // Deadlines, whose parameters no event has, and the kernel's stop tasks at -1 and 0.
         _ => "policy = \"fifo\"\npriority = 99\n".to_string(),

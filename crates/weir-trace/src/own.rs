@@ -20,6 +20,8 @@ const RUNNABLE: u64 = 2;
 const BLOCKED: u64 = 3;
 const CPU_NOTE: u64 = 1;
 const WOKEN_BY_NOTE: u64 = 12;
+const PRIO_NOTE: u64 = 17;
+const POLICY_NOTE: u64 = 18;
 /// The waker is time or a device.
 pub(crate) const NOBODY: u64 = u32::MAX as u64;
 
@@ -46,6 +48,8 @@ pub(crate) struct Own {
     /// `CPUs: TOPOLOGY on MACHINE`, `Tasks: WORKLOAD`.
     titles: BTreeMap<u64, String>,
     tasks: BTreeMap<u64, (String, State)>,
+    /// Priority and policy that each task had last, where the trace says so.
+    urgency: BTreeMap<u64, (i32, u8)>,
     /// Changes of state in the order of the file.
     log: Vec<Change>,
     nr_cpus: u32,
@@ -94,6 +98,7 @@ impl Own {
 
     fn event(&mut self, t_ns: u64, b: &[u8]) -> Result<()> {
         let (mut kind, mut uuid, mut name, mut cpu, mut by) = (0, 0, 0, None, None);
+        let (mut prio, mut policy) = (None, 0);
         for field in fields(b) {
             match field? {
                 (9, v) => kind = v.number(),
@@ -111,6 +116,8 @@ impl Own {
                     match key {
                         CPU_NOTE => cpu = Some(value as u32),
                         WOKEN_BY_NOTE => by = Some(value),
+                        PRIO_NOTE => prio = Some(value),
+                        POLICY_NOTE => policy = value as u8,
                         _ => {}
                     }
                 }
@@ -127,6 +134,12 @@ impl Own {
             (1, RUNNING) => State::Running(cpu.filter(|c| *c < 1 << 20).unwrap_or(0)),
             (1, RUNNABLE) => State::Runnable,
             (1, BLOCKED) => State::Blocked,
+            (3, _) => {
+                if let Some(prio) = prio.filter(|p| *p < 140) {
+                    self.urgency.insert(task, (prio as i32, policy));
+                }
+                return Ok(());
+            }
             _ => return Ok(()),
         };
         let from = std::mem::replace(now, state);
@@ -157,7 +170,8 @@ impl Own {
         let mut numbers = BTreeMap::new();
         for (index, (name, _)) in self.tasks {
             numbers.insert(index, threads.len() as u32);
-            threads.push(Thread { name, tid: threads.len() as i32, prio: 120 });
+            let (prio, policy) = self.urgency.get(&index).copied().unwrap_or((120, 0));
+            threads.push(Thread { name, tid: threads.len() as i32, prio, policy });
         }
         let mut existed = vec![false; threads.len()];
         let mut events: Vec<(u64, Event)> = Vec::new();
@@ -198,7 +212,17 @@ impl Own {
         events.sort_by_key(|e| e.0);
         let begin = events.first().map_or(0, |e| e.0);
         let unnamed = "the trace does not say which task woke which: all wake-ups are timed arrivals";
-        let notes = if named { Vec::new() } else { vec![unnamed.into()] };
+        let mut notes: Vec<String> = if named { Vec::new() } else { vec![unnamed.into()] };
+        match threads.len() - self.urgency.len().min(threads.len()) {
+            0 => {}
+            lacking if lacking == threads.len() => {
+                notes.push("priorities are not in this recording: every task has nice 0".into());
+            }
+            lacking => notes.push(format!(
+                "the priorities of {lacking} of {} threads are not in this recording: these have nice 0",
+                threads.len()
+            )),
+        }
         Ok(Some(Recording {
             source: Source::Runweir,
             nr_cpus: self.nr_cpus.max(1),

@@ -41,6 +41,8 @@ pub struct Thread {
     pub tid: i32,
     /// The kernel's priority: 100 to 139 for nice -20 to 19, below for real-time ones, -1 for deadlines.
     pub prio: i32,
+    /// The kernel's number of the policy, where a recording of our own has it: 3 batch, 5 idle, else 0.
+    pub policy: u8,
 }
 
 /// What made a thread runnable.
@@ -261,7 +263,7 @@ impl Story {
         let slot = self.slots.entry(pid).or_insert_with(|| {
             let no = self.out.threads.len() as u32;
             let name = name.map_or_else(|| format!("thread {pid}"), str::to_string);
-            self.out.threads.push(Thread { name, tid: pid, prio: prio.unwrap_or(120) });
+            self.out.threads.push(Thread { name, tid: pid, prio: prio.unwrap_or(120), policy: 0 });
             Slot { no, place, since_ns: self.out.begin_ns }
         });
         let thread = &mut self.out.threads[slot.no as usize];
@@ -452,6 +454,11 @@ impl Recording {
         for (task, thread) in (0..).zip(&self.threads) {
             let group = groups.get(task as usize).map_or("", String::as_str);
             obs.event(0, &E::TaskNew { task, name: &thread.name, group });
+            // Deadlines have no number there.
+            if let Ok(prio) = u8::try_from(thread.prio) {
+                let urgency = event::Urgency { prio, policy: thread.policy };
+                obs.event(0, &E::Priority { task, urgency });
+            }
         }
         for cpu in 0..self.nr_cpus {
             obs.event(0, &E::Idle { cpu, idle: true });

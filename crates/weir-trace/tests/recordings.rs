@@ -150,6 +150,50 @@ fn our_own_traces() {
     assert_eq!(own.source, Source::Runweir);
     assert_eq!((own.threads.len(), own.nr_cpus), (text.threads.len(), text.nr_cpus));
     assert_eq!(support::ran_ns(&own), support::ran_ns(&text));
+    // With priorities and policies.
+    let mut planted = text.clone();
+    planted.threads[0].policy = 3;
+    planted.threads[1].policy = 5;
+    let own = read(&support::own(&planted));
+    let urgencies = |r: &Recording| r.threads.iter().map(|t| (t.prio, t.policy)).collect::<Vec<_>>();
+    assert_eq!(urgencies(&own), urgencies(&planted));
+    assert!(own.threads.iter().any(|t| t.prio == 125), "{:?}", own.threads);
+    assert!(!own.notes.iter().any(|n| n.contains("priorities")), "{:?}", own.notes);
+    let workload = weir_trace::import(&own, &options(&own, Mode::Verbatim, false)).expect("a workload").text;
+    for key in ["nice = 5\n", "policy = \"batch\"\n", "policy = \"idle\"\n"] {
+        assert_eq!(workload.matches(key).count(), 1, "{key}{workload}");
+    }
+    support::parse(&workload);
+}
+
+/// With few jobs any shape is near the samples: the CPU time of such groups was off by half.
+#[test]
+fn small_groups_are_not_fitted() {
+    let text = read(support::PLANTED.as_bytes());
+    let of = |mode| weir_trace::import(&text, &options(&text, mode, false)).expect("a workload");
+    let (fitted, verbatim) = (of(Mode::Fit), of(Mode::Verbatim));
+    let work = |text: &str| support::work_ns(&support::parse(text));
+    assert_eq!(work(&fitted.text), work(&verbatim.text), "{}", fitted.text);
+    assert!(
+        fitted.groups.iter().all(|g| (&*g.run, &*g.arrivals) == ("recorded", "times")),
+        "{:?}",
+        fitted.groups
+    );
+    assert!(
+        fitted.notes.iter().any(|n| n.contains("fewer than 8 jobs") && n.contains("client")),
+        "{:?}",
+        fitted.notes
+    );
+}
+
+/// Recordings by earlier versions, and traces of simulations.
+#[test]
+fn a_trace_without_priorities_says_so() {
+    let own = read(&support::own_without_priorities(&read(support::PLANTED.as_bytes())));
+    assert!(own.threads.iter().all(|t| t.prio == 120), "{:?}", own.threads);
+    let workload = weir_trace::import(&own, &options(&own, Mode::Verbatim, false)).expect("a workload");
+    let note = "priorities are not in this recording: every task has nice 0";
+    assert!(workload.notes.iter().any(|n| n == note), "{:?}", workload.notes);
 }
 
 #[test]

@@ -182,11 +182,13 @@ fn deepest(summary: &mut Summary, last: &Snapshot) {
 
 /// Which thread of the system each task of the recording was.
 fn threads_csv(threads: &[Thread]) -> String {
-    let mut text = String::from("id,pid,tgid,name,began_ns,ended_ns\n");
+    let mut text = String::from("id,pid,tgid,name,began_ns,ended_ns,prio,policy\n");
     for (id, t) in threads.iter().enumerate() {
         let ended = t.ended_ns.map(|ns| ns.to_string()).unwrap_or_default();
         let name = weir_report::csv_field(&t.name);
-        text += &format!("{id},{},{},{name},{},{ended}\n", t.pid, t.tgid, t.began_ns);
+        let (prio, policy) =
+            t.urgency.map_or_else(Default::default, |u| (u.prio.to_string(), u.policy.to_string()));
+        text += &format!("{id},{},{},{name},{},{ended},{prio},{policy}\n", t.pid, t.tgid, t.began_ns);
     }
     text
 }
@@ -194,15 +196,26 @@ fn threads_csv(threads: &[Thread]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_core::event::Urgency;
     use weir_linux::PipeView;
     use weir_report::PipeSummary;
 
     #[test]
     fn threads_are_a_table() {
-        let thread =
-            |name: &str, ended_ns| Thread { pid: 7, tgid: 5, name: name.into(), began_ns: 3, ended_ns };
-        let text = threads_csv(&[thread("a,\"b\"", Some(9)), thread("plain", None)]);
-        assert_eq!(text, "id,pid,tgid,name,began_ns,ended_ns\n0,7,5,\"a,\"\"b\"\"\",3,9\n1,7,5,plain,3,\n");
+        let thread = |name: &str, ended_ns, urgency| Thread {
+            pid: 7,
+            tgid: 5,
+            name: name.into(),
+            urgency,
+            began_ns: 3,
+            ended_ns,
+        };
+        let batch = Some(Urgency { prio: 125, policy: 3 });
+        let text = threads_csv(&[thread("a,\"b\"", Some(9), batch), thread("plain", None, None)]);
+        assert_eq!(
+            text,
+            "id,pid,tgid,name,began_ns,ended_ns,prio,policy\n0,7,5,\"a,\"\"b\"\"\",3,9,125,3\n1,7,5,plain,3,,,\n"
+        );
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl<O: Observer> Story<O> {
             let thread = &self.threads[slot.no as usize];
             let (pid, tgid) = (thread.pid, thread.tgid);
             if let Some(comm) = name(pid).filter(|_| pid != 0) {
-                self.learn(*task, Identity { pid, tgid, comm });
+                self.learn(*task, Identity { pid, tgid, comm, urgency: None });
             }
             *looks -= 1;
             *looks > 0
@@ -169,8 +169,8 @@ impl<O: Observer> Story<O> {
         self.now_ns = self.now_ns.max(t_ns);
         let cpu = event.cpu;
         match event.kind {
-            LiveEventKind::Task { task, pid, tgid, ref comm } => {
-                self.announce(task, Identity { pid, tgid, comm: comm.clone() });
+            LiveEventKind::Task { task, pid, tgid, urgency, ref comm } => {
+                self.announce(task, Identity { pid, tgid, comm: comm.clone(), urgency: Some(urgency) });
             }
             LiveEventKind::Exit { task } => self.exit(task),
             LiveEventKind::Ready { task, wakeup, by } => self.ready(task, wakeup, by),
@@ -221,12 +221,15 @@ impl<O: Observer> Story<O> {
             missed: false,
             sliced_on: None,
         });
-        let Identity { pid, tgid, comm } = identity;
+        let Identity { pid, tgid, comm, urgency } = identity;
         self.by_pid.insert(pid, no);
         let name = if comm.is_empty() { format!("task {no}") } else { comm };
         self.emit(&Event::TaskNew { task: no, name: &name, group: group(&name) });
         let (began_ns, ended_ns) = (self.now_ns, None);
-        self.threads.push(Thread { pid, tgid, name, began_ns, ended_ns });
+        self.threads.push(Thread { pid, tgid, name, urgency, began_ns, ended_ns });
+        if let Some(urgency) = urgency {
+            self.emit(&Event::Priority { task: no, urgency });
+        }
         self.fresh.push((task, LOOKS));
     }
 
@@ -237,9 +240,14 @@ impl<O: Observer> Story<O> {
             self.by_pid.insert(identity.pid, no);
         }
         (thread.pid, thread.tgid) = (identity.pid, identity.tgid);
+        let urgency = identity.urgency.filter(|new| thread.urgency != Some(*new));
+        thread.urgency = urgency.or(thread.urgency);
         if thread.name != identity.comm && !identity.comm.is_empty() {
             thread.name.clone_from(&identity.comm);
             self.emit(&Event::TaskName { task: no, name: &identity.comm, group: group(&identity.comm) });
+        }
+        if let Some(urgency) = urgency {
+            self.emit(&Event::Priority { task: no, urgency });
         }
     }
 

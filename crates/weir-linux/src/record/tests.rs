@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use weir_core::event::{Call, Event, Observer, Stop};
+use weir_core::event::{Call, Event, Observer, Stop, Urgency};
 use weir_report::{Meta, Metrics, Summary, Trace};
 
 use super::*;
@@ -12,6 +12,7 @@ use crate::event::{LiveEventKind as Kind, Waker};
 
 const CPUS: u32 = 3;
 const START: u64 = 1_000_000;
+const NORMAL: Urgency = Urgency { prio: 120, policy: 0 };
 
 /// Checks what every observer may rely on.
 #[derive(Default)]
@@ -154,7 +155,7 @@ impl Toy {
                 None => {
                     self.pids += 1;
                     let (pid, comm) = (self.pids, format!("t{}", a % 4));
-                    self.emit(cpu, Kind::Task { task, pid, tgid: pid, comm });
+                    self.emit(cpu, Kind::Task { task, pid, tgid: pid, urgency: NORMAL, comm });
                     self.tasks.insert(task, (0, pid));
                 }
                 Some((0, _)) => {
@@ -320,7 +321,7 @@ fn at(t_ns: u64, cpu: u32, kind: Kind) -> LiveEvent {
 }
 
 fn task(task: u32, pid: u32, comm: &str) -> Kind {
-    Kind::Task { task, pid, tgid: pid, comm: comm.into() }
+    Kind::Task { task, pid, tgid: pid, urgency: NORMAL, comm: comm.into() }
 }
 
 /// What is reported of wakers.
@@ -372,6 +373,44 @@ fn a_waker_is_a_thread_of_ours_or_an_interrupt() {
     assert_eq!(done.observer.0, [(0, Some(1)), (0, None), (0, Some(2))]);
 }
 
+/// What is reported of priorities.
+#[derive(Default)]
+struct Urgencies(Vec<(u32, u8, u8)>);
+
+impl Observer for Urgencies {
+    fn event(&mut self, _: u64, event: &Event<'_>) {
+        if let Event::Priority { task, urgency } = event {
+            self.0.push((*task, urgency.prio, urgency.policy));
+        }
+    }
+}
+
+/// Once when a task is announced or asked for, and once for each change.
+#[test]
+fn priorities_are_reported() {
+    let of = |prio, policy| Urgency { prio, policy };
+    let known = Identity { pid: 80, tgid: 80, comm: "older".into(), urgency: Some(of(139, 5)) };
+    let resolve = move |task| (task == 6).then(|| known.clone());
+    let mut recorder = Recorder::new("toy", Some(START), Urgencies::default(), Box::new(resolve));
+    let announced = |urgency| Kind::Task { task: 4, pid: 77, tgid: 77, urgency, comm: "worker".into() };
+    for event in [
+        at(0, 0, announced(of(120, 0))),
+        at(10, 0, announced(of(120, 0))),
+        at(20, 0, announced(of(125, 3))),
+        at(30, 0, Kind::Ready { task: 6, wakeup: false, by: Waker::Unknown }),
+        // Nobody knows this one.
+        at(40, 0, Kind::Ready { task: 7, wakeup: false, by: Waker::Unknown }),
+    ] {
+        recorder.event(&event);
+    }
+    // A look at names changes nothing.
+    recorder.names(&[TaskView { id: 4, pid: 77, tgid: 77, comm: "worker".into(), ..TaskView::default() }]);
+    let done = recorder.finish(START + 100);
+    assert_eq!(done.observer.0, [(0, 120, 0), (0, 125, 3), (1, 139, 5)]);
+    let last: Vec<_> = done.threads.iter().map(|t| t.urgency).collect();
+    assert_eq!(last, [Some(of(125, 3)), Some(of(139, 5)), None]);
+}
+
 #[test]
 fn a_job_lasts_from_wake_up_to_block() {
     let events = [
@@ -417,7 +456,8 @@ fn the_end_of_a_slice_preempts_if_another_follows() {
 
 #[test]
 fn names_come_from_whoever_knows_them() {
-    let identity = |task| (task == 3).then(|| Identity { pid: 30, tgid: 30, comm: "kworker/2:1".into() });
+    let identity =
+        |task| (task == 3).then(|| Identity { pid: 30, tgid: 30, comm: "kworker/2:1".into(), urgency: None });
     let metrics = Metrics::new(Meta { nr_cpus: 1, ..Meta::default() });
     let mut recorder = Recorder::new("toy", Some(START), metrics, Box::new(identity));
     for task in [3, 5] {

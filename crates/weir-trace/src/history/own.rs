@@ -233,6 +233,8 @@ impl Reader {
             if let Some(set) = set {
                 self.task(task).allowed.push((t, set));
             }
+        } else if let Some(prio) = self.number(event, "prio") {
+            self.task(task).prio = i32::try_from(prio).ok();
         } else if self.names.get(&event.name).is_some_and(|n| n == "cold caches") {
             let ns = self.number(event, "value").unwrap_or(0);
             self.task(task).cold.push((t, ns));

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use weir_core::event::Observer;
 use weir_model::{Op, Workload};
 use weir_report::{InMemory, Meta, Trace};
 use weir_trace::{Event, Mode, Options, Recording, Speeds};
@@ -83,6 +84,24 @@ pub fn own(recording: &Recording) -> Vec<u8> {
     let mut trace = Trace::new(meta, Box::new(file.clone()));
     recording.observe(&mut trace, &recording.groups(false));
     trace.finish(recording.duration_ns()).expect("memory");
+    file.take()
+}
+
+/// The same by a version that did not record priorities.
+pub fn own_without_priorities(recording: &Recording) -> Vec<u8> {
+    struct Former(Trace);
+    impl Observer for Former {
+        fn event(&mut self, t: u64, event: &weir_core::event::Event<'_>) {
+            if !matches!(event, weir_core::event::Event::Priority { .. }) {
+                self.0.event(t, event);
+            }
+        }
+    }
+    let file = InMemory::default();
+    let meta = Meta { nr_cpus: recording.nr_cpus, ..Meta::default() };
+    let mut former = Former(Trace::new(meta, Box::new(file.clone())));
+    recording.observe(&mut former, &recording.groups(false));
+    former.0.finish(recording.duration_ns()).expect("memory");
     file.take()
 }
 
