@@ -75,6 +75,10 @@ pub fn mcp(args: &McpArgs) -> Result<ExitCode> {
             ));
         }
         note(&format!("serving without a sandbox: {why}"));
+    } else {
+        weir::input::bounded(
+            "give the text itself, or start `runweir mcp --allow DIR` with a folder that holds the file",
+        );
     }
     let toolbox =
         Toolbox { scratch: scratch.path().into(), allowed, limit: Duration::from_nanos(args.time_limit) };
@@ -86,7 +90,7 @@ pub fn mcp(args: &McpArgs) -> Result<ExitCode> {
 fn serve(toolbox: &Toolbox) -> Result<()> {
     let stdin = std::io::stdin();
     let mut input = BufReader::new(stdin.lock());
-    loop {
+    for number in 1u64.. {
         let mut line = Vec::new();
         let n =
             input.by_ref().take(MAX_MESSAGE).read_until(b'\n', &mut line).map_err(|e| {
@@ -100,7 +104,13 @@ fn serve(toolbox: &Toolbox) -> Result<()> {
         }
         let answer = match serde_json::from_slice::<Value>(&line) {
             Ok(message) => answer(&message, toolbox),
-            Err(e) => Some(error(&Value::Null, -32700, &format!("no JSON: {e}"))),
+            Err(e) => Some(error(
+                &Value::Null,
+                -32700,
+                &format!(
+                    "line {number} of the input is not JSON: {e}; send one message of JSON-RPC 2.0 a line"
+                ),
+            )),
         };
         if let Some(answer) = answer {
             let mut out = std::io::stdout().lock();
@@ -111,6 +121,7 @@ fn serve(toolbox: &Toolbox) -> Result<()> {
             }
         }
     }
+    Ok(())
 }
 
 fn answer(message: &Value, toolbox: &Toolbox) -> Option<Value> {

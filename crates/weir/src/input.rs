@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// Largest input file, bytes. Real ones are far below; a mistaken path to a disk image is not.
 pub const MAX_BYTES: u64 = 64 << 20;
@@ -106,10 +107,18 @@ pub fn reason(e: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
 
+/// How to let this process read more, where something other than the permissions of files bounds it.
+static BOUNDED: OnceLock<&'static str> = OnceLock::new();
+
+/// From now on, files that may not be read have this remedy: their permissions are not the reason.
+pub fn bounded(remedy: &'static str) {
+    let _ = BOUNDED.set(remedy);
+}
+
 fn remedy(e: &io::Error) -> &'static str {
     match e.kind() {
         ErrorKind::NotFound => "check the path; it is relative to the current folder",
-        ErrorKind::PermissionDenied => "make it readable: chmod +r",
+        ErrorKind::PermissionDenied => BOUNDED.get().copied().unwrap_or("make it readable: chmod +r"),
         _ => "check that it is a readable, ordinary file",
     }
 }

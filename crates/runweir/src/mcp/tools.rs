@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The tools: a schema for each, and the call of the library behind it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -150,8 +150,29 @@ pub fn list() -> Vec<Value> {
     ]
 }
 
-fn wrong(what: impl Into<String>, help: &str) -> Fault {
+fn wrong(what: impl Into<String>, help: impl Into<String>) -> Fault {
     Fault::user(what, help)
+}
+
+/// Refuses arguments that the tool does not have: one that is passed over in silence would be believed to have had an effect.
+fn known(tool: &str, arguments: &Value) -> Result<()> {
+    let tools = list();
+    let schema = tools.iter().find(|t| t["name"] == tool).map(|t| &t["inputSchema"]["properties"]);
+    let names: Vec<&str> =
+        schema.and_then(Value::as_object).into_iter().flatten().map(|p| p.0.as_str()).collect();
+    let Some(given) = arguments.as_object() else {
+        return Err(wrong(
+            format!("the arguments of `{tool}` are {arguments}"),
+            format!("give an object with: {}", names.join(", ")),
+        ));
+    };
+    match given.keys().find(|k| !names.contains(&k.as_str())) {
+        None => Ok(()),
+        Some(unknown) => Err(wrong(
+            format!("tool `{tool}` has no argument `{}`", unknown.escape_debug()),
+            format!("it has: {}", names.join(", ")),
+        )),
+    }
 }
 
 impl Toolbox {
@@ -160,6 +181,7 @@ impl Toolbox {
         let dir = tempfile::tempdir_in(&self.scratch).map_err(|e| {
             Fault::system(format!("cannot make a temporary folder: {e}"), "see whether TMPDIR is full")
         })?;
+        known(name, arguments)?;
         let ask = Ask { toolbox: self, arguments, dir: dir.path().into() };
         let watch = Limited { stop: AtomicBool::new(false), until: Instant::now() + self.limit };
         let mut answer = ask.call(name, &watch)?;
@@ -228,10 +250,12 @@ impl Ask<'_> {
         if !input::is_path(what) || what.contains(':') {
             return Ok(what.into());
         }
-        let inside = std::path::Path::new(what)
-            .canonicalize()
-            .is_ok_and(|p| self.toolbox.allowed.iter().any(|dir| p.starts_with(dir)));
-        if inside {
+        let allowed = |p: &Path| {
+            p.canonicalize().is_ok_and(|p| self.toolbox.allowed.iter().any(|dir| p.starts_with(dir)))
+        };
+        let path = Path::new(what);
+        // A name that is wrong within such a folder is reported by whoever reads it.
+        if allowed(path) || (!path.exists() && path.parent().is_some_and(allowed)) {
             return Ok(what.into());
         }
         Err(wrong(

@@ -46,9 +46,11 @@ fn each_tool_answers() {
         all
     };
     let own = "annotate affinity; entry -> fifo -> cpus;";
+    let compare =
+        json!({ "topologies": ["decentral", own], "machine": run["machine"], "workload": run["workload"] });
     let calls = [
         (call(1, "run", &with("topology", json!(own))), "jobs done"),
-        (call(2, "compare", &with("topologies", json!(["decentral", own]))), "topology-2"),
+        (call(2, "compare", &compare), "topology-2"),
         (call(3, "check", &json!({ "topology": own, "machine": "smp-4" })), "4 CPUs"),
         (call(4, "analyze", &with("duration", json!("50ms"))), "decentral"),
         (call(5, "explain", &with("worst", json!(1))), "waited"),
@@ -87,13 +89,22 @@ fn it_reads_and_writes_nothing_that_it_was_not_given() {
             "run",
             &json!({ "topology": "decentral", "machine": "smp-2", "workload": "hackbench", "duration": "1h" }),
         ),
+        // The sandbox refuses it, not its permissions.
+        check(9, &format!("include \"{}\"; entry -> fifo -> cpus;", secret.display())),
+        check(10, &allowed.path().join("lacks.weir").to_string_lossy()),
+        call(
+            11,
+            "run",
+            &json!({ "topology": "decentral", "machine": "smp-2", "workload": "hackbench", "cpus": 4 }),
+        ),
+        call(12, "check", &json!(["decentral"])),
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled" }),
         json!({ "jsonrpc": "2.0", "id": 8, "method": "resources/list" }),
     ];
     let allow = allowed.path().to_string_lossy();
     let Some(answers) = converse(dir.path(), &["--allow", &allow], &messages) else { return };
     let text = |i: usize| answers[i]["result"]["content"][0]["text"].as_str().unwrap_or_default().to_string();
-    assert_eq!(answers.len(), 8, "a notification has no answer");
+    assert_eq!(answers.len(), 12, "a notification has no answer");
     for i in [0, 1] {
         assert!(
             answers[i]["result"]["isError"] == true
@@ -107,7 +118,15 @@ fn it_reads_and_writes_nothing_that_it_was_not_given() {
     assert!(text(4).contains("did you mean `fifo`?") && text(4).contains("1:10"), "{}", text(4));
     assert_eq!(answers[5]["error"]["code"], -32602);
     assert!(text(6).contains("duration"), "{}", text(6));
-    assert_eq!(answers[7]["error"]["code"], -32601);
+    assert!(text(7).contains("--allow DIR") && !text(7).contains("chmod"), "{}", text(7));
+    assert!(text(8).contains("lacks.weir") && !text(8).contains("outside"), "{}", text(8));
+    assert!(
+        text(9).contains("no argument `cpus`") && text(9).contains("costs, duration, machine"),
+        "{}",
+        text(9)
+    );
+    assert!(text(10).contains("give an object with: machine, set, topology"), "{}", text(10));
+    assert_eq!(answers[11]["error"]["code"], -32601);
     assert_eq!(std::fs::read_dir(dir.path()).expect("listable").count(), 1);
 }
 
