@@ -227,11 +227,13 @@ fn list(sweep: &Sweep, shard: Shard, as_json: bool) -> Result<ExitCode> {
         }
     }
     print(&text)?;
+    let part = match runs().count() as u64 {
+        n if n == all => String::new(),
+        n => format!("{n} runs in shard {} of {}, out of ", shard.index + 1, shard.of),
+    };
+    let (points, seeds) = (spec.nr_points(), spec.seeds.len());
     note(&format!(
-        "{} runs: {} grid points, {} seeds each",
-        runs().count(),
-        spec.nr_points(),
-        spec.seeds.len()
+        "{part}{all} runs: {points} grid points with {seeds} seeds each; none was made (--dry-run)"
     ));
     Ok(ExitCode::SUCCESS)
 }

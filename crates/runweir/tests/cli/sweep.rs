@@ -321,5 +321,6 @@ fn executors_that_are_not_there_are_named() {
             .expect("starts")
             .into();
         assert!(ran.status == 2 && ran.stderr.contains(words), "{executor}: {} {}", ran.status, ran.stderr);
+        assert!(!dir.path().join("o").exists(), "{executor} leaves a folder");
     }
 }

@@ -55,7 +55,9 @@ def main():
     try:
         if address == "local":
             workers = jobs or os.cpu_count() or 1
-            cluster = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None)
+            # Workers spill into a folder, which they would leave in that for temporary files.
+            spill = tempfile.TemporaryDirectory(prefix="runweir-dask-", ignore_cleanup_errors=True)
+            cluster = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=spill.name)
             client = Client(cluster)
         else:
             client = Client(address, timeout="10s")
@@ -84,6 +86,7 @@ def main():
                 print(f"done {k}", flush=True)
     if address == "local":
         cluster.close()
+        spill.cleanup()
     if wrong:
         sys.exit(fail(1, "\n".join(wrong[-3:])))
 

@@ -10,13 +10,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Shard, Sweep};
-use crate::fault::{Fault, Result};
+use crate::fault::{Blame, Fault, Result};
 use crate::input::reason;
 use crate::outdir::{SCRATCH, replace_file, write_error};
 use crate::watch::Watch;
 
 /// The code that a Dask worker runs.
 const DASK: &str = include_str!("dask_executor.py");
+/// Names of what an executor runs, in the folder of the shards.
+const DASK_FILE: &str = "executor.py";
+const SLURM_FILE: &str = "array.sh";
 /// Interval at which the queue and the journals are polled.
 const LOOK: Duration = Duration::from_secs(2);
 /// Interval at which the stop flag is polled.
@@ -99,6 +102,29 @@ impl Away<'_> {
     /// # Errors
     /// The user's: the executor is not there. The system's: shards failed, again and again.
     pub fn run(&self, executor: &Executor, fresh: bool, watch: &dyn Watch) -> Result<Option<Vec<PathBuf>>> {
+        let was_there = self.dir.exists();
+        let done = self.make(executor, fresh, watch);
+        if matches!(&done, Err(fault) if fault.blame == Blame::User) {
+            self.tidy(was_there);
+        }
+        done
+    }
+
+    /// The executor was refused: what was only prepared for it goes again. Finished runs stay, with the folders around them.
+    fn tidy(&self, was_there: bool) {
+        let folder = self.folder();
+        for name in [DASK_FILE, SLURM_FILE] {
+            let _ = fs::remove_file(folder.join(name));
+        }
+        // A folder that holds anything is not removed.
+        let gone =
+            fs::remove_dir(&folder).and_then(|()| fs::remove_dir(self.dir.join(format!("{SCRATCH}shards"))));
+        if gone.is_ok() && !was_there {
+            let _ = fs::remove_dir(self.dir);
+        }
+    }
+
+    fn make(&self, executor: &Executor, fresh: bool, watch: &dyn Watch) -> Result<Option<Vec<PathBuf>>> {
         let folder = self.folder();
         let fail = |e: &std::io::Error| write_error(&folder, e);
         if fresh && folder.exists() {
@@ -140,7 +166,7 @@ impl Away<'_> {
 
     /// Workers of Dask; true where the caller ended it.
     fn dask(&self, address: Option<&str>, missing: &[(u64, u64)], watch: &dyn Watch) -> Result<bool> {
-        let script = self.folder().join("executor.py");
+        let script = self.folder().join(DASK_FILE);
         replace_file(&script, DASK.as_bytes())?;
         let list: Vec<String> = missing.iter().map(|m| (m.0 + 1).to_string()).collect();
         let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
@@ -223,7 +249,7 @@ impl Away<'_> {
                 job
             }
             None => {
-                let script = folder.join("array.sh");
+                let script = folder.join(SLURM_FILE);
                 replace_file(&script, self.script(&folder)?.as_bytes())?;
                 let list: Vec<String> = missing.iter().map(|m| (m.0 + 1).to_string()).collect();
                 let out = tool(

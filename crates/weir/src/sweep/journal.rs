@@ -62,7 +62,14 @@ impl Journal {
         };
         let mut done = Vec::new();
         match known {
-            Some(known) if !fresh && known != identity => return Err(changed(dir, &known, identity)),
+            Some(known) if !fresh && known != identity => {
+                return Err(changed(
+                    dir,
+                    &known,
+                    identity,
+                    "name another folder with --out: these runs are kept; --fresh would discard them",
+                ));
+            }
             Some(_) if !fresh => done = read(&path, &file)?,
             _ => {
                 file.set_len(0).map_err(|e| write_error(&path, &e))?;
@@ -87,7 +94,13 @@ impl Journal {
             )
         })?;
         if known != identity {
-            return Err(changed(dir, &known, identity));
+            return Err(changed(
+                dir,
+                &known,
+                identity,
+                "nothing was changed: restore the specification and the version of Runweir that made these runs, or make the shards of \
+                 this sweep into other folders (`runweir sweep SPEC --shard K/N --out NEW`) and name those",
+            ));
         }
         let path = folder.join("runs");
         let text = fs::read(&path).map_err(|e| {
@@ -131,7 +144,7 @@ fn lines(path: &Path, text: &[u8]) -> Result<Vec<(u64, Row)>> {
     let broken = |line: usize| {
         Fault::user(
             format!("line {line} of {} is damaged", path.display()),
-            "use --fresh to discard the finished runs and start over",
+            "remove that line, and the same command makes its run again: all other runs are kept",
         )
     };
     let text = std::str::from_utf8(text).map_err(|_| broken(1))?;
@@ -147,7 +160,7 @@ fn lines(path: &Path, text: &[u8]) -> Result<Vec<(u64, Row)>> {
 }
 
 /// The folder belongs to another sweep: say where the two first differ.
-fn changed(dir: &Path, known: &str, identity: &str) -> Fault {
+fn changed(dir: &Path, known: &str, identity: &str, help: &str) -> Fault {
     let pair = known.lines().zip(identity.lines()).find(|(a, b)| a != b);
     let difference = match pair {
         Some((was, is)) => format!("was `{}`, is `{}`", clip(was), clip(is)),
@@ -155,7 +168,7 @@ fn changed(dir: &Path, known: &str, identity: &str) -> Fault {
     };
     Fault::user(
         format!("{} holds runs of another sweep, or this one has changed since: {difference}", dir.display()),
-        "name another folder with --out, or use --fresh to discard those runs and start over",
+        help,
     )
 }
 
@@ -206,6 +219,10 @@ mod tests {
         drop(journal);
         let fault = Journal::open(dir.path(), "a\nc", false).expect_err("changed");
         assert!(fault.diags[0].to_string().contains("was `b`, is `c`"), "{fault:?}");
+        // Whoever merges is told nothing that would lose the other sweep's runs.
+        let fault = Journal::peek(dir.path(), "a\nc").expect_err("changed");
+        let help = format!("{fault:?}");
+        assert!(help.contains("nothing was changed") && !help.contains("--fresh"), "{help}");
         assert!(Journal::open(dir.path(), "a\nc", true).expect("fresh").1.is_empty());
     }
 
@@ -216,5 +233,6 @@ mod tests {
         fs::write(dir.path().join(".runweir-sweep/runs"), "1,x\n").expect("writable");
         let fault = Journal::open(dir.path(), "a", false).expect_err("damaged");
         assert!(fault.diags[0].to_string().contains("line 1"), "{fault:?}");
+        assert!(format!("{fault:?}").contains("all other runs are kept"), "{fault:?}");
     }
 }

@@ -139,7 +139,7 @@ impl Sweep {
                 if run >= all {
                     return Err(Fault::user(
                         format!("{} has run {run}, and the sweep only {all}", dir.display()),
-                        "make that shard again with --fresh",
+                        "make that shard again into a new folder, and name that instead",
                     ));
                 }
                 match rows.insert(run, row) {
@@ -152,7 +152,7 @@ impl Sweep {
                                 dir.display(),
                                 values.join(", ")
                             ),
-                            "one of the machines has other components loaded or another build: make that shard again with --fresh",
+                            "one of the machines has other components loaded or another build: make that shard again into a new folder, and name that instead",
                         ));
                     }
                     _ => drop(from.insert(run, dir)),
