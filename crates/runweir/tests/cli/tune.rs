@@ -37,6 +37,26 @@ fn prepare(dir: &Path, spec: &str) {
     );
 }
 
+/// Equal runs have no interval, and confirm nothing: `± 0.0000` said that they did.
+#[test]
+fn a_workload_without_chance_has_no_interval() {
+    let dir = temp();
+    let spec = SPEC.replace("trials = 12", "trials = 3").replace("linux", "slow.weir");
+    prepare(
+        dir.path(),
+        &spec.replace("topology = [\"slow.weir\", \"slow.weir\"]", "topology = \"slow.weir\""),
+    );
+    let fixed = "[[task]]\nname = \"ui\"\nperiod = \"10ms\"\nrun = \"300us\"\n\n[[task]]\nname = \"batch\"\ncount = 2\nloop = \"forever\"\nprogram = \"run 7ms\"\n";
+    std::fs::write(dir.path().join("app.toml"), fixed).expect("writable");
+    let text = good_in(dir.path(), &["tune", "tune.toml"]);
+    assert!(text.contains("the workload does not depend on the seed"), "{text}");
+    assert!(text.contains(" ms with every seed   gain ") && !text.contains('±'), "{text}");
+    // Where chance has a part, the interval stands.
+    prepare(dir.path(), &SPEC.replace("trials = 12", "trials = 2"));
+    let text = good_in(dir.path(), &["tune", "tune.toml"]);
+    assert!(text.contains(" ± ") && !text.contains("does not depend"), "{text}");
+}
+
 #[test]
 fn a_better_configuration_is_found_and_judged_on_other_seeds() {
     let dir = temp();

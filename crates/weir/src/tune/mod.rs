@@ -16,7 +16,7 @@ use serde_json::Value;
 use weir_report::MeanCi;
 
 use crate::fault::{Fault, Result};
-use crate::guard::metric;
+use crate::guard::{metric, show};
 use crate::run::PreparedRun;
 use crate::watch::{Watch, pool};
 pub use front::svg;
@@ -64,6 +64,9 @@ pub struct Judged {
 pub struct Interval {
     pub mean: f64,
     pub ci95: f64,
+    /// Several runs gave the same value: their seeds change nothing.
+    #[serde(skip)]
+    pub fixed: bool,
 }
 
 impl Interval {
@@ -71,7 +74,16 @@ impl Interval {
         let m = MeanCi::of(values);
         // Enough digits, and the same on every machine.
         let round = |v: f64| (v * 1000.0).round() / 1000.0;
-        Self { mean: round(m.mean), ci95: round(m.ci95) }
+        let fixed = values.len() > 1 && values.iter().all(|v| *v == values[0]);
+        Self { mean: round(m.mean), ci95: round(m.ci95), fixed }
+    }
+
+    /// In words; `show` writes a value.
+    fn words(&self, show: impl Fn(f64) -> String) -> String {
+        match self.fixed {
+            true => format!("{} with every seed", show(self.mean)),
+            false => format!("{} ± {}", show(self.mean), show(self.ci95)),
+        }
     }
 }
 
@@ -291,9 +303,9 @@ impl TuneResult {
             for s in &j.config.set {
                 text += &format!(" --set {s}");
             }
-            for (o, g) in j.objectives.iter().zip(&j.gains_pct) {
-                text +=
-                    &format!("\n      {:.4} ± {:.4}   gain {:+.1} ± {:.1} %", o.mean, o.ci95, g.mean, g.ci95);
+            for ((metric, _), (o, g)) in self.objectives.iter().zip(j.objectives.iter().zip(&j.gains_pct)) {
+                text += &format!("\n      {}   gain {:+.1}", o.words(|v| show(metric, v)), g.mean);
+                text += &if g.fixed { " %".to_string() } else { format!(" ± {:.1} %", g.ci95) };
             }
             if !j.feasible {
                 text += "\n      does not keep the bounds on held-out seeds";
@@ -303,6 +315,10 @@ impl TuneResult {
         out += &line("base", &self.baseline);
         for (i, j) in self.front.iter().enumerate() {
             out += &line(if self.best == Some(i) { "best" } else { "    " }, j);
+        }
+        if std::iter::once(&self.baseline).chain(&self.front).flat_map(|j| &j.objectives).all(|o| o.fixed) {
+            out += "\nthe workload does not depend on the seed: all runs of a configuration are the same, so that no interval can be given, and\n\
+                    the held-out seeds confirm nothing; let something vary, such as the times of its tasks\n";
         }
         if self.best.is_none() {
             out += "\nnothing was found whose gain is certain on held-out seeds\n";
