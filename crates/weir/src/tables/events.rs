@@ -292,3 +292,47 @@ impl Observer for Collector {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::{CHUNK, Values};
+
+    /// Bytes that are allocated for the values.
+    fn allocated(table: &Table) -> usize {
+        let of = |c: &crate::tables::Column| {
+            c.nulls.capacity()
+                + match &c.values {
+                    Values::U32(v) => 4 * v.capacity(),
+                    Values::U64(v) => 8 * v.capacity(),
+                    Values::F64(v) => 8 * v.capacity(),
+                    Values::Bool(v) => v.capacity(),
+                    Values::Word(v) => v.capacity(),
+                    Values::Text(_) => unreachable!("slices have no texts"),
+                }
+        };
+        table.chunks.iter().flat_map(|c| &c.columns).map(of).sum()
+    }
+
+    /// 33 bytes a slice, and no more than one chunk with room to spare: 10,000,000 slices take 364 MB at most, however many tasks
+    /// there are.
+    #[test]
+    fn ten_million_slices_are_bounded() {
+        const BYTES: usize = 4 + 4 + 8 + 8 + 8 + 1;
+        let mut c = Collector::new(Wanted { slices: true, ..Wanted::NONE });
+        let nr = 2 * CHUNK + CHUNK / 2 + 1;
+        for i in 0..nr as u64 {
+            let (t, task) = (2 * i, (i % 1000) as u32);
+            c.event(
+                t,
+                &Event::Run { task, cpu: 3, migrated: false, switched: true, wakeup: false, waited_ns: 0 },
+            );
+            c.event(t + 1, &Event::Off { task, cpu: 3, why: Stop::Block, ran_ns: 1 });
+        }
+        assert!(c.waiting.is_empty() && c.open_jobs.is_empty(), "nothing else grows");
+        let (jobs, slices, waits) = c.finish(2 * nr as u64);
+        assert_eq!((jobs.rows(), slices.rows(), waits.rows()), (0, nr, 0));
+        assert_eq!(slices.bytes(), nr * BYTES);
+        assert!(allocated(&slices) <= (nr + CHUNK) * BYTES, "{} bytes", allocated(&slices));
+    }
+}
