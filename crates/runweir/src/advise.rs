@@ -22,7 +22,7 @@ use crate::output::{json, note, print};
 use crate::progress::{Counter, Waiting};
 use crate::record::{self, RecordArgs, Tool};
 use crate::stop;
-use crate::units::{parse_duration, show_ns};
+use crate::units::{duration, exact, parse_duration};
 
 /// Fewer wake-ups than this have no 99th percentile worth comparing.
 const ENOUGH: u64 = 100;
@@ -213,7 +213,7 @@ fn finish(args: &AdviseArgs, out: Option<OutDir>, page: &Page) -> Result<ExitCod
 fn ending(page: &Page) -> String {
     let mut out = String::new();
     if let Some(s) = &page.switched {
-        let time = |ns: Option<u64>| ns.map_or_else(|| "-".into(), show_ns);
+        let time = |ns: Option<u64>| ns.map_or_else(|| "-".into(), duration);
         let gain = s.gain_pct.map_or_else(String::new, |g| format!(", gain {g:+.1} %"));
         let _ = writeln!(
             out,
@@ -272,7 +272,7 @@ impl Charge {
 fn record_now(args: &AdviseArgs, folder: &Path) -> Result<String> {
     let file = folder.join("recording");
     if !args.quiet {
-        note(&format!("recording for {}", show_ns(args.duration)));
+        note(&format!("recording for {}", exact(args.duration)));
     }
     record::record(&RecordArgs {
         output: Some(file.clone()),

@@ -82,7 +82,7 @@ pub struct BareArgs {
 pub fn bare(args: &BareArgs) -> Result<ExitCode> {
     if !(1_000..=1_000_000).contains(&args.quantum) {
         return Err(Fault::user(
-            format!("--quantum {}: a quantum is 1us to 1ms", units::show_ns(args.quantum)),
+            format!("--quantum {}: a quantum is 1us to 1ms", units::exact(args.quantum)),
             "10us is the default; a shorter one is more exact, and slower",
         ));
     }
@@ -227,7 +227,10 @@ fn report(args: &BareArgs, setup: &Setup, results: &Results, out: Option<OutDir>
     }
     if results.why == StopWhy::Waiting {
         return Err(Fault::system(
-            format!("after {} every program waits, and no event is pending", units::show_ns(results.time_ns)),
+            format!(
+                "after {} every program waits, and no event is pending",
+                units::duration(results.time_ns)
+            ),
             "a program ends with the return from main(); one that serves others for ever needs --duration",
         ));
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
 use weir::explain::{Explainer, Explanation, parse_place};
-use weir::units::show_ns;
+use weir::units::exact;
 
 use crate::fault::Result;
 use crate::output::{json, print};
@@ -64,7 +64,7 @@ fn paragraph(why: &Explanation) -> String {
 fn list(all: &[Explanation]) -> String {
     let mut text = String::new();
     for (i, why) in all.iter().enumerate() {
-        let from = show_ns(why.from_ns);
+        let from = exact(why.from_ns);
         text += &format!(
             "{:>3}. {} for {} from {from}\n     {}\n",
             i + 1,

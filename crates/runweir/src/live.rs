@@ -25,7 +25,7 @@ use crate::output::warn;
 use crate::output::{self, note};
 use crate::progress::Waiting;
 use crate::scenario::{self, Found};
-use crate::units::{parse_duration, show_ns};
+use crate::units::{duration, parse_duration};
 use crate::{machine, topology};
 use recording::Recording;
 use script::Script;
@@ -303,7 +303,7 @@ fn farewell(s: &weir_linux::Snapshot) -> String {
         "detached {} after {}: {} tasks entered, {} were handed to a CPU, {} taken back by the kernel; \
          {} outside the graph, {} switches of topology",
         s.topology,
-        show_ns(s.uptime_ns),
+        duration(s.uptime_ns),
         t.enqueues,
         t.dispatches,
         t.dequeues,
@@ -327,7 +327,7 @@ fn finish(ended: Ended) -> Result<ExitCode> {
                 "task {} (`{}`) waited {} in pipe `{}`{}",
                 s.pid,
                 s.comm,
-                show_ns(s.waited_ns),
+                duration(s.waited_ns),
                 s.pipe,
                 s.obstacle.map_or(String::new(), |why| format!(": {why}"))
             ),

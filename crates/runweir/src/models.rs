@@ -17,7 +17,7 @@ use crate::fault::{Fault, Result};
 use crate::listing::{Row, print_rows};
 use crate::output::{columns, json as to_json, print};
 use crate::progress::Counter;
-use crate::units::show_ns;
+use crate::units::exact;
 use crate::{input, machine, stop};
 
 #[derive(Debug, Args)]
@@ -319,7 +319,7 @@ const LINES: usize = 20;
 fn workload_text(w: &Workload) -> String {
     let tasks = w.tasks.len();
     let length = match w.duration_ns {
-        Some(ns) => format!("{} long", show_ns(ns)),
+        Some(ns) => format!("{} long", exact(ns)),
         None if w.is_endless() => "endless: needs --duration".into(),
         None => "runs to its end".into(),
     };

@@ -60,7 +60,7 @@ impl Progress {
         } else {
             self.bar.tick();
         }
-        self.bar.set_message(format!("{} of virtual time", crate::units::show_ns(virtual_ns)));
+        self.bar.set_message(format!("{} of virtual time", crate::units::duration(virtual_ns)));
     }
 
     /// Take the bar off the screen.

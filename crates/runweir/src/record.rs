@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use crate::fault::{Fault, Result};
 use crate::output::note;
-use crate::units::{parse_duration, show_ns};
+use crate::units::{duration, parse_duration};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -214,7 +214,7 @@ pub fn record(args: &RecordArgs) -> Result<ExitCode> {
         note(&format!("the command ended with status {}; its activity is recorded", shown(status)));
     }
     if !args.quiet {
-        let took = show_ns(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let took = duration(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
         note(&format!(
             "recorded for {took}: {}; next: runweir import {} -o app.toml",
             file.display(),

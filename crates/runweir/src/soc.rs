@@ -108,7 +108,7 @@ pub fn soc(args: &SocArgs) -> Result<ExitCode> {
         )),
         None if done.summary.interrupted => Ok(ExitCode::from(1)),
         None => Err(Fault::system(
-            format!("the program did not end within {}", crate::units::show_ns(args.limit)),
+            format!("the program did not end within {}", crate::units::exact(args.limit)),
             "give it more time with --limit",
         )),
     }

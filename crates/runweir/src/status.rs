@@ -12,7 +12,7 @@ use weir_linux::{PipeView, Snapshot, TaskState, client};
 
 use crate::fault::Result;
 use crate::output;
-use crate::units::show_ns;
+use crate::units::duration;
 
 /// Rows of each table that are shown; `--json` has all.
 const ROWS: usize = 16;
@@ -67,7 +67,7 @@ fn table(s: &Snapshot, rows: usize) -> String {
     // Writing to memory does not fail.
     let mut line = |text: String| writeln!(out, "{}", text.trim_end()).expect("to memory");
     let online = s.cpus.iter().filter(|c| c.online).count();
-    line(format!("topology   {}, in charge for {}", s.topology, show_ns(s.uptime_ns)));
+    line(format!("topology   {}, in charge for {}", s.topology, duration(s.uptime_ns)));
     line(format!("machine    {online} of {} CPUs online", s.nr_cpus));
     line(format!("tasks      {}, {} of them waiting in the graph", t.tasks, t.in_graph));
     line(format!(
@@ -118,10 +118,10 @@ fn table(s: &Snapshot, rows: usize) -> String {
         let ago = s.t_ns.saturating_sub(w.t_ns);
         line(format!(
             "switched   {} ago, {} -> {}: pause {}, {} tasks moved, {} built, {} kept ({} switches so far)",
-            show_ns(ago),
+            duration(ago),
             w.from,
             w.to,
-            show_ns(w.pause_ns),
+            duration(w.pause_ns),
             w.represented,
             w.built,
             w.kept,
@@ -136,7 +136,7 @@ fn table(s: &Snapshot, rows: usize) -> String {
             (true, Some(pid)) => format!("{} ({pid})", c.curr_comm),
             (true, None) => String::new(),
         };
-        let busy = show_ns(c.busy_ns);
+        let busy = duration(c.busy_ns);
         line(format!(
             "{:>5} {busy:>10} {:>10} {:>10} {:>10}  {running}",
             c.cpu, c.runs, c.migrations, c.enqueues
@@ -150,10 +150,10 @@ fn table(s: &Snapshot, rows: usize) -> String {
     ));
     for p in s.pipes.iter().take(rows) {
         let (p99, max) = match &p.waits {
-            Some(w) => (show_ns(w.woken.total.p99_ns), show_ns(w.woken.total.max_ns)),
+            Some(w) => (duration(w.woken.total.p99_ns), duration(w.woken.total.max_ns)),
             None => (String::new(), String::new()),
         };
-        let (lock, longest) = (show_ns(p.lock_wait_ns), show_ns(p.longest_lock_wait_ns));
+        let (lock, longest) = (duration(p.lock_wait_ns), duration(p.longest_lock_wait_ns));
         line(format!(
             "{:>6} {:>6} {:>10} {:>10} {lock:>10} {longest:>10} {p99:>10} {max:>10}  {}: {} -> {}",
             p.depth, p.max_depth, p.added, p.removed, p.name, p.from, p.to
@@ -171,7 +171,7 @@ fn table(s: &Snapshot, rows: usize) -> String {
             TaskState::Waiting => "waiting",
             TaskState::Running => "running",
         };
-        let (ran, waited) = (show_ns(task.run_ns), show_ns(task.wait_ns));
+        let (ran, waited) = (duration(task.run_ns), duration(task.wait_ns));
         line(format!(
             "{:>7} {ran:>10} {waited:>10} {:>9} {:>8} {state:<8} {}{}",
             task.pid,
@@ -195,7 +195,7 @@ fn waits(line: &mut impl FnMut(String), s: &Snapshot) {
         ]
     };
     let row = |s: &Spread| {
-        let [p50, p95, p99, max] = [s.p50_ns, s.p95_ns, s.p99_ns, s.max_ns].map(show_ns);
+        let [p50, p95, p99, max] = [s.p50_ns, s.p95_ns, s.p99_ns, s.max_ns].map(duration);
         format!("{:>10} {p50:>10} {p95:>10} {p99:>10} {max:>10}", s.count)
     };
     let Some(present) = s.waits.first() else { return };
@@ -229,11 +229,11 @@ fn calls(line: &mut impl FnMut(String), s: &Snapshot) {
         let of_kind = || s.cpus.iter().flat_map(|c| &c.calls).filter(|c| c.call == call.call);
         let (nr, ns) = of_kind().fold((0, 0), |(nr, ns), c| (nr + c.calls, ns + c.total_ns));
         let recent = of_kind().map(|c| c.longest_10s_ns).max().unwrap_or(0);
-        let mean = show_ns(ns / nr.max(1));
+        let mean = duration(ns / nr.max(1));
         line(format!(
             "{nr:>10} {mean:>10} {:>10} {:>10} {cpu:>5}  {}",
-            show_ns(call.longest_ns),
-            show_ns(recent),
+            duration(call.longest_ns),
+            duration(recent),
             call.call
         ));
     }
@@ -241,11 +241,11 @@ fn calls(line: &mut impl FnMut(String), s: &Snapshot) {
     let sum = |of: fn(&PipeView) -> u64| s.pipes.iter().map(of).sum::<u64>();
     let worst = s.pipes.iter().max_by_key(|p| p.longest_lock_wait_ns).filter(|p| p.lock_waits > 0);
     let worst = worst
-        .map_or(String::new(), |p| format!(", longest {} for {}", show_ns(p.longest_lock_wait_ns), p.name));
+        .map_or(String::new(), |p| format!(", longest {} for {}", duration(p.longest_lock_wait_ns), p.name));
     line(format!(
         "locks      {} waits, {} in all{worst}; {} given up",
         sum(|p| p.lock_waits),
-        show_ns(sum(|p| p.lock_wait_ns)),
+        duration(sum(|p| p.lock_wait_ns)),
         sum(|p| p.lock_waits_given_up)
     ));
     line(format!(

@@ -16,7 +16,7 @@ use crate::args::one;
 use crate::fault::Result;
 use crate::output;
 use crate::topology::{self, Includes};
-use crate::units::show_ns;
+use crate::units::duration;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -91,7 +91,7 @@ fn describe(done: &Switched) -> String {
         "switched from {} to {}: pause {}, {} waiting task{} moved, {} instance{} built, {} kept\n",
         r.from,
         r.to,
-        show_ns(r.pause_ns),
+        duration(r.pause_ns),
         r.represented,
         plural(r.represented),
         r.built,

@@ -272,44 +272,26 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
     }
     let mut text = format!("threads on this machine, {} CPUs\n\n", figures.cpus);
     for (what, ns) in figures.rows() {
-        text.push_str(&format!("  {what:<42}{:>12}\n", ns.map_or("-".into(), time)));
+        text.push_str(&format!("  {what:<42}{:>12}\n", ns.map_or("-".into(), weir_report::duration_f)));
     }
     text.push_str(&format!(
         "\nSlices: ending one costs 1 % of {}, 5 % of {}. Shorter ones are eaten by their own timer.\n",
-        time(figures.slice(1.0)),
-        time(figures.slice(5.0))
+        weir_report::duration_f(figures.slice(1.0)),
+        weir_report::duration_f(figures.slice(5.0))
     ));
     if let Some(wake) = figures.wake_other_cpu_ns {
         text.push_str(&format!(
             "Polling pays where a reply arrives within {}; a sleeper costs that much to wake.\n",
-            time(wake)
+            weir_report::duration_f(wake)
         ));
     }
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Three digits and a unit.
-fn time(ns: f64) -> String {
-    match ns {
-        n if n < 1e3 => format!("{n:.0} ns"),
-        n if n < 1e5 => format!("{:.1} us", n / 1e3),
-        n if n < 1e6 => format!("{:.0} us", n / 1e3),
-        n => format!("{:.1} ms", n / 1e6),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_have_a_unit_that_fits() {
-        assert_eq!(
-            [12.4, 3_200.0, 250_000.0, 2_500_000.0].map(time),
-            ["12 ns", "3.2 us", "250 us", "2.5 ms"]
-        );
-    }
 
     #[test]
     fn a_script_is_not_dynamic_and_this_program_is() {

@@ -49,7 +49,7 @@ pub use summary::{
 };
 pub use sweep::{SweepAxis, SweepPoint, SweepReport};
 pub use table::table;
-pub use text::{clip, duration};
+pub use text::{clip, duration, duration_f, exact};
 pub use trace::Trace;
 pub use wakeups::Wakeups;
 pub use window::{Part, Windowed};

@@ -20,6 +20,21 @@ pub fn duration_f(ns: f64) -> String {
     format!("{} {unit}", significant(value))
 }
 
+/// A time to the nanosecond, in the unit that [`duration`] chooses: points in time, which are to be found again, and what the user set.
+pub fn exact(ns: u64) -> String {
+    let (factor, digits, unit) = match ns {
+        0 => return "0".into(),
+        1..=999 => return format!("{ns} ns"),
+        1_000..=999_999 => (1_000, 3, "us"),
+        1_000_000..=999_999_999 => (1_000_000, 6, "ms"),
+        _ => (1_000_000_000, 9, "s"),
+    };
+    match ns % factor {
+        0 => format!("{} {unit}", ns / factor),
+        rest => format!("{}.{} {unit}", ns / factor, format!("{rest:0digits$}").trim_end_matches('0')),
+    }
+}
+
 /// Three significant digits, but never fewer than the whole part has.
 pub fn significant(value: f64) -> String {
     match value.abs() {
@@ -144,6 +159,18 @@ mod tests {
         assert_eq!(
             shown,
             ["0", "1 ns", "999 ns", "1 us", "1.23 us", "12.3 us", "999 us", "1.00 ms", "4 ms", "61.0 s"]
+        );
+    }
+
+    #[test]
+    fn times_are_exact() {
+        let shown: Vec<_> = [0, 999, 1_000, 1_050, 2_865_170, 12_000_000, 999_999_999, 12_340_000_001]
+            .iter()
+            .map(|&ns| exact(ns))
+            .collect();
+        assert_eq!(
+            shown,
+            ["0", "999 ns", "1 us", "1.05 us", "2.86517 ms", "12 ms", "999.999999 ms", "12.340000001 s"]
         );
     }
 

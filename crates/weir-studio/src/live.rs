@@ -286,7 +286,7 @@ async fn switch(Json(wish): Json<SwitchTo>) -> Response {
             "switched from {} to {}: pause {}, {} waiting tasks moved, {} instances built, {} kept",
             r.from,
             r.to,
-            weir::units::show_ns(r.pause_ns),
+            weir::units::duration(r.pause_ns),
             r.represented,
             r.built,
             r.kept

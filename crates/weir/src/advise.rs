@@ -19,7 +19,7 @@ use crate::import::{Figures, ImportOptions, ImportResult, Mode, Opened, Row};
 use crate::run::{PreparedRun, RunOptions};
 use crate::session::Setting;
 use crate::tune::{Interval, Judged, Spec, TuneResult, tune_spec};
-use crate::units::show_ns;
+use crate::units::{duration, exact};
 use crate::watch::Watch;
 use crate::{machine, topology};
 
@@ -200,10 +200,10 @@ fn samples(options: &AdviseOptions, recorded_ns: u64) -> Result<(u64, u64)> {
     let held_out = options.held_out.min(most.saturating_sub(seeds));
     if held_out < 2 {
         return Err(Fault::user(
-            format!("the recording lasts {}: too short to be cut into parts", show_ns(recorded_ns)),
+            format!("the recording lasts {}: too short to be cut into parts", duration(recorded_ns)),
             format!(
                 "record {} or longer, or let distributions be fitted to it: --fit",
-                show_ns(3 * SHORTEST_NS)
+                exact(3 * SHORTEST_NS)
             ),
         ));
     }
@@ -423,7 +423,7 @@ impl Advice {
     pub fn table(&self) -> String {
         let mut out = format!(
             "recorded {} by {}: {}, {} threads, under {}\n",
-            show_ns(self.recorded_ns),
+            duration(self.recorded_ns),
             self.source,
             self.machine,
             self.threads,
@@ -434,8 +434,8 @@ impl Advice {
             Some(m) => writeln!(
                 out,
                 "the model of it: {} recorded, {} replayed under {} ({:+.0} %)",
-                show_ns(m.recorded_ns),
-                show_ns(m.replayed_ns),
+                duration(m.recorded_ns),
+                duration(m.replayed_ns),
                 self.topology,
                 m.error_pct
             ),

@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use weir_report::duration;
 use weir_text::quantity::{self, TIME};
 use weir_text::suggest;
 use weir_trace::Waker;
@@ -15,7 +14,7 @@ use weir_trace::{Error, History};
 use crate::fault::{Fault, Result};
 use crate::input;
 use crate::session::trace_in;
-use crate::units::show_ns;
+use crate::units::{duration, exact};
 
 /// Largest trace that is read, bytes.
 const MAX_FILE: u64 = 8 << 30;
@@ -174,13 +173,13 @@ impl Explainer {
             let help = match (t.spans.first(), t.spans.last()) {
                 (Some(first), Some(last)) => format!(
                     "it is seen from {} to {}; name a time between",
-                    show_ns(first.from_ns),
-                    show_ns(last.to_ns)
+                    exact(first.from_ns),
+                    exact(last.to_ns)
                 ),
                 _ => "it neither ran nor waited in the part that was traced".into(),
             };
             return Err(Fault::user(
-                format!("task `{}` is not in the trace at {}", self.history.name(number), show_ns(at_ns)),
+                format!("task `{}` is not in the trace at {}", self.history.name(number), exact(at_ns)),
                 help,
             ));
         };
@@ -396,17 +395,17 @@ impl Explainer {
         let me = format!("`{}`", self.history.name(a.task));
         let mut text = match &a.state {
             State::Running { cpu } => {
-                format!("At {} {me} ran on CPU {cpu}", show_ns(a.at_ns))
+                format!("At {} {me} ran on CPU {cpu}", exact(a.at_ns))
             }
-            State::Ready { .. } => format!("At {} {me} was ready and did not run", show_ns(a.at_ns)),
-            State::Blocked { on, .. } if on.is_empty() => format!("At {} {me} was blocked", show_ns(a.at_ns)),
-            State::Blocked { on, .. } => format!("At {} {me} waited for {on}", show_ns(a.at_ns)),
+            State::Ready { .. } => format!("At {} {me} was ready and did not run", exact(a.at_ns)),
+            State::Blocked { on, .. } if on.is_empty() => format!("At {} {me} was blocked", exact(a.at_ns)),
+            State::Blocked { on, .. } => format!("At {} {me} waited for {on}", exact(a.at_ns)),
         };
-        text += &format!(", from {} to {} ({}).", show_ns(a.from_ns), show_ns(a.to_ns), duration(ns));
+        text += &format!(", from {} to {} ({}).", exact(a.from_ns), exact(a.to_ns), duration(ns));
         if let Some((at, by)) = a.woken {
             text += &match by {
-                Waker::Thread(by) => format!(" `{}` woke it at {}.", self.history.name(by), show_ns(at)),
-                _ => format!(" It was woken at {} by time or a device.", show_ns(at)),
+                Waker::Thread(by) => format!(" `{}` woke it at {}.", self.history.name(by), exact(at)),
+                _ => format!(" It was woken at {} by time or a device.", exact(at)),
             };
         }
         if steps.is_empty() {

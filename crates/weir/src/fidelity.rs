@@ -13,7 +13,7 @@ use weir_trace::Recording;
 
 use crate::fault::{Fault, Result};
 use crate::import::ImportOptions;
-use crate::units::show_ns;
+use crate::units::duration;
 use crate::watch::Watch;
 use crate::{machine, topology};
 
@@ -274,16 +274,16 @@ fn verdicts(all: &Row, theirs: &Manner, ours: &Manner, unfinished: u64) -> Vec<V
             "threads that could have gone on left their CPU {} times, in the replay {} times; the longest stretch was {}, in the replay {}",
             theirs.put_back,
             ours.put_back,
-            show_ns(theirs.longest_ns),
-            show_ns(ours.longest_ns)
+            duration(theirs.longest_ns),
+            duration(ours.longest_ns)
         )
     });
     let idle = match (theirs.idle_wakeup_ns, ours.idle_wakeup_ns) {
         (Some(a), Some(b)) if percent(a, b).abs() > ALIKE => Some(format!(
             "on an idle CPU a thread ran {} after its wake-up (median of {}), in the model {}",
-            show_ns(a),
+            duration(a),
             theirs.idle_wakeups,
-            show_ns(b)
+            duration(b)
         )),
         _ => None,
     };
@@ -331,13 +331,13 @@ impl Fidelity {
                 Some(d) => format!("{a} -> {b} {:+.0}%", d * 100.0),
                 None => format!("{a} -> {b}"),
             };
-            let ns = |n: Option<u64>| n.map_or_else(|| "-".into(), show_ns);
+            let ns = |n: Option<u64>| n.map_or_else(|| "-".into(), duration);
             let (a, b) = (&row.recorded, &row.replayed);
             let _ = writeln!(
                 t,
                 "{:<20} {:>21} {:>17} {:>24} {:>24}",
                 row.name.chars().take(20).collect::<String>(),
-                pair(show_ns(a.cpu_ns), show_ns(b.cpu_ns), d[0]),
+                pair(duration(a.cpu_ns), duration(b.cpu_ns), d[0]),
                 pair(a.switches.to_string(), b.switches.to_string(), d[1]),
                 pair(ns(a.wakeup_p50_ns), ns(b.wakeup_p50_ns), d[2]),
                 pair(ns(a.wakeup_p99_ns), ns(b.wakeup_p99_ns), d[4]),

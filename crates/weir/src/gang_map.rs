@@ -14,6 +14,7 @@ use weir_text::quantity::{self, TIME};
 
 use crate::Watch;
 use crate::fault::{Fault, Result};
+use crate::units::exact;
 use crate::watch::pool;
 use crate::{machine, topology};
 
@@ -161,10 +162,6 @@ pub fn gang_map(options: &MapOptions, watch: &dyn Watch) -> Result<Map> {
     Ok(Map { machine: m.shape.name.clone(), threads, slot_ns: SLOT, period_ns: PERIOD, cells, own })
 }
 
-fn time(ns: u64) -> String {
-    if ns < MS { format!("{} us", ns / US) } else { format!("{} ms", ns / MS) }
-}
-
 fn gain(c: &Cell) -> String {
     match c.gain {
         None => "only as gang".into(),
@@ -180,15 +177,15 @@ impl Map {
              Above 1 the gang is ahead.\n\nbeside a task that computes for each CPU, by imbalance:\n{:>22}",
             self.machine,
             self.threads,
-            time(self.slot_ns),
-            time(self.period_ns),
+            exact(self.slot_ns),
+            exact(self.period_ns),
             "meets every"
         );
         for i in IMBALANCES {
             let _ = write!(out, "{:>14}", format!("{i} %"));
         }
         for g in GRAINS {
-            let _ = write!(out, "\n{:>22}", time(g));
+            let _ = write!(out, "\n{:>22}", exact(g));
             for i in IMBALANCES {
                 self.show(&mut out, g, i, 1);
             }
@@ -202,7 +199,7 @@ impl Map {
             let _ = write!(out, "{:>14}", format!("{t} teams"));
         }
         for g in GRAINS {
-            let _ = write!(out, "\n{:>22}", time(g));
+            let _ = write!(out, "\n{:>22}", exact(g));
             for t in &TEAMS[1..] {
                 self.show(&mut out, g, 10, *t);
             }

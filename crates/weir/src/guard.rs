@@ -16,7 +16,7 @@ use crate::fault::{Diag, Fault, Result};
 use crate::input;
 use crate::run::{RunOptions, run};
 use crate::session::Setting;
-use crate::units::show_ns;
+use crate::units::duration;
 use crate::watch::Watch;
 
 /// Most seeds of a check.
@@ -551,7 +551,7 @@ pub fn metric(summary: &Value, path: &str) -> std::result::Result<Option<f64>, (
 pub(crate) fn show(metric: &str, v: f64) -> String {
     let is_time = metric.split('.').any(|part| part.ends_with("_ns")) && v >= 0.0;
     if is_time {
-        return show_ns(v.round() as u64);
+        return duration(v.round() as u64);
     }
     if v == v.trunc() && v.abs() < 1e15 { format!("{v:.0}") } else { format!("{v:.3}") }
 }

@@ -16,7 +16,7 @@ use crate::fidelity::{RECORDED, fidelity};
 use crate::input;
 use crate::machine;
 use crate::session::trace_in;
-use crate::units::show_ns;
+use crate::units::duration;
 use crate::watch::Watch;
 
 /// Largest recording that is read.
@@ -110,7 +110,7 @@ impl Opened {
                 return Err(Fault::user(
                     format!(
                         "the span begins after the end of the recording, which lasts {}",
-                        show_ns(recording.duration_ns())
+                        duration(recording.duration_ns())
                     ),
                     "name a part of it, such as --span 0..1s",
                 ));
@@ -216,7 +216,7 @@ impl ImportResult {
             t,
             "{}: {} on {} CPUs, {} threads -> {} tasks, {} steps",
             self.source,
-            show_ns(self.duration_ns),
+            duration(self.duration_ns),
             self.cpus,
             self.threads,
             self.tasks,

@@ -25,7 +25,7 @@ use crate::outdir::{OutDir, write_error};
 use crate::scenario::{self, Reshaping, Workshop};
 use crate::size::{Counted, Size};
 use crate::tables::{Collector, Wanted};
-use crate::units::show_ns;
+use crate::units::exact;
 use crate::watch::Watch;
 use crate::zstd::{self, Compressing};
 use crate::{machine, topology};
@@ -706,7 +706,7 @@ pub fn crashed(c: &CrashSummary) -> Fault {
             "component `{}` ended the run: {} ({place}, at {} of virtual time)",
             c.component,
             c.what,
-            show_ns(c.at_ns)
+            exact(c.at_ns)
         ),
         "what had happened by then is in the results; `runweir component test` looks for the shortest history that does it",
     )
@@ -722,7 +722,7 @@ pub fn faulted<'a>(summaries: impl Iterator<Item = &'a Summary>, allowed: bool) 
                 "component `{}` returned {} {times}, first at {} (instance `{}` of {}, seed {})",
                 f.component,
                 f.error,
-                show_ns(f.first_ns),
+                exact(f.first_ns),
                 f.instance,
                 s.topology,
                 s.seed

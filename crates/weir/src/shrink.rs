@@ -16,9 +16,9 @@ use weir_report::{Meta, Metrics};
 use weir_sim::engine::{self, RunConfig};
 
 use crate::fault::{Fault, Result};
-use crate::guard::metric;
+use crate::guard::{metric, show};
 use crate::session::Setting;
-use crate::units::{parse_duration, show_ns};
+use crate::units::{exact, parse_duration};
 use crate::watch::Watch;
 use crate::{machine, topology};
 
@@ -489,11 +489,12 @@ impl ShrinkResult {
     /// What was, and what is.
     pub fn table(&self) -> String {
         let (a, b) = (&self.before, &self.after);
-        let time = |d: Option<u64>| d.map_or_else(|| "to its end".into(), show_ns);
+        let time = |d: Option<u64>| d.map_or_else(|| "to its end".into(), exact);
         format!(
             "{} (now {})\n\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n\n{} runs tried\n{}\n",
             self.fails,
-            self.value,
+            // Its metric says what its value is.
+            show(self.fails.split([' ', '<', '>', '=', '!']).next().unwrap_or(""), self.value),
             "",
             "before",
             "after",

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::units::show_ns;
+use crate::units::exact;
 use crate::watch::Watch;
 
 /// A trace above this is worth a word, bytes.
@@ -59,12 +59,12 @@ impl<'a> Size<'a> {
         }
         let written = self.written.load(Ordering::Relaxed);
         let text = match self.duration_ns {
-            Some(duration) => {
+            Some(end_ns) => {
                 self.done.set(true);
-                match expected(written, now_ns, duration) {
+                match expected(written, now_ns, end_ns) {
                     // Many workloads end by themselves before that.
                     all if all > LARGE => {
-                        let (all, end) = (bytes(all), show_ns(duration));
+                        let (all, end) = (bytes(all), exact(end_ns));
                         format!("the trace will take about {all} if the run continues at this rate for {end}")
                     }
                     _ => return,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Times on the command line: read with a unit, shown with the most readable unit.
+//! Times on the command line, read with a unit. Durations and points in time are shown by [`duration`] and [`exact`] everywhere.
 
+pub use weir_report::{duration, exact};
 use weir_text::quantity::{self, MEMORY, TIME};
 
 /// Read `2s`, `1.5ms`, `2min` as files do; the result is in nanoseconds and not 0. The error says how to write it.
@@ -23,18 +24,6 @@ pub fn parse_memory(text: &str, whose: &str, min: u64, max: u64) -> Result<u64, 
         )),
         Err(e) => Err(format!("{}; {}", e.message, e.help)),
     }
-}
-
-/// Show a time with three significant digits or more: `1.50 ms`, `12.3 s`, `980 ns`.
-pub fn show_ns(ns: u64) -> String {
-    let (unit, factor) = match ns {
-        0..=9_999 => return format!("{ns} ns"),
-        10_000..=9_999_999 => ("us", 1e3),
-        10_000_000..=9_999_999_999 => ("ms", 1e6),
-        _ => ("s", 1e9),
-    };
-    let value = ns as f64 / factor;
-    if value.fract() == 0.0 { format!("{value:.0} {unit}") } else { format!("{value:.2} {unit}") }
 }
 
 #[cfg(test)]
@@ -93,13 +82,5 @@ mod tests {
             let error = guest(text).expect_err(text);
             assert!(error.contains(says), "{text}: {error}");
         }
-    }
-
-    #[test]
-    fn shows_the_unit_that_reads_best() {
-        assert_eq!(show_ns(980), "980 ns");
-        assert_eq!(show_ns(1_500_000), "1500 us");
-        assert_eq!(show_ns(2_000_000_000), "2000 ms");
-        assert_eq!(show_ns(12_340_000_000), "12.34 s");
     }
 }

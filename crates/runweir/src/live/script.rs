@@ -13,7 +13,7 @@ use super::fault;
 use crate::fault::{Fault, Result};
 use crate::output::note;
 use crate::scenario::{self, Found, Workshop};
-use crate::units::show_ns;
+use crate::units::{duration, exact};
 
 /// A scenario that has been tried on this machine's description.
 pub struct Script {
@@ -84,7 +84,7 @@ impl Script {
 
 /// A transaction in a line.
 fn line(r: &Reconfiguration) -> String {
-    let head = format!("{} at {}: {}", r.cause, show_ns(r.at_ns), r.verbs.join("; "));
+    let head = format!("{} at {}: {}", r.cause, exact(r.at_ns), r.verbs.join("; "));
     match (&r.refused, r.kind) {
         (Some(why), _) => format!("{head}: refused, and nothing changed: {why}"),
         (None, "none") => head,
@@ -92,7 +92,7 @@ fn line(r: &Reconfiguration) -> String {
             "{head}: {} -> {}, {} pause, {} tasks re-enqueued",
             r.from,
             r.to,
-            show_ns(r.pause_ns),
+            duration(r.pause_ns),
             r.represented
         ),
     }
@@ -117,7 +117,7 @@ mod tests {
         };
         assert_eq!(
             line(&r),
-            "step 1 at 100 ms: swap fifo; cpu 1 offline: decentral -> fifo, 42 us pause, 7 tasks re-enqueued"
+            "step 1 at 100 ms: swap fifo; cpu 1 offline: decentral -> fifo, 42.0 us pause, 7 tasks re-enqueued"
         );
         r.refused = Some("there is no CPU 9".into());
         assert!(line(&r).ends_with("refused, and nothing changed: there is no CPU 9"));

@@ -10,7 +10,7 @@ use weir_model::{Composer, Scenario};
 
 use super::Workshop;
 use crate::fault::{Blame, Diag, Fault, Result};
-use crate::units::show_ns;
+use crate::units::exact;
 
 /// Address space for graphs that are not run.
 const ARENA: usize = 1 << 32;
@@ -66,7 +66,7 @@ pub fn try_all(
     let mut tried = Vec::new();
     let mut bench = Bench::new(shape, plan)?;
     for (i, step) in scenario.steps.iter().enumerate() {
-        let cause = format!("step {} at {}", i + 1, show_ns(step.at_ns));
+        let cause = format!("step {} at {}", i + 1, exact(step.at_ns));
         tried.push(bench.attempt(workshop, cause, &step.verbs, None));
     }
     for (i, rule) in scenario.rules.iter().enumerate() {

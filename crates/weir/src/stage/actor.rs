@@ -12,7 +12,7 @@ use super::controls::{Controls, Wanted};
 use super::frame::{Frame, Moment, State};
 use super::tally::Tally;
 use crate::session::Candidate;
-use crate::units::show_ns;
+use crate::units::duration;
 
 /// Time between two frames.
 const FRAME: Duration = Duration::from_millis(33);
@@ -422,7 +422,7 @@ impl<'a> Actor<'a> {
             Note::Ready { task, .. } => format!("{} is ready again", self.name(task)),
             Note::Run { task, cpu, waited_ns, migrated } => {
                 let moved = if migrated { ", migrated" } else { "" };
-                format!("CPU {cpu} runs {} after {}{moved}", self.name(task), show_ns(waited_ns))
+                format!("CPU {cpu} runs {} after {}{moved}", self.name(task), duration(waited_ns))
             }
             Note::Off { task, cpu, why, ran_ns } => {
                 let why = match why {
@@ -432,18 +432,18 @@ impl<'a> Actor<'a> {
                     Stop::Block => "blocks",
                     Stop::Exit => "ends",
                 };
-                format!("{} {why} on CPU {cpu} after {}", self.name(task), show_ns(ran_ns))
+                format!("{} {why} on CPU {cpu} after {}", self.name(task), duration(ran_ns))
             }
             Note::Done { task, response_ns, missed } => {
                 let late = if missed { ", too late" } else { "" };
-                format!("job of {} is done after {}{late}", self.name(task), show_ns(response_ns))
+                format!("job of {} is done after {}{late}", self.name(task), duration(response_ns))
             }
             Note::Miss { task } => format!("{} misses its deadline", self.name(task)),
             Note::Online { cpu, online } => {
                 format!("CPU {cpu} goes {}", if online { "online" } else { "offline" })
             }
             Note::Swap { represented, pause_ns } => {
-                format!("the topology changes: {} pause, {represented} tasks moved", show_ns(pause_ns))
+                format!("the topology changes: {} pause, {represented} tasks moved", duration(pause_ns))
             }
         }
     }
