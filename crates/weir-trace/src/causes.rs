@@ -164,6 +164,18 @@ pub fn account(history: &History, task: u32, at_ns: u64) -> Option<Account> {
     Some(Account { task, at_ns, from_ns, to_ns, state: spans[i].state.clone(), woken, cpu, steps, causes })
 }
 
+/// The same of the wait around that time as a whole: its state is that of its longest piece, which begins at `at_ns`.
+pub fn whole(history: &History, task: u32, at_ns: u64) -> Option<Account> {
+    let mut account = account(history, task, at_ns)?;
+    let within = |s: &&Span| s.from_ns >= account.from_ns && s.to_ns <= account.to_ns;
+    let pieces = history.tasks[task as usize].spans.iter().filter(within);
+    let longest = pieces.max_by_key(|s| (s.to_ns - s.from_ns, std::cmp::Reverse(s.from_ns)));
+    if let Some(longest) = longest.filter(|_| !matches!(account.state, State::Running { .. })) {
+        (account.state, account.at_ns) = (longest.state.clone(), longest.from_ns);
+    }
+    Some(account)
+}
+
 /// The longest waits that tasks did not choose, longest first.
 pub fn worst(history: &History, n: usize) -> Vec<Wait> {
     let mut all: Vec<Wait> = Vec::new();

@@ -121,8 +121,10 @@ pub fn parse_place(text: &str) -> Result<(String, u64)> {
     }
     let at = match time {
         "0" => 0,
-        time => quantity::parse(time, TIME)
-            .map_err(|e| wrong(format!("`{}` is not a time: {}", time.escape_debug(), e.message)))?,
+        time => quantity::parse(time, TIME).map_err(|e| {
+            let (place, time) = (text.escape_debug(), time.escape_debug());
+            wrong(format!("in `{place}`, `{time}` behind the @ is not a time: {}", e.message))
+        })?,
     };
     Ok((task.into(), at))
 }
@@ -167,8 +169,17 @@ impl Explainer {
     /// # Errors
     /// The user's: there is no such task, several are called so, or it was not there at that time.
     pub fn at(&self, task: &str, at_ns: u64) -> Result<Explanation> {
+        self.asked(task, at_ns, causes::account)
+    }
+
+    fn asked(
+        &self,
+        task: &str,
+        at_ns: u64,
+        how: fn(&History, u32, u64) -> Option<Account>,
+    ) -> Result<Explanation> {
         let number = self.task(task, at_ns)?;
-        let Some(account) = causes::account(&self.history, number, at_ns) else {
+        let Some(account) = how(&self.history, number, at_ns) else {
             let t = &self.history.tasks[number as usize];
             let help = match (t.spans.first(), t.spans.last()) {
                 (Some(first), Some(last)) => format!(
@@ -191,15 +202,18 @@ impl Explainer {
     /// # Errors
     /// As [`Explainer::at`].
     pub fn until(&self, task: &str, at_ns: u64, ns: u64) -> Result<Explanation> {
-        // Where its turn begins at that moment, the wait before is asked about.
-        self.at(task, at_ns.saturating_sub(u64::from(ns > 0)))
+        if ns == 0 {
+            return self.at(task, at_ns);
+        }
+        // At the end of the wait the next state has begun.
+        self.asked(task, at_ns.saturating_sub(1), causes::whole)
     }
 
     /// The `n` longest waits that tasks did not choose: for a CPU, a lock, a budget; longest first.
     pub fn worst(&self, n: usize) -> Vec<Explanation> {
         causes::worst(&self.history, n)
             .into_iter()
-            .filter_map(|w| causes::account(&self.history, w.task, w.to_ns - 1))
+            .filter_map(|w| causes::whole(&self.history, w.task, w.from_ns))
             .map(|a| self.explanation(a))
             .collect()
     }
@@ -217,7 +231,12 @@ impl Explainer {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => {
                         let some: Vec<&str> = names.iter().copied().take(LISTED).collect();
-                        format!("the run has {} tasks: {} …", names.len(), some.join(", "))
+                        let more = if names.len() > LISTED { ", …" } else { "" };
+                        format!(
+                            "name one of its {} tasks ({}{more}); --worst N lists those that waited longest",
+                            names.len(),
+                            some.join(", ")
+                        )
                     }
                 };
                 Err(Fault::user(format!("the run has no task `{}`", name.escape_debug()), help))
@@ -427,8 +446,12 @@ impl Explainer {
             text += " ";
             text += &step.text;
         }
+        if shown == 0 && !steps.is_empty() {
+            text += &format!(" Nothing stood in its way for {WORTH_PCT} % of that time.");
+        }
         if let Some(&(kind, part)) = a.causes.first()
             && !steps.is_empty()
+            && part * 100 >= ns * WORTH_PCT
         {
             text += &format!(" Main cause: {} ({:.0} %).", name(kind), 100.0 * share(part, ns));
         }

@@ -342,6 +342,44 @@ program = "run 1ms"
     assert_eq!(left.steps[0].idle_cpu, Some(1), "{}", left.text);
 }
 
+/// A wait is named after its longest piece, not after the instant before its end: `waiter` waits for the lock for 24 ms, then
+/// some microseconds for its CPU.
+#[test]
+fn a_wait_is_explained_as_a_whole() {
+    let dir = tempfile::tempdir().expect("there is room");
+    let workload = r#"
+[[task]]
+name = "holder"
+program = "lock m; run 25ms; unlock m; run 100us"
+[[task]]
+name = "waiter"
+start = "1ms"
+program = "run 100us; lock m; run 1ms; unlock m"
+"#;
+    let run = Plant { topology: "decentral", machine: "smp-2", workload, costs: "default" }.grow(dir.path());
+    let worst = run.worst(1).remove(0);
+    let last = run.at("waiter", worst.to_ns - 1).expect("it waits");
+    assert_eq!(
+        (last.state, worst.state, &*worst.task.name),
+        ("ready", "blocked", "waiter"),
+        "{}",
+        worst.text
+    );
+    assert!(worst.text.contains("`waiter` waited for mutex m"), "{}", worst.text);
+    assert_eq!((last.from_ns, last.to_ns, last.causes), (worst.from_ns, worst.to_ns, worst.causes.clone()));
+    let until = run.until("waiter", worst.to_ns, worst.ns).expect("it waits");
+    assert_eq!((until.state, until.text), ("blocked", worst.text));
+}
+
+/// A cause of next to nothing is not the main one.
+#[test]
+fn a_long_run_has_no_main_cause() {
+    let workload = "[[task]]\nname = \"alone\"\nprogram = \"run 50ms\"\n";
+    let why = why(&Plant { topology: "fifo", machine: "smp-1", workload, costs: "default" }, "alone", 20_000);
+    assert!(!why.text.contains("Main cause") && !why.text.contains("(0 %)"), "{}", why.text);
+    assert!(why.text.contains("Nothing stood in its way"), "{}", why.text);
+}
+
 /// What the sums say: the causes of a wait account for its whole length, in a crowded run.
 #[test]
 fn causes_account_for_the_whole_wait() {
