@@ -272,7 +272,10 @@ impl Charge {
 fn record_now(args: &AdviseArgs, folder: &Path) -> Result<String> {
     let file = folder.join("recording");
     if !args.quiet {
-        note(&format!("recording for {}", exact(args.duration)));
+        note(&format!(
+            "recording how this machine schedules, for {} (--duration); its scheduler stays as it is",
+            exact(args.duration)
+        ));
     }
     record::record(&RecordArgs {
         output: Some(file.clone()),

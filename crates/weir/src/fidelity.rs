@@ -23,6 +23,8 @@ const RECORDED_UNDER: &str = "linux";
 const ROWS: usize = 12;
 /// What counts as true, percent of the recorded value: CPU time, switches, wake-up latencies.
 const BOUNDS: [f64; 3] = [2.0, 10.0, 25.0];
+/// Fewer switches are a matter of chance.
+const SCARCE: u64 = 20;
 /// Wake-ups from which on a 99th percentile is no matter of chance.
 const MANY: u64 = 5_000;
 /// Costs of the replay: the default ones, with the recorded machine's way from a wake-up to the thread.
@@ -197,7 +199,7 @@ pub(crate) fn fidelity(
     Ok(Fidelity {
         context_switch_ns: costs.context_switch,
         topology: source.stem().into(),
-        verdicts: verdicts(&all, &theirs, &ours, unfinished),
+        verdicts: verdicts(&all, Some((&theirs, &ours)), unfinished),
         all,
         groups,
         unfinished,
@@ -258,8 +260,8 @@ fn slower(theirs: &Manner, ours: &Manner) -> Option<u64> {
     (a <= LONGEST_WAY_NS && a as f64 > b as f64 * (1.0 + ALIKE / 100.0)).then(|| a - b)
 }
 
-/// Each figure of all threads against its bound; for those out of it, what else differs.
-fn verdicts(all: &Row, theirs: &Manner, ours: &Manner, unfinished: u64) -> Vec<Verdict> {
+/// Each figure of a row against its bound; for those out of it, what else differs. The manners are those of all threads.
+fn verdicts(all: &Row, manners: Option<(&Manner, &Manner)>, unfinished: u64) -> Vec<Verdict> {
     let [cpu, switches, p50, _, p99] = all.replayed.deviations(&all.recorded);
     let percent = |a: u64, b: u64| 100.0 * (b as f64 / a.max(1) as f64 - 1.0);
     let wakeups = (all.recorded.wakeups, all.replayed.wakeups);
@@ -269,7 +271,8 @@ fn verdicts(all: &Row, theirs: &Manner, ours: &Manner, unfinished: u64) -> Vec<V
             wakeups.1, wakeups.0
         )
     });
-    let put_back = (percent(theirs.put_back, ours.put_back).abs() > ALIKE).then(|| {
+    let differs = |(theirs, ours): &(&Manner, &Manner)| percent(theirs.put_back, ours.put_back).abs() > ALIKE;
+    let put_back = manners.filter(differs).map(|(theirs, ours)| {
         format!(
             "threads that could have gone on left their CPU {} times, in the replay {} times; the longest stretch was {}, in the replay {}",
             theirs.put_back,
@@ -278,7 +281,7 @@ fn verdicts(all: &Row, theirs: &Manner, ours: &Manner, unfinished: u64) -> Vec<V
             duration(ours.longest_ns)
         )
     });
-    let idle = match (theirs.idle_wakeup_ns, ours.idle_wakeup_ns) {
+    let idle = manners.and_then(|(theirs, ours)| match (theirs.idle_wakeup_ns, ours.idle_wakeup_ns) {
         (Some(a), Some(b)) if percent(a, b).abs() > ALIKE => Some(format!(
             "on an idle CPU a thread ran {} after its wake-up (median of {}), in the model {}",
             duration(a),
@@ -286,7 +289,7 @@ fn verdicts(all: &Row, theirs: &Manner, ours: &Manner, unfinished: u64) -> Vec<V
             duration(b)
         )),
         _ => None,
-    };
+    });
     let left = (unfinished > 0 && cpu.is_some_and(|d| d < 0.0)).then(|| {
         format!("when the recording's time was over, {unfinished} tasks of the replay had work left")
     });
@@ -295,6 +298,8 @@ fn verdicts(all: &Row, theirs: &Manner, ours: &Manner, unfinished: u64) -> Vec<V
         let n = all.recorded.wakeups;
         format!("the 99th percentile rests on the {} longest of {n} wake-ups", n.div_ceil(100))
     });
+    let scarce = (all.recorded.switches < SCARCE)
+        .then(|| format!("only {} switches were recorded", all.recorded.switches));
     let verdict = |figure, deviation: Option<f64>, bound: f64, reasons: &[&Option<String>]| {
         let deviation_pct = deviation.map(|d| (d * 1000.0).round() / 10.0);
         let within = deviation_pct.is_some_and(|d| d.abs() <= bound);
@@ -304,16 +309,26 @@ fn verdicts(all: &Row, theirs: &Manner, ours: &Manner, unfinished: u64) -> Vec<V
         } else if deviation_pct.is_none() {
             why = vec!["the recording or the replay has no such figure".into()];
         } else if why.is_empty() {
-            why.push("nothing else that is measured differs".into());
+            why.push(match manners {
+                Some(_) => "nothing else that is measured differs".into(),
+                None => "what else differs is measured for all threads together only".into(),
+            });
         }
         Verdict { figure, deviation_pct, bound_pct: bound, within, why }
     };
     vec![
         verdict("utilisation", cpu, BOUNDS[0], &[&left]),
-        verdict("switches", switches, BOUNDS[1], &[&merged, &put_back]),
+        verdict("switches", switches, BOUNDS[1], &[&merged, &put_back, &scarce]),
         verdict("wakeup_p50", p50, BOUNDS[2], &[&idle, &merged, &put_back]),
         verdict("wakeup_p99", p99, BOUNDS[2], &[&put_back, &merged, &idle, &rare]),
     ]
+}
+
+impl Verdict {
+    /// The figure in words.
+    fn name(&self) -> String {
+        self.figure.replace('_', " ")
+    }
 }
 
 impl Fidelity {
@@ -350,19 +365,32 @@ impl Fidelity {
         );
         let (a, b) = (self.all.recorded.utilisation, self.all.replayed.utilisation);
         let _ = writeln!(t, "utilisation {:.1} % -> {:.1} %\n", a * 100.0, b * 100.0);
-        let mut said: Vec<&String> = Vec::new();
         for v in &self.verdicts {
             let off = v.deviation_pct.map_or_else(|| "-".into(), |d| format!("{d:+.1} %"));
             let word = if v.within { "within" } else { "not within" };
-            let _ = writeln!(t, "{:<12} {off:>9}  {word} {} %", v.figure.replace('_', " "), v.bound_pct);
+            let _ = writeln!(t, "{:<12} {off:>9}  {word} {} %", v.name(), v.bound_pct);
             for why in &v.why {
-                if !said.contains(&why) {
-                    said.push(why);
-                }
+                let _ = writeln!(t, "  - {why}");
             }
         }
-        for why in said {
-            let _ = writeln!(t, "- {why}");
+        for row in &self.groups {
+            let out = verdicts(row, None, self.unfinished);
+            // A group that never slept has no wake-ups on either side.
+            let out: Vec<_> = out.iter().filter(|v| !v.within && v.deviation_pct.is_some()).collect();
+            if out.is_empty() {
+                continue;
+            }
+            let figure = |v: &&Verdict| {
+                format!("{} {:+.1} % (bound {} %)", v.name(), v.deviation_pct.unwrap_or(0.0), v.bound_pct)
+            };
+            let figures: Vec<String> = out.iter().map(figure).collect();
+            let mut why: Vec<&str> = Vec::new();
+            for reason in out.iter().flat_map(|v| &v.why) {
+                if !why.contains(&reason.as_str()) {
+                    why.push(reason);
+                }
+            }
+            let _ = writeln!(t, "{}: {}: {}", row.name, figures.join(", "), why.join("; "));
         }
         t
     }
@@ -395,8 +423,9 @@ fn of_all(s: &Summary) -> Figures {
 fn of_group(s: &Summary, name: &str) -> Figures {
     let belongs = |n: &str| {
         n == name
-            || n.strip_prefix(name)
-                .is_some_and(|r| [" nice ", " rt ", " cpu "].iter().any(|k| r.starts_with(k)))
+            || n.strip_prefix(name).is_some_and(|r| {
+                [" batch", " idle", " nice ", " rt ", " cpu "].iter().any(|k| r.starts_with(k))
+            })
     };
     let tasks = s.tasks.iter().filter(|t| belongs(&t.group));
     let (mut cpu_ns, mut switches) = (0, 0);
@@ -455,7 +484,7 @@ mod tests {
             ..Manner::default()
         };
         let all = row(f(1_000_000, 100, 1_000, 9_000), f(985_000, 109, 1_200, 7_000));
-        let verdicts = verdicts(&all, &manner, &manner, 3);
+        let verdicts = verdicts(&all, Some((&manner, &manner)), 3);
         assert!(verdicts.iter().all(|v| v.within && v.why.is_empty()), "{verdicts:?}");
     }
 
@@ -495,12 +524,49 @@ mod tests {
             ..Manner::default()
         };
         let ours = Manner { idle_wakeup_ns: Some(2_200), put_back: 354, ..theirs };
-        let verdicts = verdicts(&row(recorded, replayed), &theirs, &ours, 7);
+        let verdicts = verdicts(&row(recorded, replayed), Some((&theirs, &ours)), 7);
         let why: Vec<String> = verdicts.iter().map(|v| v.why.join("; ")).collect();
         assert!(verdicts.iter().all(|v| !v.within), "{verdicts:?}");
         assert!(why[0].contains("7 tasks of the replay had work left"), "{why:?}");
         assert!(why[1].contains("492 of 1954 recorded wake-ups") && why[1].contains("923 times"), "{why:?}");
         assert!(why[2].contains("after its wake-up (median of 300), in the model"), "{why:?}");
         assert!(why[3].contains("no such figure"), "{why:?}");
+    }
+
+    /// In the table, each figure out of its bound stands with its own reasons, also where two have the same one.
+    #[test]
+    fn each_figure_stands_with_its_reasons() {
+        let recorded = Figures {
+            cpu_ns: 1_000_000,
+            switches: 2_920,
+            wakeups: 1_954,
+            wakeup_p50_ns: Some(36_000),
+            wakeup_p99_ns: Some(90_000),
+            ..Figures::default()
+        };
+        let replayed = Figures { switches: 838, wakeups: 492, wakeup_p50_ns: Some(18_000), ..recorded };
+        let few = Figures { switches: 3, wakeups: 2, ..recorded };
+        let more = Figures { switches: 5, ..few };
+        let all = row(recorded, replayed);
+        let manner = Manner::default();
+        let fidelity = Fidelity {
+            topology: "linux".into(),
+            context_switch_ns: 1,
+            verdicts: verdicts(&all, Some((&manner, &manner)), 0),
+            all,
+            groups: vec![Row { name: "web".into(), recorded: few, replayed: more }],
+            unfinished: 0,
+            recorded: manner,
+            replayed: manner,
+        };
+        let table = fidelity.table("smp-2");
+        let lines: Vec<&str> = table.lines().collect();
+        let merged = "  - 492 of 1954 recorded wake-ups are waits in the replay";
+        for figure in ["switches ", "wakeup p50 "] {
+            let at = lines.iter().position(|l| l.starts_with(figure) && l.contains("not within"));
+            assert!(lines[at.expect(figure) + 1].starts_with(merged), "{figure}{table}");
+        }
+        let web = "web: switches +66.7 % (bound 10 %): only 3 switches were recorded";
+        assert!(lines.contains(&web), "{table}");
     }
 }

@@ -576,12 +576,12 @@ impl GuardResult {
         for c in self.checks.iter().filter(|c| !c.passed) {
             let _ = writeln!(
                 text,
-                "\n{}: {} ({}, {} of {} seeds)",
+                "\n{} failed: {}, the {} of {} seeds: {}",
                 c.name,
-                c.why,
                 c.metric,
                 over(c.over),
-                c.seeds
+                c.seeds,
+                c.why
             );
         }
         text

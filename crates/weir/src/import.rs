@@ -160,13 +160,14 @@ impl Opened {
         let mut notes = imported.notes;
         if recording.lost > 0 {
             notes.push(format!(
-            "the tool lost at least {} events: times and counts are uncertain by as much (record with larger buffers)",
+            "at least {} events are missing, because the tool's buffers were full: as many switches and wake-ups may be wrong; record again with larger buffers",
             recording.lost
         ));
         }
         if recording.mended > 0 {
             notes.push(format!(
-                "at {} places events are missing; each gap was closed with the least that explains it",
+                "at {} places an event contradicts those before it, because events between them are missing: each gap was closed with the \
+                 fewest events that explain it; if there are many, record again with larger buffers",
                 recording.mended
             ));
         }
@@ -258,6 +259,10 @@ impl ImportResult {
                     run
                 );
             }
+            t.push_str(
+                "D: largest distance between the recorded and the fitted distribution; p: chance of one as large, too high because the fit\n\
+                 is to the same samples. A small p rejects a fit; a large one does not prove it\n",
+            );
         }
         if let Some(f) = &self.fidelity {
             t += &f.table(&self.machine);
