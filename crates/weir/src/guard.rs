@@ -547,10 +547,14 @@ pub fn metric(summary: &Value, path: &str) -> std::result::Result<Option<f64>, (
     }
 }
 
+/// Whether the values of a metric are times.
+pub(crate) fn is_time(metric: &str) -> bool {
+    metric.split('.').any(|part| part.ends_with("_ns"))
+}
+
 /// Times by their unit, numbers as they are.
 pub(crate) fn show(metric: &str, v: f64) -> String {
-    let is_time = metric.split('.').any(|part| part.ends_with("_ns")) && v >= 0.0;
-    if is_time {
+    if is_time(metric) && v >= 0.0 {
         return duration(v.round() as u64);
     }
     if v == v.trunc() && v.abs() < 1e15 { format!("{v:.0}") } else { format!("{v:.3}") }

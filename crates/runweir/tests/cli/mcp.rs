@@ -148,4 +148,7 @@ fn what_is_no_message_is_answered() {
     let answers: Vec<Value> = ran.stdout.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
     assert_eq!(answers.last().map(|a| &a["id"]), Some(&json!(3)), "{}", ran.stdout);
     assert!(answers[0]["error"]["code"] == -32700 && answers.len() >= 3, "{}", ran.stdout);
+    let text = answers[0]["error"]["message"].as_str().unwrap_or_default();
+    assert!(text.starts_with("line 1 of the input is not JSON") && text.contains("JSON-RPC 2.0"), "{text}");
+    assert!(ran.stdout.contains("line 3 of the input"), "{}", ran.stdout);
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::spec::{Goal, Spec};
 use super::{Trial, TuneResult};
+use crate::guard::{is_time, show};
 
 /// Trials that keep the bounds, and than which no other is better in all objectives.
 pub(super) fn front(spec: &Spec, trials: &[Trial]) -> Vec<Trial> {
@@ -82,7 +83,7 @@ pub fn svg(result: &TuneResult) -> String {
             out,
             "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
             HEIGHT - BOTTOM + 16.0,
-            short(value)
+            short(x_title, value)
         );
     }
     for (value, y) in [(y0, place((x0, y0)).1), (y1, place((x0, y1)).1)] {
@@ -90,7 +91,7 @@ pub fn svg(result: &TuneResult) -> String {
             out,
             "<text x=\"{}\" y=\"{y:.1}\" text-anchor=\"end\">{}</text>",
             LEFT - 6.0,
-            short(value)
+            short(&result.objectives[0].0, value)
         );
     }
     let on_front = |t: &Trial| result.front.iter().any(|j| j.config == t.config);
@@ -128,10 +129,65 @@ pub fn svg(result: &TuneResult) -> String {
     out + "</svg>\n"
 }
 
-fn short(value: f64) -> String {
-    if value.abs() >= 1e6 {
+/// A time with its unit, another number with few digits.
+fn short(metric: &str, value: f64) -> String {
+    if is_time(metric) && value >= 0.0 {
+        show(metric, value)
+    } else if value.abs() >= 1e6 {
         format!("{value:.3e}")
     } else {
         format!("{:.4}", value).trim_end_matches('0').trim_end_matches('.').into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tune::{Config, Interval, Judged};
+
+    /// Across is the second objective, upwards the first.
+    #[test]
+    fn axes_have_names_and_units() {
+        let config = Config { topology: "fifo".into(), set: Vec::new() };
+        let trial = |wait: f64, jobs: f64| Trial {
+            config: config.clone(),
+            objectives: vec![Some(wait), Some(jobs)],
+            constraints: Vec::new(),
+            feasible: true,
+        };
+        let interval = Interval { mean: 1.0, ci95: 0.0, fixed: false };
+        let baseline = Judged {
+            config: config.clone(),
+            objectives: vec![interval; 2],
+            gains_pct: vec![interval; 2],
+            constraints: Vec::new(),
+            feasible: true,
+        };
+        let mut result = TuneResult {
+            runweir: String::new(),
+            name: String::new(),
+            machine: String::new(),
+            workload: String::new(),
+            objectives: vec![("wakeup_latency_ns.p99".into(), Goal::Min), ("totals.jobs".into(), Goal::Max)],
+            constraints: Vec::new(),
+            seeds: 1,
+            held_out: 2,
+            trials: vec![trial(1_250_000.0, 40.0), trial(2_500_000.0, 90.0)],
+            baseline,
+            front: Vec::new(),
+            best: None,
+            interrupted: false,
+        };
+        let label = |words: &str| format!(">{words}</text>");
+        let two = svg(&result);
+        let across = two.find(&label("totals.jobs")).expect("an axis");
+        assert!(across < two.find(&label("wakeup_latency_ns.p99")).expect("an axis"), "{two}");
+        for words in ["1.25 ms", "2.50 ms", "40", "90"] {
+            assert!(two.contains(&label(words)), "{words}: {two}");
+        }
+        // With one objective the trials are in their order.
+        result.objectives.truncate(1);
+        let one = svg(&result);
+        assert!(one.contains(&label("trial")) && !one.contains("totals.jobs"), "{one}");
     }
 }
