@@ -53,6 +53,7 @@ online 0-2
 in_charge 'global_rr*'
 chrt -o 0 stress-ng --cpu 3 --timeout 100 --quiet &
 stress=$!
+renice -n 7 -p $stress || fail "renice"
 reports "rule busy at"
 in_charge fifo
 kill $stress
@@ -92,4 +93,10 @@ grep -E "^(step|rule)" $log | sed 's/^/  /'
 step "the recording says what woke a thread: another one, or an interrupt"
 runweir import /tmp/steered --span 0..200ms --no-fidelity >/tmp/imported 2>&1 || fail "import: $(cat /tmp/imported)"
 grep -E '^wake-ups: [1-9][0-9]* by threads .*, [1-9][0-9]* by interrupts' /tmp/imported || fail "no wakers: $(cat /tmp/imported)"
+
+step "and priorities, also those that changed"
+grep '^[0-9]*,[0-9]*,[0-9]*,stress-ng,.*,127,0$' /tmp/steered/threads.csv || fail "no nice 7: $(grep stress-ng /tmp/steered/threads.csv)"
+runweir import /tmp/steered --fit --no-fidelity -o /tmp/fitted.toml >/tmp/imported 2>&1 || fail "import: $(cat /tmp/imported)"
+said "nice = 7" /tmp/fitted.toml || fail "nice 7 is not in the workload"
+! said "priorities are not in this recording" /tmp/imported || fail "priorities are said to be missing"
 clean
