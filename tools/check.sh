@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # What must hold besides the format and lints of Rust: licence lines, the format of C and of the catalogue, generated files up
-# to date. Prints every violation; changes nothing.
+# to date, and the lock file of the Python package. Prints every violation; changes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -32,6 +32,10 @@ tools/docs.sh "$runweir" "$fresh"
 while IFS= read -r file; do
 	cmp -s "$fresh/$file" "docs/$file" || complain "docs/$file is out of date: run \`make docs\`"
 done < <(cd "$fresh" && find . -type f | sed 's|^\./||' | sort)
+
+# The Python package is a workspace of its own: what our crates bring along has to be in its lock file, too.
+cargo tree --quiet --locked --manifest-path python/Cargo.toml >/dev/null 2>"$fresh/lock" ||
+	complain "python/Cargo.lock does not fit our crates (cargo update --workspace in python/): $(head -1 "$fresh/lock")"
 
 if ((bad)); then exit 1; fi
 echo "check: all well"
