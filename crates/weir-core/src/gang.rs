@@ -582,8 +582,11 @@ mod tests {
         let joined =
             Manifest::parse("B 1\nprogram llama-server\ncgroup inference.slice/a@1\n").expect("it is right");
         assert_eq!((joined.program(), joined.group()), ("llama-server", "inference.slice/a@1"));
-        let fault = Manifest::parse("B 1\nH 3 2\n").expect_err("the deadline is too early");
+        let fault = Manifest::parse("B 1\nH 3 2\n").expect_err("the period is too short");
         assert_eq!((fault.line, fault.column, fault.length), (2, 5, 1));
+        assert!(fault.what.contains("period") && fault.remedy.contains("raise"));
+        let fault = Manifest::parse("B 1\nH 3 8 2\n").expect_err("the deadline is too early");
+        assert_eq!((fault.line, fault.column, fault.length), (2, 7, 1));
         assert!(fault.what.contains("deadline") && fault.remedy.contains("raise"));
 
         let mut c = Controller::new(4).expect("four CPUs");
