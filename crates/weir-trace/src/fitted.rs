@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 use weir_text::toml::quoted;
 
-use crate::import::{BATCH, GroupFit, IDLE, Imported, Labels, bound, class, time};
+use crate::import::{BATCH, GroupFit, IDLE, Imported, Labels, bound, class, time, write_head, write_program};
 use crate::ks::{self, Shape};
 use crate::pieces::{History, Step};
 use crate::recording::Recording;
@@ -23,9 +23,6 @@ const BY_SIGNALS: f64 = 0.9;
 
 /// As many samples have a distribution: jobs of a group, gaps of a thread.
 const ENOUGH: usize = 8;
-
-/// Steps in a line of the file.
-const WORDS: usize = 6;
 
 /// Groups that a note names.
 const NAMED: usize = 4;
@@ -327,17 +324,7 @@ fn as_recorded(
 ) {
     for &i in &group.threads {
         let Some(history) = &histories[i] else { continue };
-        let thread = &recording.threads[i];
-        let _ = write!(
-            text,
-            "\n[[task]]\nname = {}\ngroup = {}\n{}",
-            quoted(&labels.names[i]),
-            quoted(name),
-            class(thread)
-        );
-        if let Some(cpu) = bound(thread, history) {
-            let _ = writeln!(text, "cpus = \"{cpu}\"");
-        }
+        write_head(text, &labels.names[i], name, &recording.threads[i], history);
         if history.began_ns > 0 {
             let _ = writeln!(text, "start = \"{}\"", time(history.began_ns));
         }
@@ -352,16 +339,7 @@ fn as_recorded(
             }
             Step::Fork(_) => None,
         };
-        let mut words: Vec<String> = history.steps.iter().filter_map(word).collect();
-        if words.is_empty() {
-            words.push("run 1ns".into());
-        }
-        out.steps += words.len() as u64;
-        text.push_str("program = [\n");
-        for line in words.chunks(WORDS) {
-            let _ = writeln!(text, "  {},", quoted(&line.join("; ")));
-        }
-        text.push_str("]\n");
+        out.steps += write_program(text, history.steps.iter().filter_map(word));
     }
     let threads = group.threads.len() as u64;
     out.tasks += threads;

@@ -245,16 +245,7 @@ fn verbatim(
         let Some(history) = history else { continue };
         let thread = &recording.threads[i];
         out.tasks += 1;
-        let _ = write!(
-            text,
-            "\n[[task]]\nname = {}\ngroup = {}\n{}",
-            quoted(&labels.names[i]),
-            quoted(&labels.groups[i]),
-            class(thread)
-        );
-        if let Some(cpu) = bound(thread, history) {
-            let _ = writeln!(text, "cpus = \"{cpu}\"");
-        }
+        write_head(text, &labels.names[i], &labels.groups[i], thread, history);
         match history.start {
             Start::At(0) => {}
             Start::At(t) => {
@@ -262,40 +253,53 @@ fn verbatim(
             }
             Start::Forked => text.push_str("template = true\n"),
         }
-        text.push_str("program = [\n");
-        let mut line = String::new();
-        let mut steps = 0;
-        for step in &history.steps {
-            let word = match *step {
-                Step::Run(ns) => format!("run {}", time(ns)),
-                // A thread that is never seen to wait needs no signal.
-                Step::Signal(to) if awaited.binary_search(&(to as usize)).is_err() => continue,
-                Step::Signal(to) => format!("write t{to} 1B"),
-                Step::Fork(child)
-                    if histories[child as usize].as_ref().is_none_or(|h| h.start != Start::Forked) =>
-                {
-                    continue;
-                }
-                Step::Fork(child) => format!("fork {}", labels.names[child as usize]),
-                Step::Await(_) => format!("read t{i} 1B"),
-                Step::Until(t) => format!("until {}", time(t)),
-                Step::Device(ns) => format!("sleep {}", time(ns)),
-            };
-            steps += 1;
-            if line.len() + word.len() > 100 {
-                let _ = writeln!(text, "  {},", quoted(&line));
-                line.clear();
+        let word = |step: &Step| match *step {
+            Step::Run(ns) => Some(format!("run {}", time(ns))),
+            // A thread that is never seen to wait needs no signal.
+            Step::Signal(to) => {
+                awaited.binary_search(&(to as usize)).is_ok().then(|| format!("write t{to} 1B"))
             }
-            if !line.is_empty() {
-                line.push_str("; ");
+            Step::Fork(child) => {
+                let forked = histories[child as usize].as_ref().is_some_and(|h| h.start == Start::Forked);
+                forked.then(|| format!("fork {}", labels.names[child as usize]))
             }
-            line.push_str(&word);
-        }
-        if steps == 0 {
-            line.push_str("run 1ns");
-            steps = 1;
-        }
-        out.steps += steps;
-        let _ = writeln!(text, "  {},\n]", quoted(&line));
+            Step::Await(_) => Some(format!("read t{i} 1B")),
+            Step::Until(t) => Some(format!("until {}", time(t))),
+            Step::Device(ns) => Some(format!("sleep {}", time(ns))),
+        };
+        out.steps += write_program(text, history.steps.iter().filter_map(word));
     }
+}
+
+/// The keys of a thread, up to its start.
+pub(crate) fn write_head(text: &mut String, name: &str, group: &str, thread: &Thread, history: &History) {
+    let (name, group) = (quoted(name), quoted(group));
+    let _ = write!(text, "\n[[task]]\nname = {name}\ngroup = {group}\n{}", class(thread));
+    if let Some(cpu) = bound(thread, history) {
+        let _ = writeln!(text, "cpus = \"{cpu}\"");
+    }
+}
+
+/// The steps of a thread, several in a line; how many there are.
+pub(crate) fn write_program(text: &mut String, words: impl Iterator<Item = String>) -> u64 {
+    text.push_str("program = [\n");
+    let mut line = String::new();
+    let mut steps = 0;
+    for word in words {
+        steps += 1;
+        if line.len() + word.len() > 100 {
+            let _ = writeln!(text, "  {},", quoted(&line));
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push_str("; ");
+        }
+        line.push_str(&word);
+    }
+    if steps == 0 {
+        line.push_str("run 1ns");
+        steps = 1;
+    }
+    let _ = writeln!(text, "  {},\n]", quoted(&line));
+    steps
 }
