@@ -10,7 +10,7 @@ use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{ArgGroup, Args, Subcommand, ValueHint};
 use serde::de::DeserializeOwned;
 use weir::gang::{Admission, GangOptions};
-use weir::text::ranges;
+use weir_core::CpuSet;
 use weir_linux::client;
 use weir_linux::protocol::{GangName, GangView, PhaseChanged, PhaseWish, Request};
 use weir_report::duration;
@@ -259,7 +259,7 @@ pub fn line(g: &GangView) -> String {
     let alone = match (g.alone, g.kept.as_slice()) {
         (false, _) => String::new(),
         (true, []) => ", alone on their cores".to_string(),
-        (true, kept) => format!(", alone on their cores with {}", ranges(kept)),
+        (true, kept) => format!(", alone on their cores with {}", cpu_set(kept)),
     };
     let late = if g.late == 0 { String::new() } else { format!(", {} of them late", g.late) };
     format!(
@@ -267,7 +267,7 @@ pub fn line(g: &GangView) -> String {
          between planners\n",
         g.name,
         g.members.len(),
-        ranges(&g.cpus),
+        cpu_set(&g.cpus),
         g.phase,
         g.nr_phases,
         g.slots_ended,
@@ -290,6 +290,11 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// CPUs as a set, which is shown as people write it: `0-3,8`.
+fn cpu_set(cpus: &[u32]) -> CpuSet {
+    cpus.iter().copied().collect()
+}
+
 /// For a reader.
 fn shown(a: &Admission) -> String {
     let mut out = String::new();
@@ -305,7 +310,7 @@ fn shown(a: &Admission) -> String {
             "{}: {} threads on CPUs {}{alone}{cut}{between}",
             g.name,
             g.threads,
-            ranges(&g.cpus)
+            cpu_set(&g.cpus)
         );
         for (i, p) in g.phases.iter().enumerate() {
             if p.length_ns == 0 {

@@ -115,6 +115,8 @@ mod tests {
     fn lists_like_the_kernel() {
         let set: CpuSet = [0, 1, 2, 3, 8, 70, 71].into_iter().collect();
         assert_eq!(set.to_string(), "0-3,8,70-71");
+        assert_eq!([0, 1, 2, 5, 7, 8].into_iter().collect::<CpuSet>().to_string(), "0-2,5,7-8");
+        assert_eq!(CpuSet::from_iter([]).to_string(), "");
         assert_eq!(set.len(), 7);
     }
 

@@ -19,6 +19,12 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CCpus([u64; MAX_CPUS / 64]);
 
+impl CCpus {
+    fn set(&self) -> CpuSet {
+        (0..MAX_CPUS as u32).filter(|c| self.0[*c as usize / 64] >> (c % 64) & 1 == 1).collect()
+    }
+}
+
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CPhase {
@@ -285,8 +291,7 @@ impl Manifest {
 
     /// CPUs that members may get; none: all.
     pub fn cpus(&self) -> Option<CpuSet> {
-        let has = |c: &u32| self.0.cpus.0[*c as usize / 64] >> (c % 64) & 1 == 1;
-        (self.0.any_cpu == 0).then(|| (0..MAX_CPUS as u32).filter(has).collect())
+        (self.0.any_cpu == 0).then(|| self.0.cpus.set())
     }
 
     /// Members wait between their slots.
@@ -395,10 +400,9 @@ impl Controller {
     /// A gang by its number.
     pub fn gang(&self, number: u32) -> Option<Gang> {
         let g = self.gang_at(number)?;
-        let cpus = (0..MAX_CPUS as u32).filter(|c| g.cpus.0[*c as usize / 64] >> (c % 64) & 1 == 1);
         Some(Gang {
             manifest: Manifest(g.manifest),
-            cpus: cpus.collect(),
+            cpus: g.cpus.set(),
             threads: g.threads,
             scale: g.scale,
             version: g.version,

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use serde::Serialize;
+use weir_core::CpuSet;
 use weir_core::gang::{Controller, MAX_CPUS, Manifest, Phase, Refusal, WHOLE};
 use weir_model::Machine;
 
@@ -153,11 +154,10 @@ fn admit_on(machine: &Machine, files: &[String], manifests: &[Manifest], cut: bo
 /// CPUs that a manifest allows and the machine lacks.
 fn missing(machine: &Machine, file: &str, m: &Manifest) -> Option<String> {
     let nr = machine.shape.nr_cpus();
-    let lacking: Vec<u32> = m.cpus()?.iter().filter(|c| *c >= nr).collect();
-    let shown = crate::text::ranges(&lacking);
+    let lacking: CpuSet = m.cpus()?.iter().filter(|c| *c >= nr).collect();
     let name = &machine.shape.name;
     (!lacking.is_empty())
-        .then(|| format!("{file}: `cpus` has CPUs {shown}, but {name} has only 0-{}", nr - 1))
+        .then(|| format!("{file}: `cpus` has CPUs {lacking}, but {name} has only 0-{}", nr - 1))
 }
 
 fn refused(file: &str, m: &Manifest, why: &Refusal) -> Fault {

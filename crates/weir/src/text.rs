@@ -15,20 +15,6 @@ pub fn json<T: serde::Serialize>(value: &T) -> Result<String> {
         })
 }
 
-/// CPUs as people write them: `0-3,8`.
-pub fn ranges(cpus: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for &cpu in cpus {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == cpu => *last = cpu,
-            _ => runs.push((cpu, cpu)),
-        }
-    }
-    let shown: Vec<String> =
-        runs.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }).collect();
-    shown.join(",")
-}
-
 /// Columns that a list fills at most.
 const WIDTH: usize = 100;
 
@@ -69,12 +55,6 @@ fn wrap(text: &str, room: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cpus_are_shown_as_ranges() {
-        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
-        assert_eq!(ranges(&[]), "");
-    }
 
     #[test]
     fn columns_align() {
