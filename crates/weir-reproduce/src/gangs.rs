@@ -95,28 +95,29 @@ struct Point {
     hogs: u32,
 }
 
-impl Way {
-    /// What the generator gets.
-    fn args(self) -> String {
-        match self {
-            Way::Linux => String::new(),
-            Way::BestEffort => ",pin=16".to_string(),
-            Way::Gang => format!(",pin=16,{SLOT}"),
-        }
-    }
+/// What the generator gets: whether each thread is bound to a CPU, and whether the team is a gang.
+fn args(bound: bool, gang: bool) -> String {
+    let pin = if bound { ",pin=16" } else { "" };
+    if gang { format!("{pin},{SLOT}") } else { pin.to_string() }
+}
+
+/// The mean of values, and the sum of the squares of their deviations from it.
+fn moments(values: &[f64]) -> (f64, f64) {
+    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    (mean, values.iter().map(|v| (v - mean).powi(2)).sum())
 }
 
 /// The runtime library of the source spins for 200 ms, as in E9 and E17: its members use their CPUs while they wait.
 const SPINNING: &str = "work=20us,imbalance=10%,spin=200ms";
 
-/// How the program beside the CPU-bound one is scheduled, where runs are compared: name, topology, and what the generator gets. Only the
+/// How the program beside the CPU-bound one is scheduled, where runs are compared: name, topology, and the arguments of `args`. Only the
 /// manifest differs between best effort and gang.
-const SETTINGS: [(&str, &str, &str); 5] = [
-    ("linux", "linux", ""),
-    ("best effort", "gang", ""),
-    ("gang", "gang", ",slot=80ms,period=160ms,release=480ms"),
-    ("best effort, bound", "gang", ",pin=16"),
-    ("gang, bound", "gang", ",pin=16,slot=80ms,period=160ms,release=480ms"),
+const SETTINGS: [(&str, &str, bool, bool); 5] = [
+    ("linux", "linux", false, false),
+    ("best effort", "gang", false, false),
+    ("gang", "gang", false, true),
+    ("best effort, bound", "gang", true, false),
+    ("gang, bound", "gang", true, true),
 ];
 
 /// CPU time of the CPU-bound program, all its threads together, in one run after the other: its mean, of the CPUs that its threads could
@@ -135,7 +136,8 @@ fn noise(lab: &Lab<'_>, before_ns: u64, duration_ns: u64, threads: u32) -> Done<
     let points: Vec<(usize, u64)> =
         (0..SETTINGS.len()).flat_map(|i| (1..=seeds).map(move |seed| (i, seed))).collect();
     let got = lab.points(&points, |(i, seed)| {
-        let (_, topology, more) = SETTINGS[*i];
+        let (_, topology, bound, gang) = SETTINGS[*i];
+        let more = args(bound, gang);
         let spec = format!("team:threads={threads},{SPINNING},hogs={HOGS},{SCATTER}{more}");
         let workload = lab::workload_with(&spec, *seed)?;
         let plan = lab::plan(topology, &machine, &[])?;
@@ -154,10 +156,8 @@ fn noise(lab: &Lab<'_>, before_ns: u64, duration_ns: u64, threads: u32) -> Done<
         .zip(SETTINGS)
         .map(|(i, (name, ..))| {
             let of: Vec<f64> = points.iter().zip(&got).filter(|(p, _)| p.0 == i).map(|(_, g)| *g).collect();
-            let n = of.len() as f64;
-            let mean = of.iter().sum::<f64>() / n;
-            let squares = of.iter().map(|g| (g - mean).powi(2)).sum::<f64>();
-            Noise { name, mean, deviation: (squares / (n - 1.0)).sqrt() / mean }
+            let (mean, squares) = moments(&of);
+            Noise { name, mean, deviation: (squares / (of.len() as f64 - 1.0)).sqrt() / mean }
         })
         .collect())
 }
@@ -200,7 +200,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
     // Without hogs: what a team could do.
     points.extend(sizes.iter().map(|&threads| Point { way: Way::BestEffort, threads, hogs: 0 }));
     let got = lab.points(&points, |p| {
-        let more = p.way.args();
+        let more = args(p.way != Way::Linux, p.way == Way::Gang);
         let workload = lab::workload(&format!("team:threads={},{ROUND},hogs={}{more}", p.threads, p.hogs))?;
         let plan = lab::plan(p.way.topology(), &machine, &[])?;
         let once = |duration_ns| {
@@ -217,9 +217,8 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
             .iter()
             .map(|(task, ns)| (ns - seen_early.hogs.get(task).copied().unwrap_or(0)) as f64)
             .collect();
-        let n = times.len().max(1) as f64;
-        let mean = times.iter().sum::<f64>() / n;
-        let deviation = (times.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / n).sqrt();
+        let (mean, squares) = moments(&times);
+        let deviation = (squares / times.len().max(1) as f64).sqrt();
         Ok(Got {
             rounds_per_s: (rounds(&outcome) - rounds(&early)) * 1e9 / span_ns,
             hog_share: mean / span_ns,
