@@ -30,7 +30,7 @@ struct weir_linux_task {
 	u32 group;   /* number of its group, 0: the root */
 	u32 waker;   /* what woke it last, if recorded: see waker_here() */
 	u64 epoch;   /* number of swaps when the task was last reported to the graph */
-	u32 urgency; /* urgency_of() it when the recorder was last told */
+	u32 urgency; /* urgency_of() it, as it was reported last */
 	u32 unused;
 };
 

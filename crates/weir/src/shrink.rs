@@ -61,6 +61,8 @@ pub struct ShrinkResult {
     pub interrupted: bool,
     /// The small run's files.
     #[serde(skip)]
+    metric: String,
+    #[serde(skip)]
     pub workload: String,
     #[serde(skip)]
     pub topology: String,
@@ -240,6 +242,7 @@ pub fn shrink(options: &ShrinkOptions, watch: &dyn Watch) -> Result<ShrinkResult
     Ok(ShrinkResult {
         runweir: env!("CARGO_PKG_VERSION").into(),
         fails: options.fails.clone(),
+        metric: lab.condition.metric.clone(),
         value,
         seed: options.seed,
         machine: case.machine_spec.clone(),
@@ -493,8 +496,7 @@ impl ShrinkResult {
         format!(
             "{} (now {})\n\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n\n{} runs tried\n{}\n",
             self.fails,
-            // Its metric says what its value is.
-            show(self.fails.split([' ', '<', '>', '=', '!']).next().unwrap_or(""), self.value),
+            show(&self.metric, self.value),
             "",
             "before",
             "after",

@@ -216,7 +216,7 @@ impl<'a> Sim<'a> {
             machine.events.iter().chain(&workload.machine_events).cloned().collect();
         machine_events.sort_by_key(|e| e.0);
         let mut cpus: Vec<Cpu> = (0..nr_cpus).map(|c| Cpu::new(machine, costs, c)).collect();
-        for (c, cpu) in (0u32..).zip(&mut cpus) {
+        for (c, cpu) in (0u32..).zip(&mut cpus).filter(|_| costs.tick_spread > 0) {
             cpu.tick_phase = Rng::new(cfg.seed, TICK_STREAM + u64::from(c)).between(0, costs.tick_spread);
         }
         let cores = Cores::new(machine);

@@ -111,8 +111,8 @@ impl Slots {
             ));
         }
         if slot == 0
-            && let Some(key) =
-                ["period", "release"].into_iter().find(|k| args.ns(k, 0).is_ok_and(|ns| ns > 0))
+            && let Some((key, _)) =
+                [("period", period), ("release", release)].into_iter().find(|(_, ns)| *ns > 0)
         {
             return Err(args.wrong(
                 key,
