@@ -412,15 +412,18 @@ impl Explainer {
     fn paragraph(&self, a: &Account, steps: &[NamedStep]) -> String {
         let ns = a.to_ns - a.from_ns;
         let me = format!("`{}`", self.history.name(a.task));
-        let mut text = match &a.state {
-            State::Running { cpu } => {
-                format!("At {} {me} ran on CPU {cpu}", exact(a.at_ns))
-            }
-            State::Ready { .. } => format!("At {} {me} was ready and did not run", exact(a.at_ns)),
-            State::Blocked { on, .. } if on.is_empty() => format!("At {} {me} was blocked", exact(a.at_ns)),
-            State::Blocked { on, .. } => format!("At {} {me} waited for {on}", exact(a.at_ns)),
+        let did = match &a.state {
+            State::Running { cpu } => format!("ran on CPU {cpu}"),
+            State::Ready { .. } => "was ready and did not run".into(),
+            State::Blocked { on, .. } if on.is_empty() => "was blocked".into(),
+            State::Blocked { on, .. } => format!("waited for {on}"),
         };
-        text += &format!(", from {} to {} ({}).", exact(a.from_ns), exact(a.to_ns), duration(ns));
+        let span = format!("from {} to {} ({})", exact(a.from_ns), exact(a.to_ns), duration(ns));
+        // The time that was asked about, where it is another one than the begin.
+        let mut text = match a.at_ns == a.from_ns {
+            true => format!("{me} {did} {span}."),
+            false => format!("At {} {me} {did}, {span}.", exact(a.at_ns)),
+        };
         if let Some((at, by)) = a.woken {
             text += &match by {
                 Waker::Thread(by) => format!(" `{}` woke it at {}.", self.history.name(by), exact(at)),
