@@ -4,6 +4,7 @@
 # The benchmarks: ratios within one run, for the record in bench/RESULTS.md, never asserted.
 #
 #   tools/bench.sh [stages|fair|sim|simso|live]     tables; without a word: stages, fair and sim
+#   tools/bench.sh costs                            what the core takes on this machine, as a file for `--costs`
 #   tools/bench.sh --json stages|sim|simso|live     one object a row: subject, size, figure, unit, ratio, yardstick
 #
 # stages: a cycle of relinquish and pick against schedulers written by hand (bench/hand). sim: slices a second of the simulator.
@@ -13,7 +14,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-	echo "usage: tools/bench.sh [stages|fair|sim|simso|live], or tools/bench.sh --json stages|sim|simso|live" >&2
+	echo "usage: tools/bench.sh [stages|fair|sim|costs|simso|live], or tools/bench.sh --json stages|sim|simso|live" >&2
 	exit 2
 }
 
@@ -23,8 +24,8 @@ if [[ ${1:-} == --json ]]; then
 	shift
 	[[ $# == 1 && $1 =~ ^(stages|sim|simso|live)$ ]] || usage
 fi
-[[ $# -le 1 && ${1:-sim} =~ ^(stages|fair|sim|simso|live)$ ]] || {
-	[[ ${1:-} == --help ]] && sed -n '4,12s/^# \?//p' tools/bench.sh && exit 0
+[[ $# -le 1 && ${1:-sim} =~ ^(stages|fair|sim|costs|simso|live)$ ]] || {
+	[[ ${1:-} == --help ]] && sed -n '4,13s/^# \?//p' tools/bench.sh && exit 0
 	usage
 }
 
@@ -45,7 +46,8 @@ live)
 	;;
 *)
 	commit="commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown), $(nproc) cores, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)"
-	if [[ ${#json[@]} == 0 ]]; then echo "$commit"; else echo "$commit" >&2; fi
+	# The cost table is a file of its own.
+	if [[ ${1:-} == costs ]]; then echo "# $commit"; elif [[ ${#json[@]} == 0 ]]; then echo "$commit"; else echo "$commit" >&2; fi
 	exec cargo run --locked --quiet --release --package weir-bench -- "${json[@]}" "$@"
 	;;
 esac

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Benchmarks: ratios within one run, printed for the record (`bench/RESULTS.md`), never asserted.
 //!
-//! `weir-bench [--json] [stages|fair|sim]`; without an argument, all. `--json` prints one object a row.
+//! `weir-bench [--json] [stages|fair|sim|costs]`; without an argument, all but the last, which prints a cost file. `--json` prints one object a row.
 
+mod costs;
 mod fair;
 mod hand;
 mod memory;
@@ -28,6 +29,7 @@ fn main() {
         }
         ["stages"] => stages::run(json),
         ["fair"] if !json => fair::run(),
+        ["costs"] if !json => costs::run(),
         ["sim"] => sim::run(json),
         // What the benchmarks start of themselves.
         ["stages-one", subject, cycles] => stages::one(subject, cycles.parse().expect("a number of cycles")),
@@ -38,7 +40,7 @@ fn main() {
             subject.parse().expect("the number of a subject"),
         ),
         _ => {
-            eprintln!("usage: weir-bench [stages|fair|sim], or weir-bench --json stages|sim");
+            eprintln!("usage: weir-bench [stages|fair|sim|costs], or weir-bench --json stages|sim");
             std::process::exit(2);
         }
     }

@@ -32,7 +32,7 @@ const EDF: &str = include_str!("../../topologies/edf.weir");
 const EEVDF: &str = "annotate affinity, weight, fair, latency;\nentry -> eevdf -> cpus;";
 
 /// `entry -> head_queue … -> cpu 0` with `stages` instances of head_queue.
-fn chain(stages: u32) -> Plan {
+pub fn chain(stages: u32) -> Plan {
     let id = |name: &str| catalog().get(name).expect("a component of the catalogue").id;
     let pipe = |i: u32| PlanPipe {
         name: format!("p{i}"),

@@ -143,9 +143,7 @@ WEIR_GLOBAL int weir_leave(struct weir_sched weir_mem *s weir_arg,
 			at = weir_before(at, t);
 		if (!at || at->slot != slot)
 			continue;
-		weir_op(s, WEIR_OP_LOCK, at->idx, 0);
-		weir_op(s, WEIR_OP_REMOVE, at->idx, 0);
-		weir_op(s, WEIR_OP_UNLOCK, at->idx, 0);
+		weir_op(s, WEIR_OP_LEAVE, at->idx, 0);
 		at->through--;
 		at->nr_removed++;
 	}

@@ -394,9 +394,7 @@ WEIR_INLINE int weir_land(struct weir_sched weir_mem *s, struct weir_pipe weir_m
 	const struct weir_hook weir_mem *h = weir_hook(pipe, t);
 
 	if (weir_carried(pipe) & WEIR_CARRIED) {
-		weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
-		weir_op(s, WEIR_OP_ADD, pipe->idx, 0);
-		weir_op(s, WEIR_OP_UNLOCK, pipe->idx, 0);
+		weir_op(s, WEIR_OP_PASS, pipe->idx, 0);
 		weir_pass(s, pipe);
 		return 0;
 	}

@@ -23,12 +23,10 @@ WEIR_FLAT int weir_arrive(struct weir_sched weir_mem *s, struct weir_ctx weir_me
 	/* Where calls do not overlap there is no lock: the step counts as made under it. */
 	if (weir_solo(s))
 		weir_note_locked(pipe);
-	if (WEIR_OPLOG && s->oplog) {
-		weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
-		if (!pipe->from)
-			weir_op(s, WEIR_OP_ADD, pipe->idx, 0);
-		weir_op(s, WEIR_OP_UPDATE, pipe->to->idx, 1);
-	}
+	if (WEIR_OPLOG && s->oplog)
+		weir_op(s, WEIR_OP_STEP, pipe->idx,
+			(pipe->from ? 0 : WEIR_STEP_ENTERS) |
+				(weir_carried(pipe) & WEIR_ALONE ? WEIR_STEP_ALONE : 0));
 	ctx->arrival.task = t;
 	ctx->arrival.kind = WEIR_ADDED;
 	ctx->put = 0;
@@ -59,10 +57,7 @@ WEIR_FLAT void weir_arrived(struct weir_sched weir_mem *s, struct weir_ctx weir_
 	}
 	if (weir_solo(s)) {
 		weir_note_unlocked(pipe);
-		if (WEIR_OPLOG && s->oplog) {
-			weir_op(s, WEIR_OP_UPDATE_END, pipe->to->idx, 0);
-			weir_op(s, WEIR_OP_UNLOCK, pipe->idx, 0);
-		}
+		weir_op(s, WEIR_OP_STEP_END, pipe->to->idx, 0);
 		pipe->to->nr_updates++;
 	} else if (weir_carried(pipe) & WEIR_ALONE) {
 		weir_pipe_unlock(pipe);

@@ -44,7 +44,19 @@ enum weir_op_kind {
 	WEIR_OP_REMOTE,
 	WEIR_OP_PUT,  /* LOCK, ADD and UNLOCK of one pipe, with nothing between */
 	WEIR_OP_TAKE, /* likewise with REMOVE */
+	/*
+	 * Of a carried task, which is linked in no pipe on its way. If it were, these would be: LOCK of the pipe @object, ADD if
+	 * WEIR_STEP_ENTERS, and UPDATE; UPDATE_END and UNLOCK; PUT; TAKE.
+	 */
+	WEIR_OP_STEP,
+	WEIR_OP_STEP_END, /* @object: the instance */
+	WEIR_OP_PASS,	  /* it goes through the pipe @object */
+	WEIR_OP_LEAVE,	  /* it has gone through, and leaves */
 };
+
+/* Bits of @n of WEIR_OP_STEP. */
+#define WEIR_STEP_ENTERS 1u /* the pipe is an entry */
+#define WEIR_STEP_ALONE	 2u /* the pipe's lock is taken (WEIR_CARRIES_LOCKED) */
 
 struct weir_op {
 	u32 kind;

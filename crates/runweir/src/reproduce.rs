@@ -35,8 +35,11 @@ pub struct ReproduceArgs {
     /// A reduced sweep: all experiments take less than five minutes together
     #[arg(long)]
     pub quick: bool,
+    /// Charge scheduler code by this cost table (a name or FILE.toml) instead of the experiments' own ones, to see which verdicts depend on it
+    #[arg(long, value_name = "TABLE", value_parser = Text::new(), conflicts_with = "out")]
+    pub costs: Option<String>,
     /// Print the page RESULTS.md of the last full runs without running anything
-    #[arg(long, conflicts_with_all = ["id", "all", "quick", "out", "json"])]
+    #[arg(long, conflicts_with_all = ["id", "all", "quick", "costs", "out", "json"])]
     pub page: bool,
     /// Number of parallel simulations; default: all cores
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -66,6 +69,7 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode> {
         None if args.all => EXPERIMENTS.iter().collect(),
         None => return list(args),
     };
+    let code = args.costs.as_deref().map(weir::machine::costs).transpose()?;
     let out = args.out.as_deref().map(|dir| OutDir::prepare(dir, args.force)).transpose()?;
     stop::install_saying("ending without results; nothing is written")?;
     let counter = Counter::new(0, 0, !args.quiet);
@@ -80,7 +84,7 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode> {
             }
             continue;
         }
-        match pool.install(|| weir_reproduce::reproduce(experiment, args.quick, &counter)) {
+        match pool.install(|| weir_reproduce::reproduce(experiment, args.quick, code, &counter)) {
             Ok(Some(finished)) => done.push(finished),
             Ok(None) => {
                 counter.finish();
@@ -137,7 +141,7 @@ fn finish(args: &ReproduceArgs, out: Option<OutDir>, done: &[Finished]) -> Resul
 
 /// The list, with what the last full runs found.
 fn list(args: &ReproduceArgs) -> Result<ExitCode> {
-    if args.quick || args.out.is_some() {
+    if args.quick || args.out.is_some() || args.costs.is_some() {
         return Err(Fault::user(
             "no experiment is named",
             "name one, or use --all; `runweir reproduce` lists them",

@@ -109,6 +109,36 @@ pub enum OpKind {
     Put,
     /// Likewise with `Remove`.
     Take,
+    /// A carried task, which is linked in no pipe on its way, arrives at a component: if it were linked, `Lock` of the pipe `object`,
+    /// `Add` if [`OpRecord::STEP_ENTERS`] is set in `n`, and `Update`.
+    Step,
+    /// The component has taken the step: `UpdateEnd` of the instance `object`, and `Unlock` of the pipe.
+    StepEnd,
+    /// A carried task goes through the pipe `object`: `Put`.
+    Pass,
+    /// A carried task has gone through the pipe `object`, and leaves it: `Take`.
+    Leave,
+}
+
+impl OpRecord {
+    /// In `n` of a `Step`: the pipe is an entry.
+    pub const STEP_ENTERS: u32 = 1;
+    /// In `n` of a `Step`: the pipe's lock is taken even so, because the component writes what other CPUs use.
+    pub const STEP_ALONE: u32 = 2;
+
+    /// Whether a task joined the pipe `object`.
+    pub fn joins(&self) -> bool {
+        match self.kind {
+            OpKind::Add | OpKind::Put | OpKind::Pass => true,
+            OpKind::Step => self.n & Self::STEP_ENTERS != 0,
+            _ => false,
+        }
+    }
+
+    /// Whether a task left the pipe `object`.
+    pub fn leaves(&self) -> bool {
+        matches!(self.kind, OpKind::Remove | OpKind::Take | OpKind::Leave)
+    }
 }
 
 /// Result of [`Sched::pick`].

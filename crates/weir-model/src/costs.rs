@@ -77,6 +77,24 @@ pub struct CoreCosts {
     pub scan: u64,
     /// A thousand iterations of the component `burn`.
     pub burn_1000: u64,
+    /// A component's step with a task that is carried, without what it asks for; charged if [`Costs::stages`] says so.
+    pub step: u64,
+}
+
+/// How a task's way through the components that carry it is charged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stages {
+    /// As if it were linked in each pipe and went through its log, like in the prototype of source 0: an addition, an update, a removal,
+    /// and their locks.
+    #[default]
+    Linked,
+    /// As the core works: [`CoreCosts::step`] for each component, and a lock only where the component needs it.
+    Carried,
+}
+
+impl Stages {
+    /// By the word of a cost file.
+    const WORDS: [(&str, Self); 2] = [("linked", Self::Linked), ("carried", Self::Carried)];
 }
 
 /// The cost table of a run; all in nanoseconds unless the name says otherwise.
@@ -115,6 +133,8 @@ pub struct Costs {
     pub lock_handover: ByDistance,
     /// Scheduler code.
     pub core: CoreCosts,
+    /// Which of it the stages cost that carry a task.
+    pub stages: Stages,
     /// A device request, without the transfer.
     pub io_latency: u64,
     /// Bytes a second that a device transfers; 0: the transfer takes no time.
@@ -124,20 +144,45 @@ pub struct Costs {
 }
 
 /// Kinds of micro-operations.
-const KINDS: usize = OpKind::Take as usize + 1;
+const KINDS: usize = OpKind::Leave as usize + 1;
 
 /// Price of each kind of micro-operation, and of each of its steps, ns; the steps of `Burn` cost thousandths.
 #[derive(Clone, Copy, Debug)]
-pub struct Prices([(u64, u64); KINDS]);
+pub struct Prices {
+    kinds: [(u64, u64); KINDS],
+    /// Of `Step`, by the flags in its `n`.
+    steps: [u64; 4],
+    /// The part of it that is the component's code.
+    step_code: u64,
+    stages: Stages,
+}
 
 impl Prices {
     /// Price of one operation, ns, without waiting and hand-over.
     #[inline]
     pub fn of(&self, op: &OpRecord) -> u64 {
-        let (base, each) = self.0[op.kind as usize];
+        let (base, each) = self.kinds[op.kind as usize];
         match op.kind {
             OpKind::Burn => u64::from(op.n) * each / 1_000,
+            OpKind::Step => self.steps[op.n as usize & 3],
             _ => base + u64::from(op.n) * each,
+        }
+    }
+
+    /// The part of a `Step` that is the component's code, ns.
+    #[inline]
+    pub fn step_code(&self) -> u64 {
+        self.step_code
+    }
+
+    /// Whether the operation takes the lock of its pipe until its end, or until that of the step.
+    #[inline]
+    pub fn locks(&self, op: &OpRecord) -> bool {
+        match op.kind {
+            OpKind::Put | OpKind::Take | OpKind::Lock => true,
+            OpKind::Pass | OpKind::Leave => self.stages == Stages::Linked,
+            OpKind::Step => self.stages == Stages::Linked || op.n & OpRecord::STEP_ALONE != 0,
+            _ => false,
         }
     }
 }
@@ -190,7 +235,9 @@ impl Default for Costs {
                 notify: 40,
                 scan: 92,
                 burn_1000: 2_500,
+                step: 2,
             },
+            stages: Stages::Linked,
             io_latency: 100_000,
             io_bandwidth: 500_000_000,
             memory_per_kib: 60,
@@ -293,6 +340,7 @@ const ENTRIES: &[Entry] = entries! {
         "notify": TIME core.notify;
         "scan": TIME core.scan;
         "burn_1000": TIME core.burn_1000;
+        "step": TIME core.step;
     }
 };
 
@@ -308,6 +356,32 @@ impl Costs {
             *(e.get)(&mut costs) = 0;
         }
         costs
+    }
+
+    /// The default table with scheduler code as it takes natively on a present server: tasks are carried, and prices are those that
+    /// `tools/bench.sh costs` has fitted (docs/costs.md).
+    pub fn native() -> Self {
+        let core = CoreCosts {
+            call: 6,
+            pipe_add: 0,
+            pipe_remove: 0,
+            pipe_move: 0,
+            key_step: 7,
+            update: 24,
+            change: 0,
+            request: 3,
+            notify: 13,
+            scan: 2,
+            step: 2,
+            ..Self::default().core
+        };
+        Self { core, stages: Stages::Carried, lock_uncontended: 9, ..Self::default() }
+    }
+
+    /// This table with the scheduler code of another one: its micro-operations, locks, and how stages are charged.
+    #[must_use]
+    pub fn with_code_of(&self, other: &Self) -> Self {
+        Self { core: other.core, stages: other.stages, lock_uncontended: other.lock_uncontended, ..*self }
     }
 
     /// Whether scheduling, switching and migrating are free.
@@ -334,7 +408,20 @@ impl Costs {
         set(OpKind::Scan, 0, core.scan);
         set(OpKind::Burn, 0, core.burn_1000);
         set(OpKind::Remote, self.lock_handover.domain, 0);
-        Prices(prices)
+        let (step_code, enter, alone) = match self.stages {
+            Stages::Linked => {
+                prices[OpKind::Pass as usize] = prices[OpKind::Put as usize];
+                prices[OpKind::Leave as usize] = prices[OpKind::Take as usize];
+                (core.update + core.change, core.pipe_add, 0)
+            }
+            Stages::Carried => (core.step, 0, self.lock_uncontended),
+        };
+        let lock = if self.stages == Stages::Linked { self.lock_uncontended } else { 0 };
+        let step = |flags: u32| {
+            let bit = |flag, ns| if flags & flag == 0 { 0 } else { ns };
+            step_code + lock + bit(OpRecord::STEP_ENTERS, enter) + bit(OpRecord::STEP_ALONE, alone)
+        };
+        Prices { kinds: prices, steps: [0, 1, 2, 3].map(step), step_code, stages: self.stages }
     }
 
     /// Cost of resuming a task at a distance from where it last ran, ns.
@@ -366,11 +453,12 @@ impl Costs {
         u64::try_from(u128::from(bytes) * u128::from(self.memory_per_kib) / 1024).unwrap_or(u64::MAX)
     }
 
-    /// The table that `spec` names: `zero`, `default`, or the path of a TOML cost file.
+    /// The table that `spec` names: `zero`, `default`, `native`, a machine of [`machines`], or the path of a TOML cost file.
     pub fn resolve(spec: &str, read: ReadFile<'_>) -> Result<Self> {
         match spec {
             "zero" => return Ok(Self::zero()),
             "default" => return Ok(Self::default()),
+            "native" => return Ok(Self::native()),
             _ => {}
         }
         if let Some(costs) = machines::of(spec) {
@@ -378,7 +466,7 @@ impl Costs {
         }
         if !spec.contains('/') && !spec.to_ascii_lowercase().ends_with(".toml") {
             let known: Vec<&str> =
-                ["zero", "default"].into_iter().chain(machines::NAMES.iter().copied()).collect();
+                ["zero", "default", "native"].into_iter().chain(machines::NAMES.iter().copied()).collect();
             let help = format!("{} (or name a .toml file)", did_you_mean(spec, &known));
             return Err(Error::costs(format!("there is no cost table `{spec}`")).help(help));
         }
@@ -394,14 +482,14 @@ impl Costs {
         Self::from_toml(spec, &text)
     }
 
-    /// Read a cost file: values that it does not give are those of `base` (`"default"`, or `"zero"`).
+    /// Read a cost file: values that it does not give are those of `base` (`"default"`, `"native"` or `"zero"`).
     pub fn from_toml(name: &str, text: &str) -> Result<Self> {
         let source = Source { name, text, kind: ErrorKind::Costs };
         let document = source.parse()?;
         let keys =
             |table: &str| ENTRIES.iter().filter(|e| e.table == table).map(|e| e.key).collect::<Vec<_>>();
         let mut known = keys("");
-        known.push("base");
+        known.extend(["base", "stages"]);
         known.extend(TABLES);
         let top = Table::new(source, document.get_ref(), 0..0, "a cost file", &known)?;
         let mut costs = match top.get("base") {
@@ -409,14 +497,22 @@ impl Costs {
             Some(v) => match v.str("\"zero\"")? {
                 "zero" => Self::zero(),
                 "default" => Self::default(),
+                "native" => Self::native(),
                 other => {
                     return Err(v
                         .error(format!("there is no cost table `{other}` to begin with"))
-                        .help(did_you_mean(other, &["zero", "default"])));
+                        .help(did_you_mean(other, &["zero", "default", "native"])));
                 }
             },
         };
         costs.set_all(&top, "")?;
+        if let Some(v) = top.get("stages") {
+            let word = v.str("\"carried\"")?;
+            costs.stages = Stages::WORDS.iter().find(|w| w.0 == word).map(|w| w.1).ok_or_else(|| {
+                v.error(format!("stages are not charged as `{word}`"))
+                    .help(did_you_mean(word, &Stages::WORDS.map(|w| w.0)))
+            })?;
+        }
         for table in TABLES {
             if let Some(v) = top.get(table) {
                 costs.set_all(&v.table(&format!("[{table}]"), &keys(table))?, table)?;
@@ -465,7 +561,8 @@ impl Costs {
     /// The table as a cost file with every value.
     pub fn to_toml(&self) -> String {
         let mut costs = *self;
-        let mut out = String::new();
+        let word = Stages::WORDS.iter().find(|w| w.1 == self.stages).map_or("", |w| w.0);
+        let mut out = format!("stages = \"{word}\"\n");
         let mut table = "";
         for e in ENTRIES {
             if e.table != table {

@@ -37,13 +37,15 @@ pub type Done<T> = std::result::Result<T, Halt>;
 pub struct Lab<'a> {
     /// A reduced sweep is wanted.
     pub quick: bool,
+    /// The table whose scheduler code is charged instead of that of the experiments' own tables.
+    code: Option<Costs>,
     watch: &'a dyn Watch,
     runs: AtomicU64,
 }
 
 impl<'a> Lab<'a> {
-    pub fn new(quick: bool, watch: &'a dyn Watch) -> Self {
-        Self { quick, watch, runs: AtomicU64::new(0) }
+    pub fn new(quick: bool, code: Option<Costs>, watch: &'a dyn Watch) -> Self {
+        Self { quick, code, watch, runs: AtomicU64::new(0) }
     }
 
     /// Simulations made so far.
@@ -112,8 +114,11 @@ impl<'a> Lab<'a> {
             inside: run.inside,
             ..RunConfig::default()
         };
+        // Where scheduling is free it stays so.
+        let other = self.code.as_ref().filter(|_| !run.costs.is_zero()).map(|c| run.costs.with_code_of(c));
+        let costs = other.as_ref().unwrap_or(run.costs);
         let _running = self.watch.running();
-        let outcome = engine::run(run.machine, run.plan, run.workload, run.costs, &config, observer)
+        let outcome = engine::run(run.machine, run.plan, run.workload, costs, &config, observer)
             .map_err(machine::fault)?;
         if self.watch.stopped() { Err(Halt::Interrupted) } else { Ok(outcome) }
     }

@@ -45,6 +45,7 @@ use lab::{Halt, Lab};
 pub use registry::{EXPERIMENTS, Experiment, find};
 pub use report::{Claim, Judged, Line, Picture, Record, Report, Table, Verdict, write};
 use weir::{Fault, Result, Watch};
+use weir_sim::Costs;
 
 /// An experiment that was made.
 #[non_exhaustive]
@@ -58,13 +59,19 @@ pub struct Finished {
 }
 
 /// Make an experiment, with parallel simulations in the current thread pool; `quick` is a reduced sweep. `None` where the
-/// caller has ended it.
+/// caller has ended it. With `code`, scheduler code costs what that table says instead of what the experiment's own does: which verdicts
+/// depend on it?
 ///
 /// # Errors
 /// Of the system: a simulation failed, or what a measurement needs is missing.
-pub fn reproduce(experiment: &Experiment, quick: bool, watch: &dyn Watch) -> Result<Option<Finished>> {
+pub fn reproduce(
+    experiment: &Experiment,
+    quick: bool,
+    code: Option<Costs>,
+    watch: &dyn Watch,
+) -> Result<Option<Finished>> {
     let began = Instant::now();
-    let lab = Lab::new(quick, watch);
+    let lab = Lab::new(quick, code, watch);
     match (experiment.run)(&lab) {
         Ok(mut report) => {
             report.runs = lab.runs();

@@ -2,7 +2,7 @@
 //! Numbers that Rust writes down once more are those of the C headers. (Layouts of structs are compared in `weir-core`.)
 
 use weir_core::raw::{MAX_CHUNKS, MAX_DEPTH, TASK_CHUNK};
-use weir_core::{Class, HEADERS, MAX_CPUS, OpKind, Topic, Unit};
+use weir_core::{Class, HEADERS, MAX_CPUS, OpKind, OpRecord, Topic, Unit};
 
 /// A header without its comments.
 fn header(name: &str) -> String {
@@ -64,9 +64,16 @@ fn operations_have_their_numbers() {
         (Remote, "REMOTE"),
         (Put, "PUT"),
         (Take, "TAKE"),
+        (Step, "STEP"),
+        (StepEnd, "STEP_END"),
+        (Pass, "PASS"),
+        (Leave, "LEAVE"),
     ];
+
     assert_eq!(ours.map(|o| o.1).to_vec(), enumerators("schedule.h", "weir_op_kind", "WEIR_OP_"));
     assert!(ours.iter().enumerate().all(|(i, o)| o.0 as usize == i));
+    assert_eq!(OpRecord::STEP_ENTERS, define("schedule.h", "WEIR_STEP_ENTERS"));
+    assert_eq!(OpRecord::STEP_ALONE, define("schedule.h", "WEIR_STEP_ALONE"));
 }
 
 /// What a descriptor says is read as what it means, for one component of each kind and one parameter of each unit.

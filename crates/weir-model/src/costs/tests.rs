@@ -41,6 +41,42 @@ fn operations_are_charged_by_kind_and_steps() {
     assert_eq!(z.prices().of(&OpRecord { kind: OpKind::Update, object: 0, n: 9 }), 0);
 }
 
+/// A carried task's way costs what that of a linked one does, operation by operation, or the steps alone.
+#[test]
+fn stages_are_charged_as_linked_or_as_carried() {
+    let linked = Costs::default().prices();
+    let of = |p: &Prices, kind, n| p.of(&OpRecord { kind, object: 0, n });
+    let update = of(&linked, OpKind::Update, 1) + of(&linked, OpKind::UpdateEnd, 0);
+    let lock = of(&linked, OpKind::Lock, 0) + of(&linked, OpKind::Unlock, 0);
+    assert_eq!(of(&linked, OpKind::Step, 0) + of(&linked, OpKind::StepEnd, 0), lock + update);
+    assert_eq!(of(&linked, OpKind::Step, OpRecord::STEP_ALONE), lock + update);
+    let enters = of(&linked, OpKind::Step, OpRecord::STEP_ENTERS);
+    assert_eq!(enters, lock + of(&linked, OpKind::Add, 0) + update);
+    assert_eq!(of(&linked, OpKind::Pass, 0), of(&linked, OpKind::Put, 0));
+    assert_eq!(of(&linked, OpKind::Leave, 0), of(&linked, OpKind::Take, 0));
+
+    let c = Costs { stages: Stages::Carried, ..Costs::default() };
+    let carried = c.prices();
+    assert_eq!(of(&carried, OpKind::Step, OpRecord::STEP_ENTERS), c.core.step);
+    assert_eq!(of(&carried, OpKind::Step, OpRecord::STEP_ALONE), c.core.step + c.lock_uncontended);
+    assert_eq!(of(&carried, OpKind::Pass, 0) + of(&carried, OpKind::Leave, 0), 0);
+    assert_eq!(of(&carried, OpKind::Put, 3), of(&linked, OpKind::Put, 3));
+    let locks = |p: &Prices, kind, n| p.locks(&OpRecord { kind, object: 0, n });
+    assert!(locks(&linked, OpKind::Step, 0) && locks(&linked, OpKind::Pass, 0));
+    assert!(!locks(&carried, OpKind::Step, OpRecord::STEP_ENTERS) && !locks(&carried, OpKind::Leave, 0));
+    assert!(locks(&carried, OpKind::Step, OpRecord::STEP_ALONE) && locks(&carried, OpKind::Take, 0));
+}
+
+#[test]
+fn a_file_says_how_stages_are_charged() {
+    let file = |text| Costs::from_toml("c.toml", text).map(|c| (c.stages, c.core.call));
+    assert_eq!(file("stages = \"carried\""), Ok((Stages::Carried, 230)));
+    assert_eq!(file("base = \"native\""), Ok((Stages::Carried, Costs::native().core.call)));
+    assert_eq!(file("base = \"native\"\nstages = \"linked\"").map(|c| c.0), Ok(Stages::Linked));
+    let fault = file("stages = \"carry\"").unwrap_err().to_string();
+    assert!(fault.contains("carry") && fault.contains("carried"), "{fault}");
+}
+
 #[test]
 fn zero_is_free_but_keeps_what_tasks_do() {
     let z = Costs::zero();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Why tasks wait, for observers that request it: their reasons, the tasks that wake them, their progress.
 
-use weir_core::OpKind;
 use weir_core::event::{Call, CpuNo, Event, TaskNo};
 
 use super::sim::Sim;
@@ -88,7 +87,7 @@ impl Sim<'_> {
     pub fn report_moves(&mut self, call: Call) {
         if matches!(call, Call::Admit | Call::Unblock | Call::Relinquish | Call::Swap)
             || self.places.len() > MANY
-            || !self.sched.ops().iter().any(|op| matches!(op.kind, OpKind::Add | OpKind::Put))
+            || !self.sched.ops().iter().any(|op| op.joins())
         {
             return;
         }

@@ -235,7 +235,10 @@ impl<'a> Charger<'a> {
         for (i, op) in ops.iter().enumerate() {
             let price = self.prices.of(op);
             match op.kind {
-                OpKind::Put | OpKind::Take => {
+                OpKind::Put | OpKind::Take | OpKind::Pass | OpKind::Leave => {
+                    if !self.prices.locks(op) {
+                        continue;
+                    }
                     let (begin, hand_over) = self.acquire(&ops[i..], cpu, t);
                     wait_ns += begin - t;
                     t = begin + hand_over + price;
@@ -251,11 +254,22 @@ impl<'a> Charger<'a> {
                 }
                 OpKind::Unlock => {
                     t += price;
-                    if let Some(at) = self.held.iter().rposition(|h| h.0 == op.object) {
-                        let (_, begin) = self.held.remove(at);
-                        let lock = slot(&mut self.locks, op.object);
-                        lock.held_ns += t - begin;
-                        lock.take(begin, t, now);
+                    self.release(op.object, t, now);
+                }
+                OpKind::Step => {
+                    if self.prices.locks(op) {
+                        let (begin, hand_over) = self.acquire(&ops[i..], cpu, t);
+                        wait_ns += begin - t;
+                        self.held.push((op.object, begin));
+                        t = begin + hand_over;
+                    }
+                    t += price;
+                    self.running.push((op.object, t - self.prices.step_code(), wait_ns));
+                }
+                OpKind::StepEnd => {
+                    if let Some((pipe, began, waited)) = self.running.pop() {
+                        self.ran(op.object, (t - began) - (wait_ns - waited));
+                        self.release(pipe, t, now);
                     }
                 }
                 OpKind::Update => {
@@ -264,15 +278,30 @@ impl<'a> Charger<'a> {
                 }
                 OpKind::UpdateEnd => {
                     if let Some((instance, began, waited)) = self.running.pop() {
-                        let time = slot(&mut self.instances, instance);
-                        time.updates += 1;
-                        time.ns += (t - began) - (wait_ns - waited);
+                        self.ran(instance, (t - began) - (wait_ns - waited));
                     }
                 }
                 _ => t += price,
             }
         }
         Walk { end: t, wait_ns }
+    }
+
+    /// The code of an instance took `ns`, without waiting.
+    fn ran(&mut self, instance: u32, ns: u64) {
+        let time = slot(&mut self.instances, instance);
+        time.updates += 1;
+        time.ns += ns;
+    }
+
+    /// The lock of `pipe`, if it is held, is released at `t`.
+    fn release(&mut self, pipe: u32, t: u64, now: u64) {
+        if let Some(at) = self.held.iter().rposition(|h| h.0 == pipe) {
+            let (_, begin) = self.held.remove(at);
+            let lock = slot(&mut self.locks, pipe);
+            lock.held_ns += t - begin;
+            lock.take(begin, t, now);
+        }
     }
 
     /// `cpu` wants the lock of the first of these operations at `t`: from when on it has it, and what the hand-over takes.
@@ -299,11 +328,17 @@ impl<'a> Charger<'a> {
     /// Length of the critical section that begins with the first of these operations, if nothing is
     /// waited for inside it.
     fn section_ns(&self, ops: &[OpRecord]) -> u64 {
+        let first = &ops[0];
         let mut ns = 0;
         for op in ops {
             ns += self.prices.of(op);
-            let whole = matches!(ops[0].kind, OpKind::Put | OpKind::Take);
-            if whole || (op.kind == OpKind::Unlock && op.object == ops[0].object) {
+            let over = match first.kind {
+                OpKind::Lock => op.kind == OpKind::Unlock && op.object == first.object,
+                // A component in a step carries no other task.
+                OpKind::Step => op.kind == OpKind::StepEnd,
+                _ => true,
+            };
+            if over {
                 break;
             }
         }
@@ -399,6 +434,57 @@ mod tests {
         let times =
             |c: &mut Charger<'_>| c.instances().map(|(i, t)| (i, t.ns, t.updates)).collect::<Vec<_>>();
         assert_eq!(times(&mut a), times(&mut b));
+    }
+
+    /// A step and its end cost, and keep others waiting, as what they stand for; where stages are charged as carried, they keep nobody
+    /// waiting.
+    #[test]
+    fn a_step_is_charged_like_what_it_stands_for() {
+        let linked = [
+            record(OpKind::Lock, 3, 0),
+            record(OpKind::Add, 3, 0),
+            record(OpKind::Update, 1, 1),
+            record(OpKind::Request, 9, 0),
+            record(OpKind::Put, 4, 0),
+            record(OpKind::UpdateEnd, 1, 0),
+            record(OpKind::Unlock, 3, 0),
+            record(OpKind::Take, 4, 0),
+        ];
+        let carried = [
+            record(OpKind::Step, 3, OpRecord::STEP_ENTERS),
+            record(OpKind::Request, 9, 0),
+            record(OpKind::Pass, 4, 0),
+            record(OpKind::StepEnd, 1, 0),
+            record(OpKind::Leave, 4, 0),
+        ];
+        let machine = Machine::smp(4);
+        let costs = Costs::default();
+        let mut a = Charger::new(&machine, &costs, &Plan::default());
+        let mut b = Charger::new(&machine, &costs, &Plan::default());
+        let calls = [(0, 0), (1, 20), (2, 30), (0, 40), (3, 900), (1, 901), (2, 5_000)];
+        let mut waited = 0;
+        for (cpu, now) in calls {
+            let walk = a.walk(&linked, 1, cpu, now, now);
+            assert_eq!(walk, b.walk(&carried, 1, cpu, now, now));
+            waited += walk.wait_ns;
+        }
+        assert!(waited > 0);
+        assert_eq!(a.locks().collect::<Vec<_>>(), b.locks().collect::<Vec<_>>());
+        let times =
+            |c: &mut Charger<'_>| c.instances().map(|(i, t)| (i, t.ns, t.updates)).collect::<Vec<_>>();
+        assert_eq!(times(&mut a), times(&mut b));
+
+        let costs = Costs { stages: weir_model::costs::Stages::Carried, ..costs };
+        let mut c = Charger::new(&machine, &costs, &Plan::default());
+        let alone = costs.core.call + costs.core.step + costs.core.request;
+        for (cpu, now) in calls {
+            assert_eq!(c.walk(&carried, 1, cpu, now, now), Walk { end: now + alone, wait_ns: 0 });
+        }
+        assert_eq!(c.locks().count(), 0);
+        let step = [record(OpKind::Step, 3, OpRecord::STEP_ALONE), record(OpKind::StepEnd, 1, 0)];
+        let first = c.walk(&step, 1, 0, 10_000, 10_000);
+        assert_eq!(first.end, 10_000 + costs.core.call + costs.lock_uncontended + costs.core.step);
+        assert!(c.walk(&step, 1, 1, 10_001, 10_001).wait_ns > 0);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use weir_core::event::{Call, CpuNo, Event, Stop, TaskNo};
-use weir_core::{Msg, OpKind, Sched, Topic, catalog, error_name};
+use weir_core::{Msg, Sched, Topic, catalog, error_name};
 
 use super::Faulted;
 use super::cpu::Mode;
@@ -88,7 +88,7 @@ impl Sim<'_> {
             self.sched
                 .ops()
                 .iter()
-                .filter(|op| matches!(op.kind, OpKind::Add | OpKind::Remove | OpKind::Put | OpKind::Take))
+                .filter(|op| op.joins() || op.leaves())
                 .map(|op| op.object),
         );
         touched.sort_unstable();
