@@ -7,21 +7,30 @@
 #   tools/test.sh [quick]    the Rust tests and one script of every kind, in their short forms: `make test`
 #   tools/test.sh all        everything in its long form (WEIR_LONG=1), run before a release: `make test-all`
 #   tools/test.sh tools      only the scripts of `all`
-#   --record                 add commit, machine, time and result to tests/RECORD.md
+#   tools/test.sh long NAME… only these, in their long form: `test-vm`, or `live-waits` for one of the guests of test-live
+#   --record                 add commit, machine, time and result to tests/RECORD.md; of long forms, those of each script
 #
 # `all` keeps in target/tests what passed at this commit, if nothing is changed: the same command continues after an interruption or a
 # failure. `rm -r target/tests` makes it start over.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-what=quick record=
+what=quick record= chosen=()
 for word in "$@"; do
 	case $word in
-	quick | all | tools) what=$word ;;
+	quick | all | tools | long) what=$word ;;
 	--record) record=tests/RECORD.md ;;
-	*) echo "test: \`$word\` is none of quick, all, tools, --record" >&2 && exit 2 ;;
+	*)
+		if [[ $what == long && (-e tools/$word.sh || -e tests/live/${word#live-}.sh) ]]; then
+			chosen+=("$word")
+			continue
+		fi
+		[[ $what == long ]] && known="a script tools/test-NAME.sh or tests/live/NAME.sh (live-NAME)" || known="quick, all, tools, long or --record"
+		echo "test: \`$word\` is not $known" >&2 && exit 2
+		;;
 	esac
 done
+[[ $what != long || ${#chosen[@]} != 0 ]] || { echo "test: \`long\` needs names of scripts, such as test-vm or live-waits" >&2 && exit 2; }
 if [[ $what != quick ]]; then
 	# Ten times as many random histories, task sets and reconfigurations; longer scripts.
 	export WEIR_LONG=1 WEIR_CASES=${WEIR_CASES:-800} WEIR_FLUID_SETS=${WEIR_FLUID_SETS:-400} RESHAPES=${RESHAPES:-4000}
@@ -30,7 +39,9 @@ fi
 # The long ones first; most use one core. `all` runs every script; a new one joins `quick` here if it is short.
 quick=(test-guest test-strict test-concurrency test-threads test-messages test-gangs test-bare test-against-simso test-ports test-hw)
 names=("${quick[@]}")
-if [[ $what != quick ]]; then
+if [[ $what == long ]]; then
+	names=("${chosen[@]}")
+elif [[ $what != quick ]]; then
 	names=(test-live test-vm test-strict test-concurrency)
 	for script in tools/test-*.sh; do
 		name=$(basename "$script" .sh)
@@ -71,11 +82,16 @@ trap 'exit 143' TERM
 try() { # NAME
 	local start=$SECONDS status=0 word
 	if [[ $kept && -e $kept/$1.word ]]; then
-		cp "$kept/$1.word" "$kept/$1.log" "$work"
+		cp "$kept/$1.word" "$kept/$1.log" "$kept/$1.seconds" "$work"
 		echo "== $1: $(cat "$work/$1.word") before"
 		return
 	fi
-	"tools/$1.sh" </dev/null >"$work/$1.log" 2>&1 || status=$?
+	if [[ $1 == live-* ]]; then
+		tools/live-tests.sh "${1#live-}"
+	else
+		"tools/$1.sh"
+	fi </dev/null >"$work/$1.log" 2>&1 || status=$?
+	echo $((SECONDS - start)) >"$work/$1.seconds"
 	case $status in
 	0) word=passed ;;
 	77) word=skipped ;;
@@ -88,10 +104,12 @@ try() { # NAME
 		echo "== $1: $word in $((SECONDS - start)) s"
 	} 9>>"$work/lock"
 	echo "${word%% *}" >"$work/$1.word"
-	[[ -z $kept || $word == FAILED* ]] || cp "$work/$1.word" "$work/$1.log" "$kept"
+	[[ -z $kept || $word == FAILED* ]] || cp "$work/$1.word" "$work/$1.log" "$work/$1.seconds" "$kept"
 }
 
-if [[ $what != tools ]]; then
+if [[ $what == long ]]; then
+	tools/programs.sh
+elif [[ $what != tools ]]; then
 	# Compile first: two builds at a time would wait for each other.
 	cargo test --locked --workspace --no-run 2>&1 | tail -3 || true
 	tools/programs.sh
@@ -105,7 +123,7 @@ if [[ $what == quick ]]; then
 	try "$first" &
 	pids+=($!)
 fi
-if [[ $what != tools ]]; then
+if [[ $what != tools && $what != long ]]; then
 	start=$SECONDS broken=0
 	if [[ $kept && -e $kept/rust ]]; then
 		cp "$kept/rust" "$work/rust"
@@ -149,7 +167,19 @@ echo "test: took $took s, $computed s of a processor"
 if [[ $record ]]; then
 	machine="$(nproc) × $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)"
 	commit=$(git rev-parse --short HEAD)$(git diff --quiet HEAD || echo " and changes")
-	echo "| $(date -u +%F) | $commit | $machine | $what | $took s | $computed s | $result${notes:+ (${notes%; })} |" >>"$record"
+	if [[ $what != long ]]; then
+		sed -i "/^| date .* tests /,/^\$/ s#^\$#| $(date -u +%F) | $commit | $machine | $what | $took s | $computed s | $result${notes:+ (${notes%; })} |\n#" "$record"
+	fi
+	# The last run of each long form: a line a script, in order.
+	if [[ $what != quick ]]; then
+		for name in "${names[@]}"; do
+			word=$(cat "$work/$name.word" 2>/dev/null || echo FAILED)
+			sed -i "/^| $name |/d" "$record"
+			echo "| $name | $(date -u +%F) | $commit | $machine | $(cat "$work/$name.seconds" 2>/dev/null || echo "?") s | $word |" >>"$record"
+		done
+		{ grep -v '^| \(test\|live\)-' "$record" && grep '^| \(test\|live\)-' "$record" | sort; } >"$work/record"
+		cp "$work/record" "$record"
+	fi
 	echo "test: recorded in $record"
 fi
 # What failed stands last, where one looks first: the names, and the end of what each of them said.
