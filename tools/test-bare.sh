@@ -42,6 +42,7 @@ refuses() { # STATUS WORDS COMMAND...
 says 'hello from core 3, spawned' bare priority --harts 4 -q -- hello
 says '1000 calls, 0 wrong' bare priority --harts 1 -q -- lmp
 says 'buffered 16, refused 4' bare linux --harts 2 -q -- lmp
+says 'lmp: served 1000' bare edf --harts 1 -q -- lmp 1000 call + lmp 1000 serve
 bare priority --harts 1 --json -- lmp 2>/dev/null >"$work/lmp.json"
 python3 - "$work/lmp.json" <<'PYTHON'
 import json, sys
@@ -53,36 +54,77 @@ assert bare["harts"][0]["messages_short"] >= 2000, bare["harts"][0]
 PYTHON
 says '2000 messages to core 3 and back, 0 wrong' bare decentral --harts 4 -q -- ump
 says 'unknown -9, refused -10' bare decentral --harts 1 -q -- ump
-says '41 tests, 0 wrong' bare priority --harts 4 -q -- caps
-says '41 tests, 0 wrong' bare priority --harts 2 --quantum 1us -q -- caps
+says '47 tests, 0 wrong' bare priority --harts 4 -q -- caps
+says '47 tests, 0 wrong' bare priority --harts 2 --quantum 1us -q -- caps
 says '7200 rounds on 4 cores, 0 wrong' bare decentral --harts 4 -q -- threads
+says '24 sums of 4000 terms, 0 wrong' bare decentral --harts 4 -q --set round_robin.slice=100us -- floats
+says '6 sums of 4000 terms, 0 wrong' bare priority --harts 1 -q --quantum 3us -- floats
 # Preempted and passed on in ever other places, from the first instruction of the monitors on.
 quanta=(1000 1300 2700 7900 23000)
 [[ -z ${WEIR_LONG:-} ]] || quanta=($(seq 1000 37 4000))
 for quantum in "${quanta[@]}"; do
 	says '3600 rounds on 2 cores, 0 wrong' bare decentral --harts 2 -q --quantum ${quantum}ns --set round_robin.slice=100us --no-trace -- threads
 done
+"$debug/runweir" reproduce multikernel-e4 --quick >"$work/e4" 2>/dev/null
+! grep -q 'Nothing was measured now' "$work/e4" || { cat "$work/e4" && exit 1; }
 echo "ok   bare kernel: messages, capabilities, threads"
+
+# --- preemption at every instruction ------------------------------------------------------------------------
+
+# In a kernel whose expiries come to the instruction; and in kernels and libraries with one mistake each, which have to be noticed.
+inject() { # FOLDER
+	RUNWEIR_BARE=$1 bare priority --harts 1 --quantum 1ms -q --no-trace --duration 3s -- tests/bare/inject.c
+}
+mutant() { # NAME FILE SED
+	local folder=$work/mutant
+	rm -rf "$folder"
+	mkdir "$folder"
+	cp -r core runtimes "$folder"
+	sed -i "$3" "$folder/runtimes/bare/$2"
+	! cmp -s "runtimes/bare/$2" "$folder/runtimes/bare/$2" || { echo "FAIL mutant: $1: does not apply to $2" && exit 1; }
+	BARE_FLAGS=-DBARE_EXACT "$folder/runtimes/bare/build.sh" "$work/bare/obj/unit.o" "$folder/out"
+	# One whose expiries are all late does not come to its end in time.
+	if inject "$folder/out" >"$work/out" 2>&1 && grep -qF 'that must be; 0 wrong' "$work/out"; then
+		echo "FAIL mutant: $1: not noticed"
+		exit 1
+	fi
+	mutants=$((${mutants:-0} + 1))
+}
+BARE_FLAGS=-DBARE_EXACT runtimes/bare/build.sh "$work/bare/obj/unit.o" "$work/exact"
+says 'that must be; 0 wrong' inject "$work/exact"
+places=$(grep -o 'inject: [0-9]* instants, [0-9]* places' "$work/out" | cut -d' ' -f2-)
+mutant "the critical range ends an instruction early" lib/entry.S 's/^critical_high:$/too_late:/; s/^\tjr gp$/critical_high:\n\tjr gp/'
+mutant "the last look comes before the announcement" lib/threads.c \
+	's|^\t\t/\* Enabled and without a thread|\t\td->haswork = 0;\n&|; /^\t\td->haswork = 0;$/d'
+mutant "the kernel forgets floating-point registers" kernel/dispatch.c 's/^\t\tfp_save(h->fp_owner->fp);$/\t\t(void)0;/'
+if [[ -n ${WEIR_LONG:-} ]]; then
+	mutant "the library forgets floating-point registers" lib/threads.c 's/^\t\tmk_fp_save(t->fp);$/\t\t(void)0;/'
+	mutant "an answer ignores notifications" lib/messages.c 's/ && !d->notified)$/)/'
+	mutant "the critical range is not looked at" kernel/start.S '/^\tbltu t2, t3, 2f$/d'
+	mutant "the word disabled is not looked at" kernel/start.S '/^\tld t2, D_DISABLED(t1)$/{n;d}'
+	mutant "an expiry on the way to idle waits for the next round" kernel/turn.c 's/if (until && until < h->turn_end/if (until > t \&\& until < h->turn_end/'
+fi
+echo "ok   bare kernel: preemption at every instruction, $places; $mutants mutants refused"
 
 # --- programs that mean ill ------------------------------------------------------------------------------
 
-for how in write read jump other text clint interrupts wfi; do
+for how in write read jump other peek run data frame text clint interrupts wfi; do
 	refuses 1 'the kernel ended `intruder`' bare priority --harts 2 -q -- deadlines + intruder $how
 	grep -qF '40 jobs on 2 cores, 0 missed' "$work/out"
 done
-for how in disabled spin calls block; do
+for how in disabled spin calls block answered; do
 	says '40 jobs on 2 cores, 0 missed' bare priority --harts 2 -q --duration 60ms -- deadlines + intruder $how
 done
-echo "ok   bare kernel: twelve intruders; nobody else missed a deadline"
+echo "ok   bare kernel: seventeen intruders; nobody else missed a deadline"
 
 # --- gangs -------------------------------------------------------------------------------------------------
 
 # Apart, the members of a team wait for each other's slices; in slots they meet.
 says 'rounds of 4 members' bare gang --harts 4 -q -- gang slots 2000
 slots=$(grep -o '[0-9]* rounds/s' "$work/out" | cut -d' ' -f1)
-says 'rounds of 4 members' bare gang --harts 4 -q -- gang best 50
+says 'rounds of 4 members' bare gang --harts 4 -q -- gang best 200
 best=$(grep -o '[0-9]* rounds/s' "$work/out" | cut -d' ' -f1)
-((slots > 10 * best)) || { echo "FAIL $slots rounds/s in slots, $best apart" && exit 1; }
+((slots > 5 * best)) || { echo "FAIL $slots rounds/s in slots, $best apart" && exit 1; }
 echo "ok   bare kernel: gangs, $slots rounds/s in slots, $best apart"
 
 # --- the same bytes --------------------------------------------------------------------------------------------

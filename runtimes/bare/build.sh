@@ -3,18 +3,26 @@
 #
 # The bare kernel without cargo: build.sh UNIT.c OUT [PROGRAM.c...] writes OUT/kernel.elf, OUT/replay.elf, the services and the programs of
 # runtimes/bare/apps as OUT/NAME.image, from the unit that `weir-glue plain` makes. With `-` for UNIT.c it makes the named programs only,
-# with a library that was built before. RISCV is the compilers' prefix, riscv64-unknown-elf- by default.
+# with a library that was built before; UNIT may also be that unit's object. RISCV is the compilers' prefix, riscv64-unknown-elf- by default.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
 unit=$1 out=$2
 shift 2
 prefix=${RISCV:-riscv64-unknown-elf-}
-common=(-std=gnu11 -march=rv64imac_zicsr -mabi=lp64 -mcmodel=medany -mno-relax -msmall-data-limit=0 -ffreestanding -fno-strict-aliasing -fno-builtin
+common=(-std=gnu11 -mcmodel=medany -mno-relax -msmall-data-limit=0 -ffreestanding -fno-strict-aliasing -fno-builtin
 	-fno-strict-aliasing -ffunction-sections -fdata-sections -Wall -Wextra -Werror -Wno-unused-parameter
 	-I"$here/include" -I"$root/core/include" -I"$root/core/port/bare" -I"$root/core/src" -I"$root/runtimes/multikernel")
-kernel=("${common[@]}" -O2)
-user=("${common[@]}" -O2 -fno-pie -fno-jump-tables -fno-tree-loop-distribute-patterns)
+# BARE_FLAGS: for the kernel's own files. -DBARE_EXACT: expiries to the instruction, for tests.
+# The kernel uses no floating point, and programs do.
+soft=(-march=rv64imac_zicsr -mabi=lp64)
+hard=(-march=rv64imafdc_zicsr -mabi=lp64d)
+libgcc() { # FLAGS: the variant's name has no extension
+	"${prefix}gcc" "${@/_zicsr/}" -print-libgcc-file-name
+}
+kernel=("${common[@]}" "${soft[@]}" -O2)
+read -ra flags <<<"${BARE_FLAGS:-}"
+user=("${common[@]}" "${hard[@]}" -O2 -fno-math-errno -fno-pie -fno-jump-tables -fno-tree-loop-distribute-patterns)
 mkdir -p "$out/obj"
 jobs=()
 compile() { # NAME FILE FLAGS...
@@ -30,17 +38,21 @@ finish() {
 image() { # NAME OBJECT...
 	# The host moves it: absolute addresses are left marked.
 	"${prefix}ld" --emit-relocs --no-relax -T "$here/lib/image.ld" --gc-sections -o "$out/$1.image.tmp" \
-		"$out"/obj/lib-*.o "${@:2}" "$("${prefix}gcc" -march=rv64imac -mabi=lp64 -print-libgcc-file-name)"
+		"$out"/obj/lib-*.o "${@:2}" "$(libgcc "${hard[@]}")"
 	mv "$out/$1.image.tmp" "$out/$1.image"
 }
 
 if [[ $unit != - ]]; then
-	compile unit "$unit" "${kernel[@]}"
+	if [[ $unit == *.o ]]; then
+		cp "$unit" "$out/obj/unit.o"
+	else
+		compile unit "$unit" "${kernel[@]}"
+	fi
 	compile host "$root/core/port/native/host.c" "${kernel[@]}"
 	compile plan "$root/runtimes/multikernel/plan.c" "${kernel[@]}"
 	compile start "$here/kernel/start.S" "${kernel[@]}"
 	for file in "$here"/kernel/*.c; do
-		compile "k-$(basename "$file" .c)" "$file" "${kernel[@]}" -fno-tree-loop-distribute-patterns
+		compile "k-$(basename "$file" .c)" "$file" "${kernel[@]}" "${flags[@]}" -fno-tree-loop-distribute-patterns
 	done
 	finish
 	compile lib-entry "$here/lib/entry.S" "${user[@]}"
@@ -54,13 +66,12 @@ if [[ $unit != - ]]; then
 		compile "app-$(basename "$file" .c)" "$file" "${user[@]}"
 	done
 	finish
-	libgcc=$("${prefix}gcc" -march=rv64imac -mabi=lp64 -print-libgcc-file-name)
 	kernels=()
 	for file in "$here"/kernel/*.c; do
 		name=$(basename "$file" .c)
 		[[ $name == replay ]] || kernels+=("$out/obj/k-$name.o")
 	done
-	"${prefix}ld" -T "$here/kernel/kernel.ld" --gc-sections -o "$out/kernel.elf" "$out"/obj/{start,unit,host,plan}.o "${kernels[@]}" "$libgcc"
+	"${prefix}ld" -T "$here/kernel/kernel.ld" --gc-sections -o "$out/kernel.elf" "$out"/obj/{start,unit,host,plan}.o "${kernels[@]}" "$(libgcc "${soft[@]}")"
 	image monitor "$out"/obj/app-monitor.o "$out"/obj/m-*.o
 	image console "$out"/obj/app-console.o
 	for file in "$here"/apps/*.c; do

@@ -11,7 +11,7 @@ use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
 use serde_json::json;
 use weir::OutDir;
-use weir_bare::{Image, Program, Results, Setup, StopWhy};
+use weir_bare::{Image, KERNEL, Program, Results, Setup, StopWhy, image};
 use weir_report::{Gantt, HtmlExtras, Meta, Metrics, Trace};
 
 use crate::compile::plan_bytes;
@@ -19,7 +19,6 @@ use crate::fault::{Fault, Result};
 use crate::output::{note, print};
 use crate::{machine, stop, topology, units};
 
-const KERNEL: &str = "kernel.elf";
 /// The word between two programs.
 const AND: &str = "+";
 
@@ -86,7 +85,7 @@ pub fn bare(args: &BareArgs) -> Result<ExitCode> {
             "10us is the default; a shorter one is more exact, and slower",
         ));
     }
-    let folder = installed()?;
+    let folder = weir_bare::installed().map_err(fault)?;
     weir_bare::emulator().map_err(fault)?;
     // Each hart has a scheduler of its own, for one CPU.
     let shape = machine::resolve("smp-1")?.shape;
@@ -111,8 +110,8 @@ pub fn bare(args: &BareArgs) -> Result<ExitCode> {
         quantum_ns: args.quantum,
         duration_ns: args.duration,
         seed: args.seed,
-        monitor: image(&folder, "monitor")?,
-        console: image(&folder, "console")?,
+        monitor: image(&folder, "monitor").map_err(fault)?,
+        console: image(&folder, "console").map_err(fault)?,
         programs,
     };
     let out = args.out.as_deref().map(|dir| OutDir::prepare(dir, args.force)).transpose()?;
@@ -268,39 +267,13 @@ fn cause_text(cause: u64) -> &'static str {
     }
 }
 
-/// The folder with the kernel: where RUNWEIR_BARE says, where `make install` or where `make bare` put it.
-fn installed() -> Result<PathBuf> {
-    let mut places: Vec<PathBuf> = std::env::var_os("RUNWEIR_BARE").map(PathBuf::from).into_iter().collect();
-    if let Ok(own) = std::env::current_exe()
-        && let Some(folder) = own.parent()
-    {
-        places.push(folder.join("../lib/runweir/bare"));
-        places.push(folder.join("../bare"));
-    }
-    places.iter().find(|p| p.join(KERNEL).is_file()).cloned().ok_or_else(|| {
-        let looked: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
-        Fault::system(
-            format!("the bare kernel is not here: no {KERNEL} in {}", looked.join(", ")),
-            "`make bare` builds it (with gcc-riscv64-unknown-elf); RUNWEIR_BARE names the folder where it is",
-        )
-    })
-}
-
-fn image(folder: &Path, name: &str) -> Result<Image> {
-    let path = folder.join(format!("{name}.image"));
-    let bytes = fs::read(&path).map_err(|e| {
-        Fault::system(format!("`{}` cannot be read: {e}", path.display()), "`make bare` builds it")
-    })?;
-    Image::parse(&path.display().to_string(), &bytes).map_err(fault)
-}
-
 /// A program by its name, as an image, or as a C file.
 fn program(word: &str, folder: &Path, work: &Path) -> Result<(String, Image)> {
     let path = Path::new(word);
     let stem = path.file_stem().map_or_else(|| word.to_owned(), |s| s.to_string_lossy().into_owned());
     let built = folder.join(format!("{word}.image"));
     if path.components().count() == 1 && built.is_file() {
-        return Ok((stem, image(folder, word)?));
+        return Ok((stem, image(folder, word).map_err(fault)?));
     }
     if !path.is_file() {
         let mut names: Vec<String> = fs::read_dir(folder)
@@ -353,7 +326,7 @@ fn program(word: &str, folder: &Path, work: &Path) -> Result<(String, Image)> {
             "the compiler's words are above; weir/mk.h has what programs may call",
         ));
     }
-    Ok((stem.clone(), image(&own, &stem)?))
+    Ok((stem.clone(), image(&own, &stem).map_err(fault)?))
 }
 
 /// In the checkout that RUNWEIR_ROOT names, or that this program was built in.

@@ -6,12 +6,14 @@
 mod boot;
 mod error;
 mod image;
+mod installed;
 mod machine;
 mod results;
 
 pub use boot::{Program, Setup};
 pub use error::{Error, Result};
 pub use image::Image;
+pub use installed::{KERNEL, image, installed};
 pub use machine::{Done, EMULATOR, emulator, run};
 pub use results::{HartResult, Results, StopWhy};
 

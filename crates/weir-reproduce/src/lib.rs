@@ -28,6 +28,7 @@ mod hw;
 pub mod lab;
 mod least_laxity;
 mod lines;
+mod local_messages;
 mod native;
 mod nested;
 mod network;

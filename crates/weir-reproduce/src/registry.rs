@@ -6,7 +6,7 @@ use crate::report::Report;
 use crate::{
     adaptation, agility, collapse, composition, counters, foreign, gang_change, gang_clock, gang_grain,
     gang_interference, gang_service, gang_wait, gangs, hackbench, heat, heterogeneity, hw, least_laxity,
-    lines, nested, network, openmp, pause, scaling,
+    lines, local_messages, nested, network, openmp, pause, scaling,
 };
 
 /// An experiment: a table or figure of a source, or a result reported elsewhere, reproduced.
@@ -36,6 +36,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     lines::LEVELS,
     lines::UPDATES,
     lines::CROSSING,
+    local_messages::EXPERIMENT,
     lines::MESSAGES,
     lines::NOTIFY,
     network::LOOPBACK,

@@ -39,6 +39,18 @@ static void other(void *arg)
 		mk_sleep(1000000);
 }
 
+static s64 yield_to(u64 slot)
+{
+	register u64 a0 __asm__("a0") = slot, a7 __asm__("a7") = SYS_YIELD;
+
+	__asm__ volatile("ecall"
+			 : "+r"(a0), "+r"(a7)
+			 :
+			 : "memory", "ra", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "a1", "a2",
+			   "a3", "a4", "a5", "a6");
+	return (s64)a0;
+}
+
 int main(int argc, char **argv)
 {
 	u64 words[4] = { 0 };
@@ -52,6 +64,12 @@ int main(int argc, char **argv)
 	is("message through no endpoint", mk_send_raw(50, words, 0), MK_ECAP);
 	is("message through memory", mk_send_raw(SLOT_RAM, words, 0), MK_ECAP);
 	is("message through slot 2^63", mk_send_raw(1ull << 63 | SLOT_MONITOR, words, 0), MK_ECAP);
+	is("yield to memory", yield_to(SLOT_RAM), MK_ECAP);
+	is("yield to slot 2^63", yield_to(1ull << 63 | SLOT_MONITOR), MK_ECAP);
+	is("poke through an endpoint", inv(SLOT_MONITOR, CMD_POKE, 0, 0, 0, 0), MK_ECAP);
+	is("an endpoint of another program", inv(SLOT_MONITOR, CMD_ENDPOINT, 51, 1, 0, 0), MK_ECAP);
+	is("a capability that is not there along with a message",
+	   mk_send_raw(SLOT_MONITOR, words, 50ull << LMP_CAP_SHIFT), MK_ECAP);
 	is("the monitor's commands", inv(SLOT_SELF, CMD_FORGE, CAP_FRAME, 0x80000000, 4096, 7),
 	   MK_EINVAL);
 	is("mapping raw memory", inv(SLOT_RAM, CMD_MAP, 0, 0, 0, 0), MK_EINVAL);
@@ -84,6 +102,8 @@ int main(int argc, char **argv)
 	/* Copies. */
 	is("copy that may only be read", inv(20, CMD_COPY, 30, RIGHT_READ, 0, 0), MK_OK);
 	is("a copy of that", inv(30, CMD_COPY, 31, RIGHT_ALL, 0, 0), MK_ERIGHT);
+	is("sent along without the right to",
+	   mk_send_raw(SLOT_MONITOR, words, 30ull << LMP_CAP_SHIFT), MK_ERIGHT);
 	is("a copy with all rights", inv(20, CMD_COPY, 32, RIGHT_ALL, 0, 0), MK_OK);
 	is("its copy", inv(32, CMD_COPY, 33, RIGHT_ALL, 0, 0), MK_OK);
 	is("revoke", inv(20, CMD_REVOKE, 0, 0, 0, 0), MK_OK);

@@ -155,7 +155,7 @@ u64 next_due(const struct hart *h)
 	for (u32 i = 0; i < t->nr; i++)
 		if (t->at[i] && t->at[i] < at)
 			at = t->at[i];
-	for (u32 i = 0; i < MAX_DISPATCHERS; i++) {
+	for (u32 i = 0; i < h->nr_dispatchers; i++) {
 		const struct kdcb *k = &dispatchers[h->cpu][i];
 
 		if (k->block && k->timer && k->timer < at)
@@ -200,7 +200,7 @@ void events(struct hart *h)
 		h->n.timers++;
 		ASK(h, CALL_TIMER, weir_timer_expired(h->sched, 0, i));
 	}
-	for (u32 i = 0; i < MAX_DISPATCHERS; i++) {
+	for (u32 i = 0; i < h->nr_dispatchers; i++) {
 		struct kdcb *k = &dispatchers[h->cpu][i];
 
 		if (!k->block || !k->timer || k->timer > t)
@@ -292,7 +292,7 @@ u64 *dispatch(struct hart *h, struct kdcb *k)
 	d->base = h->base;
 	d->start = h->start;
 	regions_set(k);
-	CSR_WRITE(mstatus, 0);
+	CSR_WRITE(mstatus, h->fp_owner == k ? FS_ON : 0);
 	if (state == STATE_DISABLED)
 		return (u64 *)d->saved;
 	h->n.upcalls++;
@@ -300,6 +300,28 @@ u64 *dispatch(struct hart *h, struct kdcb *k)
 	h->fresh[0] = d->run;
 	h->fresh[10] = (u64)d;
 	return h->fresh;
+}
+
+/*
+ * The registers stay with the dispatcher that used them last, until another one uses any: programs without floating point pay for
+ * nothing. On is always dirty, which the fast path of messages tests in one bit.
+ */
+int fp_give(struct hart *h)
+{
+	struct kdcb *k = h->current;
+
+	if (CSR_READ(mstatus) & FS_ON)
+		return 0;
+	CSR_WRITE(mstatus, FS_ON);
+	if (!(CSR_READ(mstatus) & FS_ON))
+		return 0;
+	if (h->fp_owner && h->fp_owner != k)
+		fp_save(h->fp_owner->fp);
+	if (h->fp_owner != k)
+		fp_load(k->fp);
+	h->fp_owner = k;
+	k->block->fp = 1;
+	return 1;
 }
 
 static int has_something(const struct kdcb *k)
@@ -522,6 +544,8 @@ struct kdcb *create(struct hart *h, u32 home, u32 domain, u64 entry, u64 argumen
 			k = &dispatchers[home][i];
 			k->number = i;
 		}
+	if (k && k->number >= at->nr_dispatchers)
+		at->nr_dispatchers = k->number + 1;
 	memory = k ? pool_take(at) : 0;
 	ram = memory ? pool_take(at) : 0;
 	if (!ram) {
@@ -633,6 +657,8 @@ void retire(struct hart *h, struct kdcb *k, u64 number, u64 cause)
 		h->current = h->charged = 0;
 	}
 	trace(h, TRACE_EXIT, k->id, number, cause);
+	if (harts[k->home].fp_owner == k)
+		harts[k->home].fp_owner = 0;
 	k->on = SCHED_GONE;
 	must(ASK(h, CALL_EXIT, weir_exit(h->sched, 0, k->task)), "exit");
 	/* Capabilities made from its memory are void, wherever they are; the monitors handle other cores' copies. */

@@ -67,6 +67,7 @@ struct kdcb {
 	u64 ram;
 	u64 timer;
 	u64 ready_at;
+	u64 fp[33]; /* f0 to f31, fcsr, while another dispatcher has the registers */
 };
 
 /* Written by other harts. */
@@ -92,8 +93,8 @@ struct hart {
 	struct kdcb *charged; /* the owner of the time, which a message lends to the receiver */
 	struct weir_sched *sched;
 	u32 resched;
-	u32 unused;
-	u64 last; /* the clock when the turn ended */
+	u32 nr_dispatchers; /* the highest number so far and one */
+	u64 last;	    /* the clock when the turn ended */
 	u64 turn_end;
 	u64 slice_end, next_tick;
 	u64 began; /* the present stay of `charged` */
@@ -103,6 +104,7 @@ struct hart {
 	u32 rearm;			 /* an event may be due before the timer fires */
 	u64 pool, pool_end, free_blocks; /* of PRIVATE_BYTES */
 	struct cap *caps;
+	struct kdcb *fp_owner; /* its values are in the floating-point registers */
 	u64 fresh[32];
 	struct hart_result n;
 } __attribute__((aligned(1 << H_BYTES_SHIFT)));
@@ -117,6 +119,7 @@ _Static_assert(__builtin_offsetof(struct hart, base) == H_BASE, "layout");
 _Static_assert(__builtin_offsetof(struct hart, start) == H_START &&
 		       __builtin_offsetof(struct hart, messages_short) == H_LMP,
 	       "layout");
+_Static_assert(__builtin_offsetof(struct hart, charged) == H_CHARGED, "layout");
 _Static_assert(__builtin_offsetof(struct hart, lent) == H_LENT &&
 		       __builtin_offsetof(struct kdcb, bit) == K_BIT,
 	       "layout");
@@ -161,10 +164,12 @@ void *memcpy(void *p, const void *q, __SIZE_TYPE__ n);
 void trace(struct hart *h, u32 kind, u32 task, u64 a, u64 b);
 void stop(u32 why, s32 detail, const char *text) __attribute__((noreturn));
 void go(u64 *area) __attribute__((noreturn));
+void fp_save(u64 *area);
+void fp_load(const u64 *area);
 
 /* turn.c: turns of harts, and time. */
 void turn_begin(struct hart *h);
-/* Pass the turn on; return at our next turn. @until: idle until then; 0: busy. */
+/* Pass the turn on; return at our next turn, or at @until if that is in this one. @until: idle until then; 0: busy. */
 void turn_pass(struct hart *h, u64 until);
 /* A timer interrupt at @at, or at the end of the turn. */
 void turn_arm(struct hart *h, u64 at);
@@ -193,6 +198,8 @@ struct kdcb *create(struct hart *h, u32 home, u32 domain, u64 entry, u64 argumen
 int publish(struct hart *h, struct kdcb *k, u32 topic, u64 value, u64 value2);
 u64 pool_take(struct hart *h);
 void regions_set(const struct kdcb *k);
+/* An instruction was illegal: give the current dispatcher the floating-point registers. 0: it has them, or there are none. */
+int fp_give(struct hart *h);
 
 /* caps.c */
 struct cap *cap_free_slot(struct kdcb *k, u32 from);

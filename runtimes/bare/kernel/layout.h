@@ -16,6 +16,7 @@
 #define H_START	      64
 #define H_LMP	      72 /* messages on the fast path */
 #define H_LENT	      80 /* dispatchers that left while running on another's time, a bit each */
+#define H_CHARGED     88
 #define H_BYTES_SHIFT 12
 
 #define K_BLOCK	     0
@@ -25,6 +26,8 @@
 #define K_REGION     32 /* 16 words */
 #define K_BIT	     168
 #define K_CAPS	     176
+
+#define FS_ON 0x6000 /* mstatus: floating-point registers may be used */
 
 #define C_TYPE	 0
 #define C_RIGHTS 4

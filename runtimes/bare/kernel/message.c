@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Messages between dispatchers of one core, the slow path: everything that start.S does not do. A waiting receiver runs at once, on the
- * sender's time; a busy one finds the message in its buffer. Source: 1, 2.3.
+ * sender's time; a busy one finds the message in its buffer. An answer lends no time, or a client of a service of high priority would have
+ * that priority for as long as it likes. Source: 1, 2.3.
  */
 #include "kernel.h"
 
@@ -60,7 +61,8 @@ u64 *message(struct hart *h, struct kdcb *k, u64 *area)
 	d = to->block;
 	badge = c->badge;
 	waits = to != k && to->state == STATE_ENABLED && d->lmp_head == d->lmp_tail &&
-		(to->on != SCHED_RUNNING || to == h->charged) && k == h->current;
+		(to == h->charged ||
+		 (to->on != SCHED_RUNNING && !(flags & (LMP_FINAL | LMP_ANSWER))));
 	if (!waits && d->lmp_head - d->lmp_tail >= LMP_BUFFERS) {
 		area[10] = MK_EBUSY;
 		k->state = STATE_RUNNING;

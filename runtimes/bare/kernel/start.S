@@ -45,6 +45,8 @@ trap_entry:
 	addi t1, a7, -SYS_LMP
 	bnez t1, slow
 	/* From here on the temporary registers are ours: the call clobbers them. */
+	csrr t1, mstatus
+	bltz t1, slow			/* the receiver must not see floating-point registers */
 	ld t1, H_CURRENT(t0)
 	li t2, NR_SLOTS
 	bgeu a0, t2, slow
@@ -67,6 +69,8 @@ trap_entry:
 	beqz a5, 1f
 	addi t6, a5, -LMP_FINAL
 	bnez t6, slow
+	ld t6, H_CHARGED(t0)
+	bne t6, t3, slow		/* an answer: the sender's time is not lent */
 	ld t6, D_HASWORK(t5)
 	bnez t6, slow			/* it wants to be scheduled again */
 	sw zero, K_STATE(t1)
@@ -246,6 +250,28 @@ go:
 	ld x31, 248(a0)
 	ld x10, 80(a0)
 	mret
+
+	/* Floating point is on. */
+	.option push
+	.option arch, +d
+	.macro each_fp op
+	.irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+	\op f\n, 8*\n(a0)
+	.endr
+	.endm
+	.globl fp_save
+fp_save:
+	each_fp fsd
+	frcsr t0
+	sd t0, 256(a0)
+	ret
+	.globl fp_load
+fp_load:
+	each_fp fld
+	ld t0, 256(a0)
+	fscsr t0
+	ret
+	.option pop
 
 broken:
 	mv tp, t0

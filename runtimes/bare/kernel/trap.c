@@ -10,6 +10,7 @@ void trap_entry_long(void);
 #define CAUSE_INTERRUPT	 (1ull << 63)
 #define CAUSE_TIMER	 (CAUSE_INTERRUPT | 7)
 #define CAUSE_EXTERNAL	 (CAUSE_INTERRUPT | 11)
+#define CAUSE_ILLEGAL	 2
 #define CAUSE_CALL	 8
 #define IS_ACCESS(cause) ((cause) == 1 || (cause) == 5 || (cause) == 7)
 
@@ -110,7 +111,7 @@ u64 *trap(u64 cause, u64 value, u64 *area)
 		if (cause == CAUSE_EXTERNAL)
 			interrupt_external(h);
 		area = after_interrupt(h, area);
-	} else {
+	} else if (cause != CAUSE_ILLEGAL || !fp_give(h)) {
 		area = fault(h, cause, value, area);
 	}
 	/* Effects of a call are handled at once, by an interrupt. */

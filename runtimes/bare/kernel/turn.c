@@ -28,6 +28,41 @@ static struct {
 	u64 until[MAX_HARTS]; /* idle until then; 0: busy */
 } turns;
 
+#ifdef BARE_EXACT
+/* Take n instructions, and always the same number more. */
+static void settle(u64 n)
+{
+	u64 odd;
+
+	__asm__ volatile("andi %1, %0, 1\n\tbnez %1, 1f\n\tnop\n1:\taddi %0, %0, -2\n\tbgtz %0, 1b"
+			 : "+r"(n), "=&r"(odd));
+}
+
+/*
+ * For tests (tests/bare/inject.c): the emulator counts hundreds of instructions from the write on, so expiries lie at few places behind the
+ * last time that the kernel set them. Here the write is delayed until the rest is a whole number of hundreds, and not repeated for the same
+ * time.
+ */
+static u64 exact_at[MAX_HARTS];
+
+static void set_exactly(struct hart *h, u64 at)
+{
+	u64 t = now(h), rest, m;
+
+	CSR_WRITE(mie, 0x880);
+	if (at == exact_at[h->cpu])
+		return;
+	exact_at[h->cpu] = at;
+	if (at > t)
+		settle((at - t) % TICK);
+	rest = at > t ? (at - t) / TICK : 0;
+	do {
+		m = MTIME;
+		MTIMECMP(h->cpu) = m + rest;
+	} while (MTIME != m);
+}
+#endif
+
 /* The time of the next round: at once, or when the first hart has work. */
 static u64 next_round(struct hart *h)
 {
@@ -82,7 +117,17 @@ void turn_begin(struct hart *h)
 void turn_pass(struct hart *h, u64 until)
 {
 	u32 next = h->cpu + 1;
+	u64 t = now(h);
 
+#ifdef BARE_EXACT
+	exact_at[h->cpu] = NEVER;
+#endif
+	/* Idle for a part of the turn, or not at all if something came due on the way here. */
+	if (until && until < h->turn_end && t < h->turn_end) {
+		if (until > t)
+			h->base += until - t;
+		return;
+	}
 	h->last = now(h);
 	turns.until[h->cpu] = until;
 	MTIMECMP(h->cpu) = NEVER;
@@ -113,6 +158,10 @@ void turn_arm(struct hart *h, u64 at)
 
 	if (at > h->turn_end)
 		at = h->turn_end;
+#ifdef BARE_EXACT
+	set_exactly(h, at);
+	return;
+#endif
 	MTIMECMP(h->cpu) = MTIME + (at > t ? (at - t + TICK - 1) / TICK : 0);
 	CSR_WRITE(mie, 0x880);
 }

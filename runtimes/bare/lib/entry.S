@@ -84,5 +84,34 @@ mk_switch_out:
 	sd s9, 200(a0)
 	sd s10, 208(a0)
 	sd s11, 216(a0)
-	ld sp, D_STACK(tp)
+	ld t0, D_FP(tp)
+	beqz t0, 1f
+	frcsr t0
+	sd t0, 512(a0)
+	.irp n, 8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27
+	fsd f\n, 256+8*\n(a0)
+	.endr
+1:	ld sp, D_STACK(tp)
 	j mk_choose
+
+	/* Of a thread, in the dispatcher's registers; the kernel keeps those. The caller is disabled. */
+	.macro each_fp op
+	.irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+	\op f\n, 8*\n(a0)
+	.endr
+	.endm
+	.globl mk_fp_save
+mk_fp_save:
+	each_fp fsd
+	frcsr t0
+	sd t0, 256(a0)
+	ret
+	.globl mk_fp_load
+mk_fp_load:
+	each_fp fld
+	ld t0, 256(a0)
+	fscsr t0
+	ret
+
+	.globl mk_entry_end
+mk_entry_end:

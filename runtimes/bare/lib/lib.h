@@ -14,6 +14,7 @@ enum thread_state { THREAD_READY, THREAD_RUNNING, THREAD_PARKED, THREAD_GONE };
 
 struct mk_thread {
 	u64 area[32];
+	u64 fp[33]; /* f0 to f31, fcsr: behind the area, where lib/entry.S puts those that a call keeps */
 	struct mk_thread *next; /* ready, or sleeping, or waiting for a mutex */
 	struct mk_thread *joiner;
 	u32 state;
@@ -51,7 +52,7 @@ struct lib {
 	struct mk_mutex monitor; /* one call at a time */
 	u64 nr_ready, yields;
 	u64 next_slot;
-	u64 timer;
+	u64 timer; /* set for this time; 0: it has fired */
 	u32 begun;
 	s32 priority; /* as reported to the policy */
 	/* A service's clients. */
@@ -76,6 +77,8 @@ WEIR_INLINE struct lib *lib(void)
 
 void mk_resume(u64 *area) __attribute__((noreturn));
 void mk_switch_out(u64 *area);
+void mk_fp_save(u64 *fp);
+void mk_fp_load(const u64 *fp);
 void mk_choose(void) __attribute__((noreturn));
 
 /* No upcall from here on; the caller was enabled. */

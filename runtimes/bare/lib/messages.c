@@ -59,15 +59,18 @@ void mk_answer(u64 endpoint, const u64 *words)
 	struct lib *l = lib();
 	struct mk_dcb *d = mk_self();
 
-	/* With other work, the caller returns here; else its next entry is an upcall, and the receiver runs at once. */
-	if (l->first || l->current || d->lmp_tail != d->lmp_head) {
-		while (mk_send_raw(endpoint, words, 0) == MK_EBUSY)
-			;
-		return;
-	}
-	d->haswork = 0;
-	if (mk_send_raw(endpoint, words, LMP_FINAL))
+	/*
+	 * With other work, also a timer to set, the caller returns here; else its next entry is an upcall, and the receiver runs at once.
+	 * The last look comes after the store: a notification behind it sets haswork again.
+	 */
+	if (!l->first && !l->current && (!l->sleeping || l->sleeping->wake_at == l->timer)) {
+		d->haswork = 0;
+		if (d->lmp_tail == d->lmp_head && !d->notified)
+			mk_send_raw(endpoint, words, LMP_FINAL);
 		d->haswork = 1;
+	}
+	while (mk_send_raw(endpoint, words, LMP_ANSWER) == MK_EBUSY)
+		;
 }
 
 /* The receiver was busy, or has not answered yet. */

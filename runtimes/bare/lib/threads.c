@@ -102,7 +102,11 @@ static void messages(void)
 {
 	struct mk_dcb *d = mk_self();
 
-	while (d->lmp_tail != d->lmp_head) {
+	/*
+	 * Only those that are here: a client that is answered can send the next one at once, and would keep the ready threads from running
+	 * forever. An expiry meanwhile goes first, too.
+	 */
+	for (u64 head = d->lmp_head; d->lmp_tail != head && !d->notified;) {
 		struct mk_lmp *m = &d->buffer[d->lmp_tail % LMP_BUFFERS];
 		u64 words[4] = { m->word[0], m->word[1], m->word[2], m->word[3] }, badge = m->badge;
 
@@ -111,14 +115,17 @@ static void messages(void)
 	}
 }
 
-/* Wake the threads whose event has come. 1: there was one. */
+/*
+ * Wake the threads whose event has come. Notifications are cleared before the look at what they announce, and messages come last: the
+ * answer to one may not return, which mk_answer() decides by the ready threads.
+ */
 static void look_around(void)
 {
 	struct lib *l = lib();
-	u64 t = l->sleeping ? mk_now() : 0;
+	u64 t;
 
-	messages();
 	mk_self()->notified = 0;
+	t = l->sleeping ? mk_now() : 0;
 	for (struct mk_channel *c = l->channels; c; c = c->next)
 		if (c->waiting && ump_ready(&c->ump)) {
 			struct mk_thread *w = c->waiting;
@@ -133,6 +140,9 @@ static void look_around(void)
 		l->sleeping = w->next;
 		ready(w, 0);
 	}
+	if (l->timer <= t)
+		l->timer = 0;
+	messages();
 }
 
 static int quiet(void)
@@ -165,6 +175,8 @@ void mk_choose(void)
 			l->nr_ready--;
 			t->state = THREAD_RUNNING;
 			l->current = t;
+			if (d->fp)
+				mk_fp_load(t->fp);
 			mk_resume(t->area);
 		}
 		/* Announce the sleep, then look for the last time: a sender after that look sees the announcement. */
@@ -202,6 +214,8 @@ static void keep_current(int first)
 		return;
 	for (u32 i = 0; i < 32; i++)
 		t->area[i] = d->enabled[i];
+	if (d->fp)
+		mk_fp_save(t->fp);
 	l->current = 0;
 	ready(t, first);
 }

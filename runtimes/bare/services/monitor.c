@@ -73,7 +73,7 @@ void mk_client_send(struct mk_monitor *m, u32 client, const u64 *words)
 	if (client >= 32)
 		return;
 	/* A client whose buffer is full has requested more than it reads: the message is dropped. */
-	mk_send(SLOT_CLIENTS + client, words, 0);
+	mk_send_raw(SLOT_CLIENTS + client, words, LMP_ANSWER);
 }
 
 u32 mk_client_domain(struct mk_monitor *m, u32 client)

@@ -14,8 +14,9 @@
 #define SYS_LMP 2 /* a0: slot of an endpoint, a1 to a4: words, a5: flags; a0: result */
 
 /* Flags of SYS_LMP. */
-#define LMP_FINAL     1 /* the sender does not return here: its next entry is an upcall */
+#define LMP_FINAL     1 /* an answer; the sender does not return here: its next entry is an upcall */
 #define LMP_HANDOVER  2 /* the receiver runs on its own account, if the policy allows that */
+#define LMP_ANSWER    4 /* the receiver runs at once on its own time only, and never on the sender's */
 #define LMP_CAP_SHIFT 8 /* from this bit on: slot of a capability to transfer, 0: none */
 
 #define CAP_NULL       0
@@ -113,6 +114,7 @@
 #define D_SAVED		 384
 #define D_TRAPPED	 640
 #define D_REST		 896
+#define D_FP		 992
 #define D_LIBRARY	 1664 /* the library's own */
 #define D_HEAP		 8192
 #define D_STACK_BYTES	 8192 /* at the end */
@@ -149,6 +151,8 @@ struct mk_dcb {
 	u64 arguments; /* argc strings, one after the other */
 	u64 heap, heap_end;
 	volatile u64 fault_address, fault_cause;
+	volatile u64
+		fp; /* the kernel's: 1 once the dispatcher has used a floating-point register */
 	struct mk_lmp buffer[LMP_BUFFERS];
 };
 
@@ -161,6 +165,7 @@ _Static_assert(__builtin_offsetof(struct mk_dcb, base) == D_BASE &&
 _Static_assert(__builtin_offsetof(struct mk_dcb, enabled) == D_ENABLED &&
 		       __builtin_offsetof(struct mk_dcb, saved) == D_SAVED,
 	       "layout");
+_Static_assert(__builtin_offsetof(struct mk_dcb, fp) == D_FP, "layout");
 _Static_assert(__builtin_offsetof(struct mk_dcb, number) == D_REST &&
 		       sizeof(struct mk_dcb) <= D_LIBRARY,
 	       "layout");
