@@ -52,8 +52,7 @@ python3 - "$work" <<-'END2'
 	s, t, u, h = [figure("base", x, "schedule_mean") for x in systems]
 	check("schedule", s, u, h)
 	check("mutex", *[figure("base", x, "mutex_mean") for x in ("software", "unified", "hardware")])
-	# A threaded system may take one interrupt, whose line stays off then, or none.
-	check("loop beside interrupts", *[figure("load", x, "loop") for x in ("software", "unified")])
+	check("loop beside interrupts", *[figure("load", x, "loop") for x in ("software", "threaded", "unified")])
 	check("hackbench", *[figure("hackbench", x, "total") for x in ("software", "unified", "hardware")])
 	for cpus in (1, 2, 4):
 	    for system in ("tick", "engine"):
