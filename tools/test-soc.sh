@@ -3,7 +3,7 @@
 #
 # `runweir soc` on simulated cores: the same programs on the four systems, periodic tasks with ticks that are shorter than a switch
 # on 1, 2 and 4 CPUs with and without the engine; what the systems measure has the order that it should have. Building the
-# simulators takes minutes the first time. With WEIR_LONG a million switches on the engine with each number of CPUs (seven minutes of
+# simulators takes minutes the first time. With WEIR_LONG a million switches on the engine with each number of CPUs (ten minutes of
 # computing each). Ends with 77 without the tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -39,7 +39,7 @@ for cpus in 1 2 4; do
 	# A trace would have gigabytes.
 	[[ -z ${WEIR_LONG:-} ]] || {
 		mkdir -p "$work/many-engine-$cpus"
-		"$runweir" soc --quiet --system engine --cpus $cpus --json -- periodic TICKS=$((cpus == 4 ? 2450000 : 3950000)) \
+		"$runweir" soc --quiet --system engine --cpus $cpus --json -- periodic TICKS=$((cpus == 1 ? 5800000 : cpus == 2 ? 4450000 : 2750000)) \
 			TICK=200 SECTION=1 LOAD=150 TASKS=16 >"$work/many-engine-$cpus/summary.json"
 	}
 done
