@@ -42,10 +42,12 @@ module weir_soc #(
   logic [NumCpus-1:0][31:0] addr, wdata, compare_q;
   logic [NumCpus-1:0][3:0]  wstrb;
   logic [31:0]              rdata, now_q, line_mask_q;
-  logic [NumDevices-1:0]    lines;
+  logic [NumDevices-1:0]    lines, edge_q, latched_q, pending;
   logic                     irq_lines;
 
-  assign irq_lines = |(lines & line_mask_q[NumDevices-1:0]);
+  // A line is a level, or, where software asks for it, an edge an event: latched until it is acknowledged.
+  assign pending   = (lines & ~edge_q) | (latched_q & edge_q);
+  assign irq_lines = |(pending & line_mask_q[NumDevices-1:0]);
 
   for (genvar c = 0; c < NumCpus; c++) begin : gen_cpu
     logic [31:0] irq;
@@ -171,6 +173,8 @@ module weir_soc #(
       for (int unsigned c = 0; c < NumCpus; c++) compare_q[c] <= 32'h7fff_ffff;
       ipi_q       <= '0;
       line_mask_q <= '0;
+      edge_q      <= '0;
+      latched_q   <= '0;
       lock_q      <= 1'b0;
       io_rdata    <= '0;
       console_o   <= 1'b0;
@@ -180,6 +184,8 @@ module weir_soc #(
       data_o      <= '0;
     end else begin
       now_q     <= now_q + 32'd1;
+      // An event in the clock of an acknowledgement stays.
+      latched_q <= (latched_q & ~((is_io && we && at[5:2] == 4'd10) ? data[NumDevices-1:0] : '0)) | event_o;
       console_o <= is_io && we && at[5:2] == 4'd0;
       exit_o    <= is_io && we && at[5:2] == 4'd1;
       probe_o   <= is_io && we && at[5:2] == 4'd4;
@@ -199,7 +205,8 @@ module weir_soc #(
           4'd7: if (we) ipi_q <= ipi_q | data[NumCpus-1:0];
           4'd8: ipi_q[granted] <= 1'b0;
           4'd9: if (we) line_mask_q <= data; else io_rdata <= line_mask_q;
-          4'd10: io_rdata <= 32'(lines);
+          4'd10: io_rdata <= 32'(pending);
+          4'd11: if (we) edge_q <= data[NumDevices-1:0]; else io_rdata <= 32'(edge_q);
           default: ;
         endcase
       end

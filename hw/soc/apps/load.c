@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * A loop of fixed work beside interrupts that are less urgent than it. PERIOD: clocks between interrupts (0: none), ROUNDS: how
- * long the loop is, SERVICE: rounds of work that each interrupt needs.
+ * long the loop is, SERVICE: rounds of work that each interrupt needs, EDGES: 0 to keep the line off until a thread has served.
  */
 #include "os.h"
 
@@ -13,6 +13,10 @@
 #endif
 #ifndef SERVICE
 #define SERVICE 20
+#endif
+
+#ifndef EDGES
+#define EDGES 1
 #endif
 
 static volatile u32 served;
@@ -28,7 +32,10 @@ int main(void)
 {
 	u32 began, during, sum;
 
-	on_interrupt(0, service, MAIN_PRIORITY - 10);
+	if (EDGES)
+		on_each_interrupt(0, service, MAIN_PRIORITY - 10);
+	else
+		on_interrupt(0, service, MAIN_PRIORITY - 10);
 	if (PERIOD)
 		device_set(0, PERIOD, 1, 0);
 	began = now();

@@ -26,7 +26,8 @@
 #define IO_IPI	     IO(7)
 #define IO_IPI_DONE  IO(8)
 #define IO_LINES     IO(9)
-#define IO_LINES_NOW IO(10)
+#define IO_LINES_NOW IO(10) /* a store acknowledges edges */
+#define IO_EDGES     IO(11)
 #define DEVICE(d, n) (*(volatile u32 *)(0x20000000 + 32 * (d) + 4 * (n)))
 
 /* Interrupts of the core. */

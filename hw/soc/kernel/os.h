@@ -44,6 +44,11 @@ void sleep_until(u32 at);
  * this priority. It must take an event from the device.
  */
 void on_interrupt(u32 device, void (*service)(u32 device), u32 priority);
+/*
+ * As on_interrupt(), but each event interrupts, even while earlier ones wait for their service. This differs in the system
+ * `threaded` only, which else keeps the line off until the thread has served.
+ */
+void on_each_interrupt(u32 device, void (*service)(u32 device), u32 priority);
 
 /* Devices: see weir_soc_device. device_take() gives how many clocks ago the oldest event came, -1 if none waits. */
 void device_set(u32 device, u32 period, int random, u32 events);

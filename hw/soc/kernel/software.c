@@ -3,7 +3,7 @@
  * The scheduler in software: a list a priority, a bitmap over them, sleepers in order, a timer for the first of them.
  *
  * Without THREADED the service of an interrupt is executed by the interrupt, above all threads. With it the interrupt only makes
- * a thread ready and turns its line off until that thread has served.
+ * a thread ready and turns its line off until that thread has served; or, with on_each_interrupt(), the line is an edge and stays on.
  */
 #include "ready.h"
 
@@ -62,6 +62,14 @@ void ready_check(void)
 		irq_on();
 }
 
+/* Inline, because the time in the kernel is what is measured. */
+KERNEL static inline __attribute__((always_inline)) void wake(struct thread *t)
+{
+	t->state = READY;
+	probe(P_READY, t->id);
+	ready_push(t, 0);
+}
+
 /* ------------------------------------------------------------------ sleep */
 KERNEL static void arm(void)
 {
@@ -94,9 +102,7 @@ KERNEL static void wake_sleepers(void)
 		struct thread *t = sleepers;
 
 		sleepers = sleep_next[t->id];
-		t->state = READY;
-		probe(P_READY, t->id);
-		ready_push(t, 0);
+		wake(t);
 	}
 	arm();
 }
@@ -104,10 +110,27 @@ KERNEL static void wake_sleepers(void)
 /* ------------------------------------------------------------------ interrupts */
 struct {
 	void (*service)(u32);
-	struct thread *thread; /* waits for the line */
+	struct thread *thread; /* waits for the line; none: the line is an edge */
+	u32 stay;	       /* lines that stay on when it interrupts */
 } lines[8];
 
 #ifdef THREADED
+struct {
+	struct thread *thread; /* waits for an edge */
+	u32 some;	       /* one came since the thread last looked */
+} edges[8];
+
+KERNEL static __attribute__((noinline)) void edge(u32 d)
+{
+	struct thread *t = edges[d].thread;
+
+	IO_LINES_NOW = 1u << d;
+	edges[d].some = 1;
+	edges[d].thread = 0;
+	if (t)
+		wake(t);
+}
+
 KERNEL static void interrupt(void)
 {
 	u32 now = IO_LINES_NOW & IO_LINES;
@@ -116,10 +139,11 @@ KERNEL static void interrupt(void)
 		if (now >> d & 1) {
 			struct thread *t = lines[d].thread;
 
-			IO_LINES &= ~(1u << d);
-			t->state = READY;
-			probe(P_READY, t->id);
-			ready_push(t, 0);
+			IO_LINES &= lines[d].stay;
+			if (t)
+				wake(t);
+			else
+				edge(d);
 		}
 }
 
@@ -148,7 +172,42 @@ void on_interrupt(u32 device, void (*service)(u32), u32 priority)
 	static const char *const names[] = { "irq-0", "irq-1", "irq-2", "irq-3" };
 
 	lines[device].service = service;
+	lines[device].stay = ~(1u << device);
 	spawn_detached(names[device & 3], serve, (void *)device, priority);
+}
+
+static void serve_edges(void *device)
+{
+	u32 d = (u32)device;
+
+	for (;;) {
+		irq_off();
+		if (!edges[d].some) {
+			edges[d].thread = current;
+			current->state = BLOCKED;
+			probe(P_BLOCK, current->id);
+			enter_kernel();
+		}
+		edges[d].some = 0;
+		irq_on();
+		probe(P_SERVE, d);
+		/* Events whose edges came while the latch was set are served with the first one. */
+		while (device_waiting(d))
+			lines[d].service(d);
+		probe(P_SERVED, d);
+	}
+}
+
+void on_each_interrupt(u32 device, void (*service)(u32), u32 priority)
+{
+	static const char *const names[] = { "irq-0", "irq-1", "irq-2", "irq-3" };
+
+	lines[device].service = service;
+	lines[device].stay = ~0u;
+	/* From now on, whether or not the thread has run before. */
+	IO_EDGES |= 1u << device;
+	IO_LINES |= 1u << device;
+	spawn_detached(names[device & 3], serve_edges, (void *)device, priority);
 }
 #else
 KERNEL static void interrupt(void)
@@ -168,6 +227,11 @@ void on_interrupt(u32 device, void (*service)(u32), u32 priority)
 	(void)priority;
 	lines[device].service = service;
 	IO_LINES |= 1u << device;
+}
+
+void on_each_interrupt(u32 device, void (*service)(u32), u32 priority)
+{
+	on_interrupt(device, service, priority);
 }
 #endif
 

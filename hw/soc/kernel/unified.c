@@ -101,6 +101,12 @@ void on_interrupt(u32 device, void (*service)(u32), u32 priority)
 	spawn_detached(names[device & 3], serve, (void *)device, priority);
 }
 
+/* Only events that are more urgent than the current thread interrupt, each time. */
+void on_each_interrupt(u32 device, void (*service)(u32), u32 priority)
+{
+	on_interrupt(device, service, priority);
+}
+
 KERNEL struct thread *trap(u32 causes, struct thread *old)
 {
 	u32 next, p;
