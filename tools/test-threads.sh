@@ -71,6 +71,19 @@ for name in decentral priority central; do
 	compile $name -m "smp-$(nproc)" -o "$work/here-$name.plan"
 	[[ $(preloaded "$work/here-$name.plan" "$work/program") == "program: done" ]]
 done
+# Watched while it runs; the answer has all that `runweir live` gives.
+WEIR_THREADS_PLAN="$work/here-decentral.plan" LD_PRELOAD="$work/lib/libweir_preload.so" "$work/program" wait >"$work/started" &
+program=$!
+for ((i = 0; i < 100; i++)); do [[ -s $work/started ]] && break || sleep 0.1; done
+"$debug/runweir" status --pid $program --json >"$work/status.json"
+(($(grep -c '"tgid": '$program "$work/status.json") == 4))
+grep -q '"name": "program"' "$work/status.json"
+"$debug/runweir" top --once --interval 50ms --pid $program | grep -q "^program $program · decentral · .* 4 tasks"
+kill $program
+wait $program 2>/dev/null || true
+"$debug/runweir" status --pid $program 2>"$work/said" && exit 1
+grep -q 'has no threads under a policy' "$work/said"
+echo "ok   runweir top, runweir status"
 seq 200000 | sort -R >"$work/numbers"
 cmp <(preloaded "$work/here-decentral.plan" sort -n --parallel=4 "$work/numbers") <(seq 200000)
 echo "ok   unmodified programs"
@@ -119,7 +132,7 @@ fi
 if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/try" - 2>/dev/null && "${plainly[@]}" "$work/try"; then
 	# It does not model fences; what they order is also ordered by acquire and release.
 	"$cc" "${flags[@]}" -O1 -fsanitize=thread -Wno-tsan -o "$work/tsan" "$work/unit.c" core/port/native/{port,host}.c \
-		runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,trace,thread,sync,events,open,switch}.c tests/threads/threads.c -lpthread
+		runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,trace,status,thread,sync,events,open,switch}.c tests/threads/threads.c -lpthread
 	TSAN_OPTIONS=halt_on_error=1 "${plainly[@]}" "$work/tsan" "$work/policies" "$seconds"
 	echo "ok   threads, ThreadSanitizer"
 	if [[ -x $work/openmp ]]; then

@@ -475,6 +475,7 @@ static void idle(struct cpu *c)
 	u64 from = now();
 	u32 spins = 0;
 
+	__atomic_store_n(&c->idle_since, from, __ATOMIC_RELAXED);
 	while (c->window && !__atomic_load_n(&c->kicked, __ATOMIC_ACQUIRE) &&
 	       now() - from < c->window) {
 		for (u32 i = 0; i < 16; i++)
@@ -496,6 +497,7 @@ static void idle(struct cpu *c)
 	}
 	/* After three polls in a row that found nothing, stop polling, except for one attempt in every PROBE sleeps. */
 	c->window = rt.nr_cpus > 1 && (c->misses < 3 || c->misses % PROBE == 0) ? WINDOW_NS : 0;
+	__atomic_store_n(&c->idle_since, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->n.idle_ns, c->n.idle_ns + (now() - from), __ATOMIC_RELAXED);
 }
 
