@@ -6,7 +6,7 @@
 #
 #   tools/test-threads.sh [seconds of each timed test, 0.2 by default]
 #
-# WEIR_LONG=1: 100,000 swaps under load, too.
+# WEIR_LONG=1: 100,000 swaps under load, and signals at every instruction of the core and of the library, too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -60,6 +60,54 @@ OPT=1 CC="$cc" runtimes/threads/build.sh "$work/unit.c" "$work/lib"
 "$work/shared" "$work/policies" "$seconds" preemption swap
 if nm -D --defined-only "$work/lib/libweir_threads.so" | awk '{ print $3 }' | grep -v '^weir_'; then
 	echo "FAIL the library exports other names" && exit 1
+fi
+
+# A signal at every instruction, and mistakes in the library that this has to find: name, file, what sed does to it.
+if [[ $(uname -m) == x86_64 ]]; then
+	echo 'entry -> round_robin(slice = 1s) -> cpus;' >"$work/long.weir"
+	for cpus in 1 2; do compile "$work/long.weir" -m smp-$cpus -o "$work/long$cpus.plan"; done
+	mkdir "$work/steps"
+	object() { "$cc" "${flags[@]}" -O2 -fvisibility=hidden -fno-reorder-functions -fno-reorder-blocks-and-partition -iquote runtimes/threads "${@:3}" -c -o "$work/steps/$1.o" "$2"; }
+	object unit "$work/unit.c" -O1
+	parts=(unit)
+	for file in core/port/native/{port,host}.c runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,trace,status,thread,sync,events,open,switch}.c; do
+		parts+=("$(basename "$file" .c)")
+		object "${parts[-1]}" "$file"
+	done
+	program_of_steps() { # OUT
+		ld -r -o "$work/steps/all.o" "${parts[@]/#/$work/steps/}" && objcopy --rename-section .text=weir_text,alloc,load,readonly,code,contents "$work/steps/all.o"
+		"$cc" "${flags[@]}" -O2 -o "$1" tests/threads/steps.c "$work/steps/all.o" -lpthread
+	}
+	parts=("${parts[@]/%/.o}")
+	program_of_steps "$work/stepped"
+	mutant() { # NAME FILE SED PLAN KIND
+		cp "runtimes/threads/$2.c" "$work/steps/$2.c"
+		sed -i -e "$3" -e 's|"../multikernel/|"'"$PWD"'/runtimes/multikernel/|' "$work/steps/$2.c"
+		object mutant "$work/steps/$2.c"
+		(parts=("${parts[@]/#$2.o/mutant.o}") && program_of_steps "$work/mutant")
+		if timeout 120 "$work/mutant" "$4" "$5" 3 60 >"$work/said" 2>&1; then
+			echo "FAIL steps: not found: $1" && exit 1
+		fi
+		! grep -q 'do not end' "$work/said"
+	}
+	mutant 'a request between the look at `pending` and the end of `disabled` is lost' driver \
+		'/^void release/,/^}/s/	if (--s->disabled == 0 && s->pending)/	u32 pending = s->pending;\n\n	if (--s->disabled == 0 \&\& pending)/' "$work/long1.plan" 1
+	mutant 'the mode of the vector unit is lost in a switch' switch 's/ldmxcsr (%rsp)/nop/' "$work/long1.plan" 1
+	if [[ ${WEIR_LONG:-} ]]; then
+		mutant 'a request during the handling of another is lost' driver '/^void on_signal/,/^}/s/	if (s->pending)/	if (0)/' "$work/long1.plan" 1
+		mutant 'a request before a thread has arrived is lost' driver '/^static void green_begin/,/^}/s/s->pending = 1;/{ }/' "$work/long1.plan" 1
+		mutant 'errno is that of another thread' driver '/^void on_signal/,/^}/s/set_errno(was);/(void)was;/' "$work/long2.plan" 1
+		mutant 'threads leave the code of the library' driver '/^static int may_leave/,/^}/s/(u64)__start_weir_text/NEVER/' "$work/long2.plan" 1
+		for kind in 0 1 2; do
+			for cpus in 1 2; do ALL=1 "$work/stepped" "$work/long$cpus.plan" $kind 2 1200 $((kind + 1)); done
+		done
+	else
+		"$work/stepped" "$work/long1.plan" 0 1 4
+		"$work/stepped" "$work/long2.plan" 1 1 6
+	fi
+	echo "ok   threads, a signal at every instruction"
+else
+	echo "skip a signal at every instruction: for x86-64 only"
 fi
 
 # An unmodified program, and programs that others wrote.

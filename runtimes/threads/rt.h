@@ -103,6 +103,7 @@ struct cpu {
 	u64 next_tick;
 	u64 armed;     /* when the driver's timer fires; 0: not armed */
 	u64 armed_for; /* ns from then on, when it was set */
+	u32 retries;   /* attempts in a row at a thread that could not be preempted */
 	timer_t timer;
 	u32 window;	/* ns to poll before sleeping */
 	u32 misses;	/* polls in a row that found nothing */

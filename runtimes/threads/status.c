@@ -23,8 +23,8 @@
 
 #define NAME	   "runweir-threads-" /* and the process's number, without a file in the file system */
 #define WATCHED_NS 10000000000ull     /* from the last question on, times are noted */
-#define PATIENCE   1000		      /* ms that a client has for its question, and again for the answer */
-#define QUESTION   4096u	      /* bytes; longer ones than `status` are refused anyway */
+#define PATIENCE   1000	 /* ms that a client has for its question, and again for the answer */
+#define QUESTION   4096u /* bytes; longer ones than `status` are refused anyway */
 #define STACK	   (128u << 10)
 
 extern const struct weir_descriptor *const weir_descriptors[];
@@ -36,11 +36,11 @@ struct seat {
 };
 
 static struct {
-	int door;     /* -1: none */
-	int over;     /* eventfd: ends the thread */
-	ino_t inode;  /* of the door: a program may close files that it does not know, and use the number again */
-	u64 opened;   /* when the runtime was */
-	u64 asked;    /* last */
+	int door; /* -1: none */
+	int over; /* eventfd: ends the thread */
+	ino_t inode; /* of the door: a program may close files that it does not know, and use the number again */
+	u64 opened;	 /* when the runtime was */
+	u64 asked;	 /* last */
 	struct seat *on; /* one for each CPU */
 	char *text;
 	size_t nr, room;
@@ -285,8 +285,8 @@ static void put_threads(u64 at, struct sums *sum, struct seat *on)
 
 static void put_cpus(u64 at, struct sums *sum, struct seat *on)
 {
-	static const char *const none[] = { "enqueues", "dequeues", "direct",	"aside",
-					    "dropped",	"kept",	    "messages", "failures",
+	static const char *const none[] = { "enqueues",	   "dequeues", "direct",   "aside",
+					    "dropped",	   "kept",     "messages", "failures",
 					    "lost_events", 0 };
 
 	put(",\"cpus\":[");
@@ -397,8 +397,8 @@ static void put_graph(void)
 
 static void put_totals(const struct sums *sum)
 {
-	static const char *const none[] = { "dequeues", "direct",      "aside",	      "dropped",
-					    "kept",	"messages",    "failures",    "lost_events",
+	static const char *const none[] = { "dequeues", "direct",	 "aside",     "dropped",
+					    "kept",	"messages",	 "failures",  "lost_events",
 					    "requests", "lost_messages", "no_memory", 0 };
 
 	/* A thread that came into the graph has left it for a CPU, or waits. */
@@ -459,7 +459,8 @@ static void put_status(struct seat *on)
 	put_totals(&sum);
 	put_own(&sum);
 	if (rt.last_swap.t_ns) {
-		put(",\"last_swap\":{\"t_ns\":%llu,\"from\":", (unsigned long long)rt.last_swap.t_ns);
+		put(",\"last_swap\":{\"t_ns\":%llu,\"from\":",
+		    (unsigned long long)rt.last_swap.t_ns);
 		put_text(rt.last_swap.from, sizeof(rt.last_swap.from));
 		put(",\"to\":");
 		put_text(weir_rt_policy(), sizeof(rt.last_swap.from));
