@@ -6,7 +6,7 @@
 #
 #   tools/test-threads.sh [seconds of each timed test, 0.2 by default]
 #
-# WEIR_LONG=1: 100,000 swaps under load, and signals at every instruction of the core and of the library, too.
+# WEIR_LONG=1: 100,000 swaps under load, signals at every instruction of the core and of the library, and Valgrind, too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -108,6 +108,17 @@ if [[ $(uname -m) == x86_64 ]]; then
 	echo "ok   threads, a signal at every instruction"
 else
 	echo "skip a signal at every instruction: for x86-64 only"
+fi
+
+# Under Valgrind. It runs one thread at a time, so gangs, idleness and latencies are not what they are; it loses the thread-local variables of a green thread that
+# is preempted on one CPU and goes on on another.
+if [[ ${WEIR_LONG:-} ]] && command -v valgrind >/dev/null; then
+	checked() { timeout 600 valgrind -q --error-exitcode=9 --fair-sched=yes "$work/threads" "$work/policies" 2 "$@"; }
+	NO_GREEN=1 checked create mutex semaphore condition barrier channel preemption priority hand-over disable files sleep swap words trace status refusals
+	COOPERATIVE=1 checked create crossing mutex semaphore condition barrier channel hand-over files sleep words
+	echo "ok   threads, Valgrind"
+elif [[ ${WEIR_LONG:-} ]]; then
+	echo "skip Valgrind: not installed"
 fi
 
 # An unmodified program, and programs that others wrote.

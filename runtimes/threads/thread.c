@@ -9,6 +9,13 @@
 
 #include "rt.h"
 
+/* Valgrind takes a switch to a stack that it does not know for a large frame. */
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define VALGRIND_STACK_REGISTER(start, end) 0
+#endif
+
 #define MIN_STACK     (32u << 10) /* a signal's frame with all vector registers, and room to work */
 #define GUARD	      4096u
 #define CACHED_STACKS 64u
@@ -144,6 +151,7 @@ static char *stack_new(size_t bytes)
 		munmap(stack, bytes + GUARD);
 		return 0;
 	}
+	(void)VALGRIND_STACK_REGISTER(stack + GUARD, stack + GUARD + bytes);
 	return stack;
 }
 

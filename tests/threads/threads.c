@@ -2,6 +2,7 @@
 /*
  * The thread library: `threads FOLDER SECONDS [TEST...]`, FOLDER has the plans. Each test opens a runtime of its own. SECONDS is
  * how long those that only end by time run each; without names all tests run. SWAPS=N: as many, however long they take.
+ * NO_GREEN=1: bound threads only. COOPERATIVE=1: green ones are not preempted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +32,7 @@ typedef uint64_t u64;
 
 static const char *folder;
 static double seconds = 0.3;
+static unsigned more_flags;
 static int no_green; /* ThreadSanitizer does not follow them */
 
 static char *plan_file(const char *policy)
@@ -44,7 +46,7 @@ static char *plan_file(const char *policy)
 static void begin_with(const char *policy, unsigned flags, u64 slice_ns)
 {
 	struct weir_rt_config config = { .plan_file = plan_file(policy),
-					 .flags = WEIR_RT_OVERSUBSCRIBE | flags,
+					 .flags = WEIR_RT_OVERSUBSCRIBE | flags | more_flags,
 					 .slice_ns = slice_ns,
 					 .arena_bytes = 256u << 20 };
 	int err = weir_rt_open(&config);
@@ -1284,6 +1286,8 @@ int main(int argc, char **argv)
 #endif
 	if (getenv("NO_GREEN"))
 		no_green = 1;
+	if (getenv("COOPERATIVE"))
+		more_flags = WEIR_RT_COOPERATIVE;
 	for (unsigned i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		int wanted = argc == 3;
 
