@@ -6,7 +6,7 @@
 #
 #   tools/test-threads.sh [seconds of each timed test, 0.2 by default]
 #
-# WEIR_LONG=1: 100,000 swaps under load, too.
+# WEIR_LONG=1: 100,000 swaps under load, signals at every instruction of the core and of the library, and Valgrind, too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -62,6 +62,65 @@ if nm -D --defined-only "$work/lib/libweir_threads.so" | awk '{ print $3 }' | gr
 	echo "FAIL the library exports other names" && exit 1
 fi
 
+# A signal at every instruction, and mistakes in the library that this has to find: name, file, what sed does to it.
+if [[ $(uname -m) == x86_64 ]]; then
+	echo 'entry -> round_robin(slice = 1s) -> cpus;' >"$work/long.weir"
+	for cpus in 1 2; do compile "$work/long.weir" -m smp-$cpus -o "$work/long$cpus.plan"; done
+	mkdir "$work/steps"
+	object() { "$cc" "${flags[@]}" -O2 -fvisibility=hidden -fno-reorder-functions -fno-reorder-blocks-and-partition -iquote runtimes/threads "${@:3}" -c -o "$work/steps/$1.o" "$2"; }
+	object unit "$work/unit.c" -O1
+	parts=(unit)
+	for file in core/port/native/{port,host}.c runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,trace,status,thread,sync,events,open,switch}.c; do
+		parts+=("$(basename "$file" .c)")
+		object "${parts[-1]}" "$file"
+	done
+	program_of_steps() { # OUT
+		ld -r -o "$work/steps/all.o" "${parts[@]/#/$work/steps/}" && objcopy --rename-section .text=weir_text,alloc,load,readonly,code,contents "$work/steps/all.o"
+		"$cc" "${flags[@]}" -O2 -o "$1" tests/threads/steps.c "$work/steps/all.o" -lpthread
+	}
+	parts=("${parts[@]/%/.o}")
+	program_of_steps "$work/stepped"
+	mutant() { # NAME FILE SED PLAN KIND
+		cp "runtimes/threads/$2.c" "$work/steps/$2.c"
+		sed -i -e "$3" -e 's|"../multikernel/|"'"$PWD"'/runtimes/multikernel/|' "$work/steps/$2.c"
+		object mutant "$work/steps/$2.c"
+		(parts=("${parts[@]/#$2.o/mutant.o}") && program_of_steps "$work/mutant")
+		if timeout 120 "$work/mutant" "$4" "$5" 3 60 >"$work/said" 2>&1; then
+			echo "FAIL steps: not found: $1" && exit 1
+		fi
+		! grep -q 'do not end' "$work/said"
+	}
+	mutant 'a request between the look at `pending` and the end of `disabled` is lost' driver \
+		'/^void release/,/^}/s/	if (--s->disabled == 0 && s->pending)/	u32 pending = s->pending;\n\n	if (--s->disabled == 0 \&\& pending)/' "$work/long1.plan" 1
+	mutant 'the mode of the vector unit is lost in a switch' switch 's/ldmxcsr (%rsp)/nop/' "$work/long1.plan" 1
+	if [[ ${WEIR_LONG:-} ]]; then
+		mutant 'a request during the handling of another is lost' driver '/^void on_signal/,/^}/s/	if (s->pending)/	if (0)/' "$work/long1.plan" 1
+		mutant 'a request before a thread has arrived is lost' driver '/^static void green_begin/,/^}/s/s->pending = 1;/{ }/' "$work/long1.plan" 1
+		mutant 'errno is that of another thread' driver '/^void on_signal/,/^}/s/set_errno(was);/(void)was;/' "$work/long2.plan" 1
+		mutant 'threads leave the code of the library' driver '/^static int may_leave/,/^}/s/(u64)__start_weir_text/NEVER/' "$work/long2.plan" 1
+		for kind in 0 1 2; do
+			for cpus in 1 2; do ALL=1 "$work/stepped" "$work/long$cpus.plan" $kind 2 1200 $((kind + 1)); done
+		done
+	else
+		"$work/stepped" "$work/long1.plan" 0 1 4
+		"$work/stepped" "$work/long2.plan" 1 1 6
+	fi
+	echo "ok   threads, a signal at every instruction"
+else
+	echo "skip a signal at every instruction: for x86-64 only"
+fi
+
+# Under Valgrind. It runs one thread at a time, so gangs, idleness and latencies are not what they are; it loses the thread-local variables of a green thread that
+# is preempted on one CPU and goes on on another.
+if [[ ${WEIR_LONG:-} ]] && command -v valgrind >/dev/null; then
+	checked() { timeout 600 valgrind -q --error-exitcode=9 --fair-sched=yes "$work/threads" "$work/policies" 2 "$@"; }
+	NO_GREEN=1 checked create mutex semaphore condition barrier channel preemption priority hand-over disable files sleep swap words trace status refusals
+	COOPERATIVE=1 checked create crossing mutex semaphore condition barrier channel hand-over files sleep words
+	echo "ok   threads, Valgrind"
+elif [[ ${WEIR_LONG:-} ]]; then
+	echo "skip Valgrind: not installed"
+fi
+
 # An unmodified program, and programs that others wrote.
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/program" tests/threads/program.c -lpthread
 preloaded() { # PLAN COMMAND...
@@ -71,6 +130,19 @@ for name in decentral priority central; do
 	compile $name -m "smp-$(nproc)" -o "$work/here-$name.plan"
 	[[ $(preloaded "$work/here-$name.plan" "$work/program") == "program: done" ]]
 done
+# Watched while it runs; the answer has all that `runweir live` gives.
+WEIR_THREADS_PLAN="$work/here-decentral.plan" LD_PRELOAD="$work/lib/libweir_preload.so" "$work/program" wait >"$work/started" &
+program=$!
+for ((i = 0; i < 100; i++)); do [[ -s $work/started ]] && break || sleep 0.1; done
+"$debug/runweir" status --pid $program --json >"$work/status.json"
+(($(grep -c '"tgid": '$program "$work/status.json") == 4))
+grep -q '"name": "program"' "$work/status.json"
+"$debug/runweir" top --once --interval 50ms --pid $program | grep -q "^program $program · decentral · .* 4 tasks"
+kill $program
+wait $program 2>/dev/null || true
+"$debug/runweir" status --pid $program 2>"$work/said" && exit 1
+grep -q 'has no threads under a policy' "$work/said"
+echo "ok   runweir top, runweir status"
 seq 200000 | sort -R >"$work/numbers"
 cmp <(preloaded "$work/here-decentral.plan" sort -n --parallel=4 "$work/numbers") <(seq 200000)
 echo "ok   unmodified programs"
@@ -119,7 +191,7 @@ fi
 if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/try" - 2>/dev/null && "${plainly[@]}" "$work/try"; then
 	# It does not model fences; what they order is also ordered by acquire and release.
 	"$cc" "${flags[@]}" -O1 -fsanitize=thread -Wno-tsan -o "$work/tsan" "$work/unit.c" core/port/native/{port,host}.c \
-		runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,trace,thread,sync,events,open,switch}.c tests/threads/threads.c -lpthread
+		runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,trace,status,thread,sync,events,open,switch}.c tests/threads/threads.c -lpthread
 	TSAN_OPTIONS=halt_on_error=1 "${plainly[@]}" "$work/tsan" "$work/policies" "$seconds"
 	echo "ok   threads, ThreadSanitizer"
 	if [[ -x $work/openmp ]]; then

@@ -494,6 +494,16 @@ const char *weir_plan_name(const void *blob)
 		       : p.text + p.head->name;
 }
 
+const char *weir_plan_instance(const void *blob, u32 instance)
+{
+	struct parts p;
+
+	return open_plan(blob, ((const struct weir_plan_header *)blob)->bytes, &p) ||
+			       instance >= p.head->nr_instances
+		       ? ""
+		       : p.text + p.names[instance];
+}
+
 u32 weir_plan_cpus(const void *blob)
 {
 	return ((const struct weir_plan_header *)blob)->nr_cpus;

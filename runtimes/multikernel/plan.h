@@ -77,6 +77,8 @@ int weir_plan_load(const void *blob, u64 bytes, u32 extra, void *memory, u64 roo
 void weir_plan_continue(struct weir_plan *plan, const void *blob, const void *present);
 /* Name of the topology of a loaded plan; never null. */
 const char *weir_plan_name(const void *blob);
+/* Name of an instance of a loaded plan; never null. */
+const char *weir_plan_instance(const void *blob, u32 instance);
 /* Number of CPUs for which a loaded plan was made. */
 u32 weir_plan_cpus(const void *blob);
 /* Identifies a component's parameters. */

@@ -24,7 +24,8 @@
 #include "rt.h"
 
 #define TICK_NS	 4000000ull /* for policies that listen to TICK; Linux at 250 Hz */
-#define RETRY_NS 100000ull  /* until another attempt at a thread that could not be preempted */
+#define RETRY_NS 100000ull  /* until another attempt at a thread that could not be preempted, */
+#define RETRIES	 6u	    /* doubled with each further one, this often at most */
 #define WINDOW_NS \
 	20000u	  /* what a wake-up costs: polling for as long costs at most twice the best */
 #define PROBE 64u /* sleeps before polling is tried again after it found nothing */
@@ -475,6 +476,7 @@ static void idle(struct cpu *c)
 	u64 from = now();
 	u32 spins = 0;
 
+	__atomic_store_n(&c->idle_since, from, __ATOMIC_RELAXED);
 	while (c->window && !__atomic_load_n(&c->kicked, __ATOMIC_ACQUIRE) &&
 	       now() - from < c->window) {
 		for (u32 i = 0; i < 16; i++)
@@ -496,6 +498,7 @@ static void idle(struct cpu *c)
 	}
 	/* After three polls in a row that found nothing, stop polling, except for one attempt in every PROBE sleeps. */
 	c->window = rt.nr_cpus > 1 && (c->misses < 3 || c->misses % PROBE == 0) ? WINDOW_NS : 0;
+	__atomic_store_n(&c->idle_since, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->n.idle_ns, c->n.idle_ns + (now() - from), __ATOMIC_RELAXED);
 }
 
@@ -647,6 +650,7 @@ static u64 pc_of(const void *context)
 void on_signal(int sig, siginfo_t *info, void *context)
 {
 	struct self *s = me();
+	const struct cpu *home = s->home;
 	int was = errno;
 
 	(void)sig;
@@ -667,17 +671,30 @@ void on_signal(int sig, siginfo_t *info, void *context)
 		return;
 	}
 	if (s->thread->kind == WEIR_GREEN && !may_leave(pc_of(context))) {
+		u64 set = 1ull << (rt.signal - 1), wait = RETRY_NS << s->cpu->retries;
+
+		/*
+		 * Where instructions take long (a debugger, an emulator, a host that took the processor away), the next attempt would come before
+		 * this one is over, and so on: it is blocked until this handler returns, and leaves the thread some time then.
+		 */
+		syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, 0, sizeof(set));
 		count(&s->cpu->n.deferred);
-		s->cpu->armed_for = RETRY_NS;
-		arm(s->cpu->timer, &s->cpu->armed, now() + RETRY_NS);
+		s->cpu->retries += s->cpu->retries < RETRIES;
+		s->cpu->armed_for = wait;
+		arm(s->cpu->timer, &s->cpu->armed, now() + wait);
+		set_errno(was);
 		return;
 	}
 	s->disabled = 1;
+	s->cpu->retries = 0;
 	if (must_go(s->cpu, s->thread))
 		give_way(s);
 	s = me();
 	s->disabled = 0;
 	if (s->pending)
 		preempt_point();
+	/* The return sets the alternate stack for signals to that of the POSIX thread where the handler began. */
+	if (me()->home != home)
+		syscall(SYS_sigaltstack, 0, &((ucontext_t *)context)->uc_stack);
 	set_errno(was);
 }

@@ -32,6 +32,11 @@ int fail(int err, const char *what, const char *why)
 	return err;
 }
 
+weir_mutex *swap_lock(void)
+{
+	return &one_at_a_time;
+}
+
 WEIR_API const char *weir_rt_error(void)
 {
 	return error;
@@ -195,15 +200,19 @@ static int swap_to(const char *file, const void *given, u64 given_bytes,
 		munmap(blob, bytes);
 		return fail(err == -WEIR_ENOMEM ? -ENOMEM : -EINVAL, name, core_why(err));
 	}
-	if (rt.blob)
+	rt.last_swap.what = (struct weir_rt_swapped){ .represented = stats.represented,
+						      .built = stats.built,
+						      .kept = stats.kept,
+						      .pause_ns = stats.pause_ns };
+	if (rt.blob) {
+		rt.last_swap.t_ns = now();
+		snprintf(rt.last_swap.from, sizeof(rt.last_swap.from), "%s", weir_rt_policy());
 		munmap(rt.blob, rt.blob_bytes);
+	}
 	rt.blob = blob;
 	rt.blob_bytes = bytes;
 	if (out)
-		*out = (struct weir_rt_swapped){ .represented = stats.represented,
-						 .built = stats.built,
-						 .kept = stats.kept,
-						 .pause_ns = stats.pause_ns };
+		*out = rt.last_swap.what;
 	return 0;
 }
 
@@ -422,6 +431,8 @@ WEIR_API int weir_rt_open(const struct weir_rt_config *config)
 		forget();
 	} else {
 		__atomic_store_n(&rt.open, 1, __ATOMIC_RELEASE);
+		if (!(config->flags & WEIR_RT_PRIVATE))
+			status_start();
 	}
 	weir_mutex_unlock(&one_at_a_time);
 	return err;
@@ -432,6 +443,7 @@ void forked(void)
 {
 	struct self *s = me();
 
+	status_forked();
 	s->cpu = 0;
 	s->thread = 0;
 	s->disabled = 0;
@@ -457,6 +469,7 @@ WEIR_API int weir_rt_close(void)
 			    "threads of the runtime are alive: join them first");
 	}
 	__atomic_store_n(&rt.open, 0, __ATOMIC_RELEASE);
+	status_stop();
 	/* The threads have ended for the runtime, but not yet for POSIX. */
 	while ((left = __atomic_load_n(&rt.nr_posix, __ATOMIC_ACQUIRE)))
 		futex_wait(&rt.nr_posix, left, NEVER);

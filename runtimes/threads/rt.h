@@ -72,11 +72,15 @@ struct weir_thread {
 	struct timer alarm;
 	struct weir_queue joiners;
 	struct weir_thread *next_free;
+	/* While somebody watches (status.c). (a) all */
+	u64 run_ns, wait_ns, nr_runs, nr_migrations;
+	u64 runs_since, waits_since; /* 0: it does not, or nobody watched then */
+	u32 last_cpu;		     /* 1 + the CPU; 0: none yet */
 };
 
 struct counters {
 	u64 dispatches, yields, blocks, preemptions, deferred, expiries, handovers, kicks,
-		polls_hit, sleeps, idle_ns;
+		polls_hit, sleeps, idle_ns, migrations;
 };
 
 struct cpu {
@@ -99,9 +103,11 @@ struct cpu {
 	u64 next_tick;
 	u64 armed;     /* when the driver's timer fires; 0: not armed */
 	u64 armed_for; /* ns from then on, when it was set */
+	u32 retries;   /* attempts in a row at a thread that could not be preempted */
 	timer_t timer;
-	u32 window; /* ns to poll before sleeping */
-	u32 misses; /* polls in a row that found nothing */
+	u32 window;	/* ns to poll before sleeping */
+	u32 misses;	/* polls in a row that found nothing */
+	u64 idle_since; /* (a) 0: it is not */
 	pthread_t thread;
 	struct counters n;
 } __attribute__((aligned(64)));
@@ -145,7 +151,12 @@ struct rt {
 	u32 nr_records; /* (a) */
 	u64 swaps;	/* (a) */
 	u64 misses;	/* (a) */
-	void *blob;	/* the plan in force */
+	struct {
+		u64 t_ns; /* 0: none yet */
+		char from[128];
+		struct weir_rt_swapped what;
+	} last_swap; /* under swap_lock() */
+	void *blob;  /* the plan in force */
 	u64 blob_bytes;
 	struct range keep[8]; /* code in which green threads are not preempted */
 	u32 nr_keep;
@@ -189,12 +200,23 @@ void *weir_first_frame(char *top, void (*entry)(void));
 void forked(void);
 
 int fail(int err, const char *what, const char *why);
+/* Held while the plan in force changes, and while the runtime opens or closes. */
+weir_mutex *swap_lock(void);
 
 /* trace.c: why a thread left its CPU */
 enum left { LEFT_BEGIN, LEFT_YIELD, LEFT_BLOCKED, LEFT_PREEMPTED, LEFT_ENDED };
 /* For the holder of @c: @t runs there from now on. Null: no thread runs there; @why says why the last one left. */
-void trace(struct cpu *c, const struct weir_thread *t, enum left why);
-extern u32 tracing; /* (a) */
+void trace(struct cpu *c, struct weir_thread *t, enum left why);
+/* (a) who wants to know of switches; read at each */
+enum { TRACING_FILE = 1, TRACING_WATCHED = 2 };
+extern u32 tracing;
+
+/* status.c */
+void status_start(void);
+void status_stop(void);
+void status_forked(void);
+void watch_switch(struct cpu *c, struct weir_thread *t, enum left why);
+void watch_wake(struct weir_thread *t);
 
 /* gang.c */
 void gangs_announce(void);
@@ -206,6 +228,8 @@ int get_errno(void);
 void thread_finish_park(struct weir_thread *t);
 void thread_finish_exit(struct weir_thread *t, u32 cpu);
 void unpark(struct weir_thread *t);
+/* Records are never freed; null behind the last. */
+struct weir_thread *record_at(u32 n);
 void park_until(u64 at);
 
 /* sync.c */

@@ -9,6 +9,13 @@
 
 #include "rt.h"
 
+/* Valgrind takes a switch to a stack that it does not know for a large frame. */
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define VALGRIND_STACK_REGISTER(start, end) 0
+#endif
+
 #define MIN_STACK     (32u << 10) /* a signal's frame with all vector registers, and room to work */
 #define GUARD	      4096u
 #define CACHED_STACKS 64u
@@ -23,6 +30,11 @@ static const u32 topics[WEIR_NR_ATTRIBUTES] = {
 
 static u32 pool_lock;
 static struct weir_thread *pool;
+/* All records, in blocks; for status.c. A block's number of threads is BLOCK. */
+#define BLOCK  64u
+#define BLOCKS (1u << 20)
+static struct weir_thread **blocks; /* (a) */
+static u32 nr_blocks;		    /* (a) */
 static struct {
 	char *stack;
 	size_t bytes;
@@ -38,20 +50,39 @@ static void *fresh(size_t bytes)
 	return p == MAP_FAILED ? 0 : p;
 }
 
+/* The pool is locked. */
+static void more_records(void)
+{
+	struct weir_thread *more;
+
+	if (!blocks)
+		blocks = fresh(BLOCKS * sizeof(struct weir_thread *));
+	more = blocks && nr_blocks < BLOCKS ? fresh(BLOCK * sizeof(*more)) : 0;
+	if (!more)
+		return;
+	blocks[nr_blocks] = more;
+	__atomic_store_n(&nr_blocks, nr_blocks + 1, __ATOMIC_RELEASE);
+	for (u32 i = 0; i < BLOCK; i++) {
+		more[i].next_free = pool;
+		pool = &more[i];
+	}
+}
+
+struct weir_thread *record_at(u32 n)
+{
+	return n / BLOCK < __atomic_load_n(&nr_blocks, __ATOMIC_ACQUIRE)
+		       ? &blocks[n / BLOCK][n % BLOCK]
+		       : 0;
+}
+
 static struct weir_thread *record_new(void)
 {
 	struct weir_thread *t;
 
 	hold();
 	spin(&pool_lock);
-	if (!pool) {
-		struct weir_thread *more = fresh(64 * sizeof(*more));
-
-		for (u32 i = 0; more && i < 64; i++) {
-			more[i].next_free = pool;
-			pool = &more[i];
-		}
-	}
+	if (!pool)
+		more_records();
 	t = pool;
 	if (t)
 		pool = t->next_free;
@@ -59,8 +90,7 @@ static struct weir_thread *record_new(void)
 	release();
 	if (!t)
 		return 0;
-	/* Late threads may still read `park`, `lock` and the queue, so these keep their idle values. */
-	t->task = 0;
+	/* Late threads may still read `park`, `lock` and the queue, so these keep their idle values. `task` is null since the last one ended. */
 	t->gate = GATE_SHUT;
 	t->linux_cpu = ~0u;
 	t->cpu = -1;
@@ -77,6 +107,9 @@ static struct weir_thread *record_new(void)
 	t->has_timer = 0;
 	t->result = 0;
 	t->deallocations = 0;
+	t->run_ns = t->wait_ns = t->nr_runs = t->nr_migrations = 0;
+	t->runs_since = t->waits_since = 0;
+	t->last_cpu = 0;
 	t->owners = 2;
 	__atomic_store_n(&t->park, PARK_NONE, __ATOMIC_RELAXED);
 	return t;
@@ -118,6 +151,7 @@ static char *stack_new(size_t bytes)
 		munmap(stack, bytes + GUARD);
 		return 0;
 	}
+	(void)VALGRIND_STACK_REGISTER(stack + GUARD, stack + GUARD + bytes);
 	return stack;
 }
 
@@ -209,11 +243,16 @@ WEIR_API int weir_thread_like(const weir_thread *from)
 /* Create the policy's task for @t, with its attributes. */
 static int task_new(struct weir_thread *t, const struct weir_thread_attr *attr)
 {
+	struct weir_task *task;
 	u32 cpu = core_enter();
 
-	t->task = weir_task_new(rt.sched, cpu, (u64)t);
+	task = weir_task_new(rt.sched, cpu, (u64)t);
+	/* From here on, others may find the thread. */
+	spin(&t->lock);
+	t->task = task;
+	unspin(&t->lock);
 	core_leave(cpu);
-	if (!t->task)
+	if (!task)
 		return -ENOMEM;
 	for (u32 i = 0; attr && i < WEIR_NR_ATTRIBUTES; i++)
 		if (attr->given & 1u << i)
@@ -229,11 +268,18 @@ static void task_end(struct weir_thread *t, u32 cpu)
 	unspin(&t->lock);
 }
 
+static void woken(struct weir_thread *t)
+{
+	if (weir_load(&tracing) & TRACING_WATCHED)
+		watch_wake(t);
+}
+
 static int admit(struct weir_thread *t)
 {
 	u32 cpu = core_enter();
 	int err;
 
+	woken(t);
 	spin(&t->lock);
 	err = weir_admit(rt.sched, cpu, t->task);
 	unspin(&t->lock);
@@ -327,9 +373,16 @@ static int become(struct weir_thread *t)
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = rt.signal };
 	u64 set = 1ull << (rt.signal - 1);
 
+	char name[sizeof(t->name)] = { 0 };
+
+	prctl(PR_GET_NAME, name);
 	t->tid = gettid();
+	hold();
+	spin(&t->lock);
 	t->number = (u32)t->tid;
-	prctl(PR_GET_NAME, t->name);
+	memcpy(t->name, name, sizeof(name));
+	unspin(&t->lock);
+	release();
 	event._sigev_un._tid = t->tid;
 	if (timer_create(CLOCK_MONOTONIC, &event, &t->timer))
 		return -EAGAIN;
@@ -576,6 +629,7 @@ void thread_finish_park(struct weir_thread *t)
 	if (__sync_bool_compare_and_swap(&t->park, PARK_NONE, PARK_ASLEEP))
 		return;
 	__atomic_store_n(&t->park, PARK_NONE, __ATOMIC_RELEASE);
+	woken(t);
 	cpu = core_enter();
 	spin(&t->lock);
 	weir_assert(!weir_unblock(rt.sched, cpu, t->task));
@@ -607,6 +661,7 @@ static void wake(struct weir_thread *t)
 {
 	u32 cpu = core_enter();
 
+	woken(t);
 	spin(&t->lock);
 	weir_assert(!weir_unblock(rt.sched, cpu, t->task));
 	unspin(&t->lock);

@@ -30,12 +30,14 @@ u32 tracing;
 static FILE *file;
 static u64 began;
 
-void trace(struct cpu *c, const struct weir_thread *t, enum left why)
+void trace(struct cpu *c, struct weir_thread *t, enum left why)
 {
 	struct list *l = __atomic_load_n(&lists, __ATOMIC_ACQUIRE);
 	struct entry *e;
 	u64 nr;
 
+	if (weir_load(&tracing) & TRACING_WATCHED)
+		watch_switch(c, t, why);
 	if (!l)
 		return;
 	l += c->id;
@@ -57,7 +59,7 @@ WEIR_API int weir_rt_trace(const char *name)
 
 	if (!__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE))
 		return fail(-EINVAL, "weir_rt_trace", "the runtime is not open");
-	if (weir_load(&tracing))
+	if (weir_load(&tracing) & TRACING_FILE)
 		return fail(-EBUSY, "weir_rt_trace", "a trace is being made");
 	file = fopen(name, "we");
 	if (!file) {
@@ -83,7 +85,7 @@ WEIR_API int weir_rt_trace(const char *name)
 	}
 	began = now();
 	__atomic_store_n(&lists, l, __ATOMIC_RELEASE);
-	weir_store(&tracing, 1);
+	__atomic_or_fetch(&tracing, TRACING_FILE, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -136,7 +138,7 @@ WEIR_API int weir_rt_trace_end(void)
 	u64 end = now();
 	int err;
 
-	weir_store(&tracing, 0);
+	__atomic_and_fetch(&tracing, ~(u32)TRACING_FILE, __ATOMIC_RELAXED);
 	if (!l)
 		return -EINVAL;
 	fprintf(file,

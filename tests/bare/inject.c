@@ -10,17 +10,17 @@
  */
 #include <weir/mk.h>
 
-#define PERIOD	  16000ull
-#define LATE	  20000ull /* from an expiry to the thread that waits for it */
-#define QUIET	  60	  /* instants behind the window's end */
-#define MOST	  10000
-#define SLEEPING  4000 /* more than the way to sleep takes */
-#define TEXT	  0x20000ull
-#define PATTERN	  0x7700000000000000
-#define ORDER	  1
-#define ECHO	  2
-#define NR_SAVED  12
-#define STRING(x) #x
+#define PERIOD	   16000ull
+#define LATE	   20000ull /* from an expiry to the thread that waits for it */
+#define QUIET	   60	    /* instants behind the window's end */
+#define MOST	   10000
+#define SLEEPING   4000 /* more than the way to sleep takes */
+#define TEXT	   0x20000ull
+#define PATTERN	   0x7700000000000000
+#define ORDER	   1
+#define ECHO	   2
+#define NR_SAVED   12
+#define STRING(x)  #x
 #define TEXT_OF(x) STRING(x)
 
 void mk_resume(u64 *area) __attribute__((noreturn));
@@ -31,39 +31,38 @@ void mk_entry_end(void);
 
 u64 inject_keep[14], inject_fp[32];
 
-#define DUMP(n)	  "sd x" #n ", " TEXT_OF(D_TRAPPED) "+8*" #n "(tp)\n\t"
-#define FILL(n)	  "li x" #n ", " TEXT_OF(PATTERN) "+" #n "\n\t"
-#define KEEP(n, r)  "sd " #r ", 8*" #n "(t0)\n\t"
-#define BACK(n, r)  "ld " #r ", 8*" #n "(t0)\n\t"
-#define KEPT(op)                                                                             \
-	op(0, ra) op(1, sp) op(2, s0) op(3, s1) op(4, s2) op(5, s3) op(6, s4) op(7, s5)      \
-		op(8, s6) op(9, s7) op(10, s8) op(11, s9) op(12, s10) op(13, s11)
-#define SAVED(op) \
-	op(8) op(9) op(18) op(19) op(20) op(21) op(22) op(23) op(24) op(25) op(26) op(27)
-#define OTHERS(op) \
+#define DUMP(n)	   "sd x" #n ", " TEXT_OF(D_TRAPPED) "+8*" #n "(tp)\n\t"
+#define FILL(n)	   "li x" #n ", " TEXT_OF(PATTERN) "+" #n "\n\t"
+#define KEEP(n, r) "sd " #r ", 8*" #n "(t0)\n\t"
+#define BACK(n, r) "ld " #r ", 8*" #n "(t0)\n\t"
+#define KEPT(op)                                                                                  \
+	op(0, ra) op(1, sp) op(2, s0) op(3, s1) op(4, s2) op(5, s3) op(6, s4) op(7, s5) op(8, s6) \
+		op(9, s7) op(10, s8) op(11, s9) op(12, s10) op(13, s11)
+#define SAVED(op) op(8) op(9) op(18) op(19) op(20) op(21) op(22) op(23) op(24) op(25) op(26) op(27)
+#define OTHERS(op)                                                                           \
 	op(1) op(2) op(3) op(5) op(6) op(7) op(10) op(11) op(12) op(13) op(14) op(15) op(16) \
 		op(17) op(28) op(29) op(30)
-#define FLOATS(op)                                                                            \
-	op(0) op(1) op(2) op(3) op(4) op(5) op(6) op(7) op(10) op(11) op(12) op(13) op(14)    \
-		op(15) op(16) op(17) op(28) op(29) op(30) op(31)
+#define FLOATS(op)                                                                                \
+	op(0) op(1) op(2) op(3) op(4) op(5) op(6) op(7) op(10) op(11) op(12) op(13) op(14) op(15) \
+		op(16) op(17) op(28) op(29) op(30) op(31)
 #define FILL_FP(n) "li t0, " TEXT_OF(PATTERN) "+64+" #n "\n\tfmv.d.x f" #n ", t0\n\t"
 #define DUMP_FP(n) "fsd f" #n ", 8*" #n "(t0)\n\t"
 /* Wait until a0 instructions have been counted, to the instruction. */
-#define SLED            \
-	"rdinstret t0\n\t" \
-	"sub t0, a0, t0\n\t" \
-	"andi t1, t0, 1\n\t" \
-	"bnez t1, 1f\n\t" \
-	"nop\n" \
+#define SLED                      \
+	"rdinstret t0\n\t"        \
+	"sub t0, a0, t0\n\t"      \
+	"andi t1, t0, 1\n\t"      \
+	"bnez t1, 1f\n\t"         \
+	"nop\n"                   \
 	"1:\taddi t0, t0, -2\n\t" \
 	"bgtz t0, 1b\n\t"
-#define WINDOW(name, first, act, last)                                            \
-	/* It leaves nothing of the caller's floating-point registers. */          \
-	void name(u64 start, u64 argument);                                       \
-	__asm__(".text\n" #name ":\n\tla t0, inject_keep\n\t" KEPT(KEEP)          \
-		"sd a1, " TEXT_OF(D_TRAPPED) "(tp)\n\t" SLED first act last       \
-		"la t0, inject_fp\n\t" SAVED(DUMP_FP)                             \
-		"la t0, inject_keep\n\t" KEPT(BACK) "ret\n")
+#define WINDOW(name, first, act, last)                                                          \
+	/* It leaves nothing of the caller's floating-point registers. */                       \
+	void name(u64 start, u64 argument);                                                     \
+	__asm__(".text\n" #name ":\n\tla t0, inject_keep\n\t" KEPT(KEEP) "sd a1, " TEXT_OF(     \
+		D_TRAPPED) "(tp)\n\t" SLED first act last                                       \
+			   "la t0, inject_fp\n\t" SAVED(DUMP_FP) "la t0, inject_keep\n\t" KEPT( \
+				   BACK) "ret\n")
 
 /* All registers but the thread pointer; x31 counts down. */
 #define COUNT "ld x31, " TEXT_OF(D_TRAPPED) "(tp)\n\t2:\taddi x31, x31, -1\n\tbnez x31, 2b\n\t"
@@ -319,10 +318,9 @@ static void await_rival(u64 at)
 /* One instant; 1: the expiry came behind the window. */
 static int one(enum kind kind, u64 k)
 {
-	static void (*const acts[])(void) = {
-		[YIELD] = yields, [SWITCH] = yields,	[INVOKE] = invokes, [ASK] = asks,
-		[SLEEP] = sleeps, [SERVER] = asks_often
-	};
+	static void (*const acts[])(
+		void) = { [YIELD] = yields, [SWITCH] = yields, [INVOKE] = invokes,
+			  [ASK] = asks,	    [SLEEP] = sleeps,  [SERVER] = asks_often };
 	struct mk_dcb *d = mk_self();
 	u64 at, start, behind, woke = server_woke;
 
@@ -415,9 +413,11 @@ static void sweep(enum kind kind, const char *name)
 		wrong++;
 	}
 	latest = max(max(rival_latest, own_late), server_latest);
-	mk_print("inject: %s%s: the expiry at %lu instants, %lu more places of disabled code, %lu ns late\n",
-		 name, floats ? ", floating point" : "", (unsigned long)((k - quiet * stride) / stride),
-		 (unsigned long)(distinct - before), (unsigned long)latest);
+	mk_print("inject: %s%s: the expiry at %lu instants, %lu more places of disabled code, %lu "
+		 "ns late\n",
+		 name, floats ? ", floating point" : "",
+		 (unsigned long)((k - quiet * stride) / stride), (unsigned long)(distinct - before),
+		 (unsigned long)latest);
 	if (latest > overall)
 		overall = latest;
 	rival_latest = own_late = server_latest = 0;
@@ -493,9 +493,10 @@ int main(int argc, char **argv)
 	sweep(SERVER, "a server's expiry while it answers");
 	cover(d->run, d->crit_high, &all, &found);
 	cover((u64)mk_switch_out, (u64)mk_entry_end, &all, &found);
-	mk_print("inject: %lu instants, %lu places of disabled code, among them %lu of the %lu that "
-		 "must be; %lu wrong; the latest expiry %lu ns late\n",
-		 (unsigned long)instants, (unsigned long)distinct, (unsigned long)found,
-		 (unsigned long)all, (unsigned long)wrong, (unsigned long)overall);
+	mk_print(
+		"inject: %lu instants, %lu places of disabled code, among them %lu of the %lu that "
+		"must be; %lu wrong; the latest expiry %lu ns late\n",
+		(unsigned long)instants, (unsigned long)distinct, (unsigned long)found,
+		(unsigned long)all, (unsigned long)wrong, (unsigned long)overall);
 	return wrong || lost || overall > LATE || (stride == 1 && found != all);
 }

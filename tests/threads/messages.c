@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * UMP and bulk channels between two threads: `messages N [SEED]`. N messages each way through rings of 2, 4, 16 and 64 slots with
- * a checksum, with and without random stalls, by polling and asleep; then what they cost. By hand with N = 1000000000.
+ * UMP and bulk channels between two threads: `messages N [SEED [SLOTS]]`. N messages each way through rings of 2, 4, 16 and 64 slots with
+ * a checksum, with and without random stalls, by polling and asleep; then what they cost. By hand with N = 1000000000: it
+ * prints how far it is, and SLOTS leaves the other rings, bulk channels and costs out, so that a long run can be made in parts.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -89,6 +90,14 @@ static void stall(u64 *dice)
 		usleep(1 + (r >> 40) % 50);
 }
 
+/* After message @n of a long run. */
+static void report(u64 n)
+{
+	if (total >= 10000000 && n % (total / 10) == 0)
+		printf("     %u slots%s: %llu %%\n", slots, stalls ? ", stalls" : "",
+		       (unsigned long long)(n / (total / 10) * 10));
+}
+
 static void begin(struct ump *c, int end)
 {
 	REQUIRE(!ump_init(c, shared[end], shared[!end], slots));
@@ -121,6 +130,8 @@ static void *both_ways(void *arg)
 			expected += in * 0x9e3779b97f4a7c15ull;
 			in++;
 			idle = 1;
+			if (!end)
+				report(in);
 		}
 		if (!idle)
 			weir_port_relax(idles++);
@@ -168,6 +179,7 @@ static void *drinks(void *arg)
 			weir_port_relax(spins++);
 		REQUIRE(w[0] == i && w[1] == i * 0x9e3779b97f4a7c15ull && w[6] == ~i &&
 			tag == (u32)i);
+		report(i + 1);
 		stall(&dice);
 	}
 	*(u64 *)arg = c.blocks;
@@ -359,14 +371,18 @@ int main(int argc, char **argv)
 {
 	static const u32 sizes[] = { 2, 4, 16, 64 };
 	u64 all = argc > 1 ? strtoull(argv[1], 0, 0) : 100000, blocks;
+	u32 only = argc > 3 ? (u32)atoi(argv[3]) : 0;
 	double ns;
 
+	REQUIRE(!only || only == 2 || only == 4 || only == 16 || only == 64);
 	seed = argc > 2 ? strtoull(argv[2], 0, 0) : 1;
 	setvbuf(stdout, 0, _IOLBF, 0);
 	pool = mmap(0, 8 * BUFFER, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	REQUIRE(pool != MAP_FAILED);
 	forged();
 	for (u32 i = 0; i < 4; i++) {
+		if (only && sizes[i] != only)
+			continue;
 		for (stalls = 0; stalls < 2; stalls++) {
 			total = stalls ? all / 8 : all;
 			fresh(sizes[i]);
@@ -385,7 +401,10 @@ int main(int argc, char **argv)
 			}
 		}
 	}
-	printf("ok   messages: %llu with checksums through each ring\n", (unsigned long long)all);
+	printf("ok   messages: %llu with checksums through %s\n", (unsigned long long)all,
+	       only ? "this ring" : "each ring");
+	if (only)
+		return 0;
 	stalls = 1;
 	total = all;
 	fresh(8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * A program that knows nothing of Runweir, for the preloaded library: `program`. Its threads wait in every way that POSIX offers. It prints how many
- * rounds they made, and one line at the end.
+ * rounds they made, and one line at the end. `program wait`: it starts three threads, prints a line, and waits for ever.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -185,7 +185,14 @@ static void c11(void)
 	mtx_unlock(&c11_mutex);
 }
 
-int main(void)
+static void *pauses(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+int main(int argc, char **argv)
 {
 	pthread_t t[NR], r;
 	struct timespec at;
@@ -194,6 +201,13 @@ int main(void)
 	int status;
 	pid_t child;
 
+	if (argc > 1 && !strcmp(argv[1], "wait")) {
+		for (int i = 0; i < 3; i++)
+			REQUIRE(!pthread_create(&r, 0, pauses, 0));
+		puts("program: waits");
+		fflush(stdout);
+		pauses(0);
+	}
 	REQUIRE(!sched_getaffinity(0, sizeof(set), &set) &&
 		CPU_COUNT(&set) == sysconf(_SC_NPROCESSORS_ONLN));
 	REQUIRE(!pthread_barrier_init(&barrier, 0, NR) && !sem_init(&sem, 0, 0));

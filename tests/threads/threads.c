@@ -2,16 +2,20 @@
 /*
  * The thread library: `threads FOLDER SECONDS [TEST...]`, FOLDER has the plans. Each test opens a runtime of its own. SECONDS is
  * how long those that only end by time run each; without names all tests run. SWAPS=N: as many, however long they take.
+ * NO_GREEN=1: bound threads only. COOPERATIVE=1: green ones are not preempted.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <weir/threads.h>
@@ -28,6 +32,7 @@ typedef uint64_t u64;
 
 static const char *folder;
 static double seconds = 0.3;
+static unsigned more_flags;
 static int no_green; /* ThreadSanitizer does not follow them */
 
 static char *plan_file(const char *policy)
@@ -41,7 +46,7 @@ static char *plan_file(const char *policy)
 static void begin_with(const char *policy, unsigned flags, u64 slice_ns)
 {
 	struct weir_rt_config config = { .plan_file = plan_file(policy),
-					 .flags = WEIR_RT_OVERSUBSCRIBE | flags,
+					 .flags = WEIR_RT_OVERSUBSCRIBE | flags | more_flags,
 					 .slice_ns = slice_ns,
 					 .arena_bytes = 256u << 20 };
 	int err = weir_rt_open(&config);
@@ -550,6 +555,13 @@ static void t_preemption(void)
 /* A thread that never gives way does not keep a more urgent one out, which wakes by time. */
 static u64 late, wakes;
 
+static void *is_parked(void *arg)
+{
+	while (time_left())
+		weir_thread_park();
+	return arg;
+}
+
 static void *urgent(void *arg)
 {
 	(void)arg;
@@ -1018,6 +1030,123 @@ static void t_trace(void)
 	unlink(name);
 }
 
+/* --- what `runweir top` asks for ---------------------------------------------------------------------------------- */
+
+static int door(void)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int n = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "runweir-threads-%d", getpid());
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	REQUIRE(fd >= 0);
+	if (!connect(fd, (struct sockaddr *)&at,
+		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* The answer to @question, to be freed. */
+static char *ask(const char *question)
+{
+	size_t got = 0, room = 1 << 20;
+	char *text = malloc(room);
+	int fd = door();
+	ssize_t n;
+
+	REQUIRE(text && fd >= 0 &&
+		write(fd, question, strlen(question)) == (ssize_t)strlen(question));
+	while ((n = read(fd, text + got, room - 1 - got)) > 0)
+		got += (size_t)n;
+	close(fd);
+	text[got] = 0;
+	REQUIRE(got && text[got - 1] == '\n');
+	return text;
+}
+
+static int times(const char *text, const char *words)
+{
+	int n = 0;
+
+	for (const char *at = text; (at = strstr(at, words)); at++)
+		n++;
+	return n;
+}
+
+static u64 total_of(const char *text, const char *name)
+{
+	u64 all = 0;
+
+	for (const char *at = text; (at = strstr(at, name)); at++)
+		all += strtoull(at + strlen(name), 0, 10);
+	return all;
+}
+
+static void t_status(void)
+{
+	enum { N = 9 };
+	struct weir_thread_attr attr;
+	weir_thread *t[N];
+	pid_t child;
+	char *text;
+	int idle;
+
+	begin("priority");
+	run_for(60);
+	for (u64 i = 0; i < N; i++) {
+		attr = kind_of((int)i);
+		attr.given = 1 << WEIR_PRIORITY;
+		attr.value[WEIR_PRIORITY] = i ? 1 : 10;
+		REQUIRE(!weir_thread_create(&t[i], &attr, i ? hogs : is_parked, (void *)i));
+	}
+	/* Until the most urgent one has got a CPU. */
+	do {
+		text = ask("{\"verb\":\"status\"}\n");
+		idle = !strstr(text, "\"state\":\"blocked\"");
+		free(text);
+	} while (idle || weir_thread_deallocations(t[0]) < 1);
+	/* One that says nothing holds the others up for a second. */
+	idle = door();
+	text = ask(" { \"verb\" : \"status\" } \n");
+	close(idle);
+	REQUIRE(!strncmp(text, "{\"ok\":true,\"result\":{", 21));
+	REQUIRE(strstr(text, "\"topology\":\"priority\"") && strstr(text, "\"nr_cpus\":3,"));
+	REQUIRE(times(text, "\"tgid\":") == N && times(text, "\"state\":\"running\"") <= 3);
+	REQUIRE(strstr(text, "\"state\":\"waiting\"") && strstr(text, "\"state\":\"blocked\""));
+	REQUIRE(times(text, "\"curr\":") == 3 && strstr(text, "\"from\":\"entry\""));
+	/* For a second, three CPUs were busy and the others waited. */
+	REQUIRE(total_of(text, "\"run_ns\":") > 1500000000 &&
+		total_of(text, "\"wait_ns\":") > 1500000000);
+	free(text);
+	for (int i = 0; i < 2; i++) {
+		text = ask(i ? "status\n" : "{\"verb\":\"stop\"}\n");
+		REQUIRE(strstr(text, "\"ok\":false") && strstr(text, "\"kind\":\"input\""));
+		free(text);
+	}
+	REQUIRE(!weir_rt_swap_file(plan_file("decentral"), 0));
+	text = ask("{\"verb\":\"status\"}\n");
+	REQUIRE(strstr(text, "\"topology\":\"decentral\"") &&
+		strstr(text, "\"from\":\"priority\""));
+	free(text);
+	/* A child has no runtime, and does not answer in its parent's place. */
+	child = no_green ? 0 : fork();
+	if (!no_green && !child) {
+		pause();
+		_exit(0);
+	}
+	__atomic_store_n(&until, 0, __ATOMIC_RELAXED);
+	weir_thread_unpark(t[0]);
+	for (int i = 0; i < N; i++)
+		REQUIRE(!weir_thread_join(t[i], 0));
+	end();
+	REQUIRE(door() < 0);
+	if (child)
+		kill(child, SIGKILL), waitpid(child, 0, 0);
+	begin_with("priority", WEIR_RT_PRIVATE, 0);
+	REQUIRE(door() < 0);
+	end();
+}
+
 /* --- words, and attributes of others ---------------------------------------------------------------------------- */
 
 static uint32_t flag;
@@ -1140,7 +1269,7 @@ static const struct test {
 	{ "sleep", t_sleep },	      { "idle", t_idle },
 	{ "swap", t_swap },	      { "gangs", t_gangs },
 	{ "words", t_words },	      { "trace", t_trace },
-	{ "refusals", t_refusals },
+	{ "status", t_status },	      { "refusals", t_refusals },
 };
 
 int main(int argc, char **argv)
@@ -1157,6 +1286,8 @@ int main(int argc, char **argv)
 #endif
 	if (getenv("NO_GREEN"))
 		no_green = 1;
+	if (getenv("COOPERATIVE"))
+		more_flags = WEIR_RT_COOPERATIVE;
 	for (unsigned i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		int wanted = argc == 3;
 

@@ -49,6 +49,7 @@ mod top;
 mod tune;
 #[cfg(feature = "vm")]
 mod vm;
+mod watched;
 
 /// A word in place of the commands of a feature that is off.
 macro_rules! absent {

@@ -2,10 +2,9 @@
 //! `runweir status`: what the scheduler in charge is doing.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use weir_linux::gauges::{Spread, TopologyWaits};
 use weir_linux::protocol::TextOrigin;
 use weir_linux::{PipeView, Snapshot, TaskState, client};
@@ -13,6 +12,7 @@ use weir_linux::{PipeView, Snapshot, TaskState, client};
 use crate::fault::Result;
 use crate::output;
 use crate::units::duration;
+use crate::watched::Watched;
 
 /// Rows of each table that are shown; `--json` has all.
 const ROWS: usize = 16;
@@ -22,6 +22,7 @@ const ROWS: usize = 16;
 Examples:
   sudo runweir status
   sudo runweir status --json | jq .totals
+  runweir status --pid 4711                   the threads of a program under a policy
   sudo runweir status --weir > now.weir      the topology in charge, with the values that it has now
 
 The command does not affect the scheduler: it reads memory that the kernel side shares.")]
@@ -35,14 +36,13 @@ pub struct StatusArgs {
     /// Show all CPUs, pipes and tasks
     #[arg(short, long)]
     pub all: bool,
-    /// Socket of `runweir live`: $RUNWEIR_SOCKET, else /run/runweir/live.sock
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub socket: Option<PathBuf>,
+    #[command(flatten)]
+    pub watched: Watched,
 }
 
 /// Ask and show.
 pub fn status(args: &StatusArgs) -> Result<ExitCode> {
-    let socket = client::socket_path(args.socket.as_deref());
+    let socket = args.watched.socket();
     if args.weir {
         let read = client::topology(&socket).map_err(crate::live::fault)?;
         output::print(&if args.json { output::json(&read)? } else { read.weir })?;
@@ -68,6 +68,22 @@ fn table(s: &Snapshot, rows: usize) -> String {
     let mut line = |text: String| writeln!(out, "{}", text.trim_end()).expect("to memory");
     let online = s.cpus.iter().filter(|c| c.online).count();
     line(format!("topology   {}, in charge for {}", s.topology, duration(s.uptime_ns)));
+    if let Some(p) = &s.program {
+        line(format!(
+            "program    {} (process {}), {} threads made so far",
+            weir_report::clip(&p.name, 64),
+            p.pid,
+            p.created
+        ));
+        line(format!(
+            "gave up    the CPU: {} by waiting, {} by yielding, {} preempted ({} put off), {} handed over",
+            p.blocks, p.yields, p.preemptions, p.deferred, p.handovers
+        ));
+        line(format!("idle       {}, {} sleeps of CPUs", duration(p.idle_ns), p.sleeps));
+        if p.deadline_misses > 0 {
+            line(format!("deadlines  {} missed", p.deadline_misses));
+        }
+    }
     line(format!("machine    {online} of {} CPUs online", s.nr_cpus));
     line(format!("tasks      {}, {} of them waiting in the graph", t.tasks, t.in_graph));
     line(format!(

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! `runweir top`: the scheduler in charge, on a terminal.
+//! `runweir top`: the scheduler in charge, or that of a program's threads, on a terminal.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use weir_linux::client;
 
 use crate::fault::{Fault, Result};
 use crate::live::fault;
 use crate::output::{note, print};
 use crate::units::parse_duration;
+use crate::watched::Watched;
 
 /// Set by signals: the terminal is put in order before the program ends.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -38,15 +38,14 @@ pub struct TopArgs {
     /// Print one snapshot as text and end; the default without a terminal
     #[arg(long)]
     pub once: bool,
-    /// Socket of `runweir live`: $RUNWEIR_SOCKET, else /run/runweir/live.sock
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub socket: Option<PathBuf>,
+    #[command(flatten)]
+    pub watched: Watched,
 }
 
 /// Show until the user leaves.
 pub fn top(args: &TopArgs) -> Result<ExitCode> {
     let interval = Duration::from_nanos(args.interval).max(SHORTEST);
-    let socket = client::socket_path(args.socket.as_deref());
+    let socket = args.watched.socket();
     let first = client::status(&socket).map_err(fault)?;
     if args.once || !weir_top::usable() {
         std::thread::sleep(interval);

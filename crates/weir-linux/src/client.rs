@@ -27,6 +27,28 @@ pub fn socket_path(option: Option<&Path>) -> PathBuf {
         .unwrap_or_else(|| DEFAULT_SOCKET.into())
 }
 
+/// Before a process's number: the name of the socket at which a program with threads under a policy answers. It has no file.
+const PROGRAM: &str = "@runweir-threads-";
+
+/// The socket of a program with threads under a policy.
+pub fn program_socket(pid: u32) -> PathBuf {
+    format!("{PROGRAM}{pid}").into()
+}
+
+/// The program of such a socket.
+fn program_of(socket: &Path) -> Option<u32> {
+    socket.to_str()?.strip_prefix(PROGRAM)?.parse().ok()
+}
+
+/// Processes that answer at such sockets, and what they run.
+pub fn programs() -> Vec<(u32, String)> {
+    let list = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let pids: std::collections::BTreeSet<u32> =
+        list.lines().filter_map(|line| program_of(Path::new(line.split_whitespace().nth(7)?))).collect();
+    let name = |pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();
+    pids.into_iter().filter_map(|pid| Some((pid, name(pid)?.trim_end().to_owned()))).collect()
+}
+
 /// The state of the attached scheduler.
 pub fn status(socket: &Path) -> Result<Snapshot> {
     read(ask(socket, &Request::Status {})?)
@@ -62,6 +84,16 @@ pub fn ask(socket: &Path, request: &Request) -> Result<serde_json::Value> {
     let shown = socket.display();
     let stream = connect(socket).map_err(|e| refused(socket, &e))?;
     let pid = crate::server::peer(&stream).map(|p| p.pid as u32);
+    // Anybody may take a name that has no file.
+    if let (Some(wanted), Some(there)) = (program_of(socket), pid)
+        && wanted != there
+    {
+        return Err(Error::new(
+            ErrorKind::Permission,
+            format!("process {there} answers in the name of process {wanted}"),
+            "do not trust it; a process of the same number in another container may be harmless",
+        ));
+    }
     let broken = |e: &std::io::Error| match e.kind() {
         IoKind::WouldBlock | IoKind::TimedOut => Error::new(
             ErrorKind::Busy,
@@ -142,6 +174,11 @@ fn connect(socket: &Path) -> std::io::Result<UnixStream> {
     for (to, from) in address.sun_path.iter_mut().zip(bytes) {
         *to = *from as libc::c_char;
     }
+    let mut len = size_of::<libc::sockaddr_un>();
+    if bytes.first() == Some(&b'@') {
+        address.sun_path[0] = 0;
+        len = std::mem::offset_of!(libc::sockaddr_un, sun_path) + bytes.len();
+    }
     // SAFETY: numbers alone.
     let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {
@@ -151,9 +188,8 @@ fn connect(socket: &Path) -> std::io::Result<UnixStream> {
     let stream = unsafe { UnixStream::from_raw_fd(fd) };
     // Connecting waits as long as writing may.
     stream.set_write_timeout(Some(LOOK * 2))?;
-    let len = size_of::<libc::sockaddr_un>() as libc::socklen_t;
-    // SAFETY: the record is ours and `len` its size.
-    match unsafe { libc::connect(fd, (&raw const address).cast(), len) } {
+    // SAFETY: the record is ours and `len` not beyond its size.
+    match unsafe { libc::connect(fd, (&raw const address).cast(), len as libc::socklen_t) } {
         0 => Ok(stream),
         _ => Err(std::io::Error::last_os_error()),
     }
@@ -192,6 +228,21 @@ fn kind(name: &str) -> ErrorKind {
 /// No scheduler listens, or it refuses this user.
 fn refused(socket: &Path, e: &std::io::Error) -> Error {
     let shown = socket.display();
+    if let Some(pid) = program_of(socket)
+        && matches!(e.kind(), IoKind::NotFound | IoKind::ConnectionRefused)
+    {
+        let others: Vec<String> = programs().iter().map(|(pid, name)| format!("{pid} ({name})")).collect();
+        return Error::new(
+            ErrorKind::NotAttached,
+            format!("process {pid} has no threads under a policy, or does not answer for them"),
+            match others.as_slice() {
+                [] => {
+                    "none here has; `runweir threads POLICY -- COMMAND` starts one (docs/threads.md)".into()
+                }
+                some => format!("these have: {}", some.join(", ")),
+            },
+        );
+    }
     match e.kind() {
         IoKind::NotFound | IoKind::ConnectionRefused => Error::new(
             ErrorKind::NotAttached,
@@ -225,6 +276,34 @@ mod tests {
         assert!(e.message.contains("not in charge") && e.help.contains("runweir live"), "{e}");
         drop(std::os::unix::net::UnixListener::bind(&path).expect("a socket"));
         assert_eq!(status(&path).expect_err("nobody listens").kind, ErrorKind::NotAttached);
+    }
+
+    #[test]
+    fn a_program_is_asked_by_its_number_and_nobody_in_its_place() {
+        use std::os::linux::net::SocketAddrExt;
+        use std::os::unix::net::{SocketAddr, UnixListener};
+
+        let e = status(&program_socket(u32::MAX)).expect_err("nobody there");
+        assert!(e.kind == ErrorKind::NotAttached && e.message.contains("process 4294967295"), "{e}");
+        let listen = |pid: u32| {
+            let at = SocketAddr::from_abstract_name(format!("runweir-threads-{pid}")).expect("short");
+            UnixListener::bind_addr(&at).expect("free")
+        };
+        let own = std::process::id();
+        let listener = listen(own);
+        assert!(programs().iter().any(|(pid, _)| *pid == own));
+        let answers = std::thread::spawn(move || {
+            let (stream, _) = listener.accept().expect("a client");
+            let mut line = String::new();
+            BufReader::new(&stream).read_line(&mut line).expect("a request");
+            assert_eq!(line, "{\"verb\":\"status\"}\n");
+            (&stream).write_all(&Answer::result(&Snapshot::default()).line()).expect("taken");
+        });
+        assert_eq!(status(&program_socket(own)).expect("answered"), Snapshot::default());
+        answers.join().expect("it answered");
+        let _foreign = listen(u32::MAX - 1);
+        let e = status(&program_socket(u32::MAX - 1)).expect_err("another process");
+        assert!(e.kind == ErrorKind::Permission && e.message.contains("in the name of"), "{e}");
     }
 
     #[test]

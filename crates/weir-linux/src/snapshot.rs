@@ -52,6 +52,36 @@ pub struct Snapshot {
     /// Programs whose threads run at the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gangs: Vec<GangView>,
+    /// If the scheduler is that of a program's own threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramView>,
+}
+
+/// A program whose threads run under a policy, and counters of its runtime since that was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramView {
+    pub pid: u32,
+    pub name: String,
+    /// Threads made so far.
+    pub created: u64,
+    pub yields: u64,
+    /// Waits of threads: for each other, for files, for time.
+    pub blocks: u64,
+    /// Threads that had to give up their CPU.
+    pub preemptions: u64,
+    /// Attempts at that which were put off.
+    pub deferred: u64,
+    /// Slice timers that expired.
+    pub expiries: u64,
+    /// Directed yields that the policy allowed.
+    pub handovers: u64,
+    /// Kicks that a CPU found before it went to sleep.
+    pub polls_hit: u64,
+    /// Times that a CPU went to sleep.
+    pub sleeps: u64,
+    pub idle_ns: u64,
+    /// That the policy reported.
+    pub deadline_misses: u64,
 }
 
 /// Counters of one CPU, since the attachment.

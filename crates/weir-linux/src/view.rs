@@ -102,6 +102,7 @@ impl View {
                 .map(|c| c.name.clone())
                 .collect(),
             gangs: Vec::new(),
+            program: None,
         }
     }
 

@@ -11,6 +11,7 @@ pub const GROUP: usize = 3;
 pub const JOB: usize = 4;
 pub const LATENCY: usize = 5;
 pub const OVERSUBSCRIBE: c_uint = 1;
+pub const PRIVATE: c_uint = 4;
 pub const FOREVER: u64 = u64::MAX;
 
 #[repr(C)]

@@ -18,6 +18,8 @@ static OPEN: AtomicBool = AtomicBool::new(false);
 pub struct Options {
     /// The plan may have more CPUs than this process may use; they take turns. For tests.
     pub oversubscribe: bool,
+    /// `runweir top --pid` gets no answer: there is no socket for it, and no thread that answers.
+    pub private: bool,
     /// Of threads to which the policy grants no slice; 4 ms if left out, at least 50 us.
     pub slice: Option<Duration>,
     /// Address space of the policy's state, bytes; 1 GiB if left out, touched as it is needed.
@@ -55,7 +57,9 @@ impl Runtime {
             plan_file: std::ptr::null(),
             plan: plan.as_bytes().as_ptr().cast(),
             plan_bytes: plan.as_bytes().len(),
-            flags: if options.oversubscribe { ffi::OVERSUBSCRIBE } else { 0 },
+            flags: [(options.oversubscribe, ffi::OVERSUBSCRIBE), (options.private, ffi::PRIVATE)]
+                .iter()
+                .fold(0, |flags, (wanted, flag)| if *wanted { flags | flag } else { flags }),
             slice_ns: options.slice.map_or(0, crate::thread::nanoseconds),
             stack_bytes: 0,
             arena_bytes: options.arena_bytes.unwrap_or(0),

@@ -41,6 +41,7 @@ fn structs_and_numbers_are_those_of_the_header() {
         ("WEIR_LATENCY", ffi::LATENCY),
         ("WEIR_NR_ATTRIBUTES", ffi::NR_ATTRIBUTES),
         ("WEIR_RT_OVERSUBSCRIBE", ffi::OVERSUBSCRIBE as usize),
+        ("WEIR_RT_PRIVATE", ffi::PRIVATE as usize),
         ("(WEIR_FOREVER == UINT64_MAX)", usize::from(ffi::FOREVER == u64::MAX)),
     ] {
         expect(name, value);

@@ -253,6 +253,32 @@ fn a_thread_that_waits_gives_its_cpu_up() {
     closed(runtime);
 }
 
+/// What `runweir top --pid` shows, unless the program wants to be left alone.
+#[test]
+fn others_may_look_unless_it_is_private() {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixStream};
+
+    let _turn = turn();
+    let at =
+        SocketAddr::from_abstract_name(format!("runweir-threads-{}", std::process::id())).expect("short");
+    let runtime = open(PRIORITY, 1);
+    let waits = spawn(park).expect("made");
+    let mut stream = UnixStream::connect_addr(&at).expect("it listens");
+    stream.write_all(b"{\"verb\":\"status\"}\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("{\"ok\":true,") && answer.contains("\"topology\":\"test\""), "{answer}");
+    assert!(answer.contains("\"component\":\"priority_order\""), "{answer}");
+    waits.thread().unpark();
+    waits.join().expect("no panic");
+    closed(runtime);
+    let options = Options { oversubscribe: true, private: true, ..Options::default() };
+    let runtime = Runtime::open_with(&plan(PRIORITY, 1), options).expect("it opens");
+    assert!(UnixStream::connect_addr(&at).is_err(), "nobody listens");
+    closed(runtime);
+}
+
 #[test]
 fn what_cannot_be_is_refused_in_words() {
     let _turn = turn();

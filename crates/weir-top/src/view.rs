@@ -132,8 +132,9 @@ fn header<'a>(p: &Picture<'_>, r: &Rates, width: usize) -> Vec<Line<'a>> {
     let online = s.cpus.iter().filter(|c| c.online).count();
     let cpus =
         if online == s.cpus.len() { format!("{online}") } else { format!("{online} of {}", s.cpus.len()) };
+    let program = s.program.as_ref().map_or(String::new(), |p| format!("{} {} · ", p.name, p.pid));
     let first = format!(
-        "{}{state} · {} in charge · {cpus} CPU{} · {} tasks, {} waiting",
+        "{program}{}{state} · {} in charge · {cpus} CPU{} · {} tasks, {} waiting",
         s.topology,
         duration(s.uptime_ns / 1_000_000_000 * 1_000_000_000),
         if s.cpus.len() == 1 { "" } else { "s" },

@@ -140,6 +140,7 @@ fn decentral(nr_cpus: u32, t_ns: u64) -> Snapshot {
         },
         components: Vec::new(),
         gangs: Vec::new(),
+        program: None,
         last_swap: Some(SwapReport {
             t_ns: 6 * SECOND,
             from: "central".into(),

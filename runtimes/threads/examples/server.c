@@ -11,13 +11,19 @@
 #include <unistd.h>
 #include <weir/threads.h>
 
-/* Work that takes this long on an idle machine. */
+/* Work that takes about this long at 3 GHz. */
 static void compute(unsigned us)
 {
-	static volatile unsigned sink;
+	volatile unsigned long sink;
+	unsigned long x = us + 1;
 
-	for (unsigned long i = 0; i < us * 300ul; i++)
-		sink++;
+	for (unsigned long i = 0; i < us * 500ul; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+	}
+	sink = x;
+	(void)sink;
 }
 
 static void *serve(void *arg)

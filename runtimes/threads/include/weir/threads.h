@@ -30,6 +30,8 @@ enum weir_rt_flags {
 	WEIR_RT_OVERSUBSCRIBE = 1,
 	/* Green threads give up their CPU only in calls of this file; they are not preempted. */
 	WEIR_RT_COOPERATIVE = 2,
+	/* `runweir top --pid` gets no answer: there is no socket for it, and no thread that answers. */
+	WEIR_RT_PRIVATE = 4,
 };
 
 struct weir_rt_config {
@@ -44,7 +46,10 @@ struct weir_rt_config {
 	size_t arena_bytes;
 };
 
-/* Start the runtime: a pinned driver thread for each CPU of the plan, and a thread that waits for files and timers. */
+/*
+ * Start the runtime: a pinned driver thread for each CPU of the plan, a thread that waits for files and timers, and one that answers
+ * `runweir top --pid` (for this user and root).
+ */
 int weir_rt_open(const struct weir_rt_config *config);
 /* End it. -EBUSY while threads of it are alive. */
 int weir_rt_close(void);
