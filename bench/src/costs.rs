@@ -245,7 +245,9 @@ pub fn run() {
     let subjects = subjects();
     let rows: Vec<([f64; NR], f64)> = subjects.iter().map(|s| (s.counted(), s.timed())).collect();
     let price = fit(&rows);
-    println!("# What the core's micro-operations take on this machine. A cycle, ns: measured, and by these prices.");
+    println!(
+        "# What the core's micro-operations take on this machine. A cycle, ns: measured, and by these prices."
+    );
     let mut errors = Vec::new();
     for (s, (counts, ns)) in subjects.iter().zip(&rows) {
         let by_prices: f64 = counts.iter().zip(price).map(|(n, p)| n * p).sum();

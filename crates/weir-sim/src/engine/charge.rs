@@ -404,6 +404,26 @@ mod tests {
         assert_eq!((instance, time.updates, time.ns), (7, 2, 45 + 95));
     }
 
+    /// CPUs that make calls, and when: some wait for others.
+    const CALLS: [(u32, u64); 7] = [(0, 0), (1, 20), (2, 30), (0, 40), (3, 900), (1, 901), (2, 5_000)];
+
+    /// Two logs cost, and keep others waiting, alike.
+    fn assert_charged_alike(machine: &Machine, costs: &Costs, one: &[OpRecord], other: &[OpRecord]) {
+        let mut a = Charger::new(machine, costs, &Plan::default());
+        let mut b = Charger::new(machine, costs, &Plan::default());
+        let mut waited = 0;
+        for (cpu, now) in CALLS {
+            let walk = a.walk(one, 1, cpu, now, now);
+            assert_eq!(walk, b.walk(other, 1, cpu, now, now));
+            waited += walk.wait_ns;
+        }
+        assert!(waited > 0);
+        assert_eq!(a.locks().collect::<Vec<_>>(), b.locks().collect::<Vec<_>>());
+        let times =
+            |c: &mut Charger<'_>| c.instances().map(|(i, t)| (i, t.ns, t.updates)).collect::<Vec<_>>();
+        assert_eq!(times(&mut a), times(&mut b));
+    }
+
     /// One record for what a pipe's lock was taken for costs, and keeps others waiting, as the three that it stands for.
     #[test]
     fn one_record_for_three_is_charged_like_them() {
@@ -425,15 +445,7 @@ mod tests {
             record(OpKind::UpdateEnd, 1, 0),
             record(OpKind::Take, 4, 1),
         ];
-        let mut a = Charger::new(&machine, &costs, &Plan::default());
-        let mut b = Charger::new(&machine, &costs, &Plan::default());
-        for (cpu, now) in [(0, 0), (1, 20), (2, 30), (0, 40), (3, 900), (1, 901), (2, 5_000)] {
-            assert_eq!(a.walk(&three, 1, cpu, now, now), b.walk(&one, 1, cpu, now, now));
-        }
-        assert_eq!(a.locks().collect::<Vec<_>>(), b.locks().collect::<Vec<_>>());
-        let times =
-            |c: &mut Charger<'_>| c.instances().map(|(i, t)| (i, t.ns, t.updates)).collect::<Vec<_>>();
-        assert_eq!(times(&mut a), times(&mut b));
+        assert_charged_alike(&machine, &costs, &three, &one);
     }
 
     /// A step and its end cost, and keep others waiting, as what they stand for; where stages are charged as carried, they keep nobody
@@ -459,25 +471,12 @@ mod tests {
         ];
         let machine = Machine::smp(4);
         let costs = Costs::default();
-        let mut a = Charger::new(&machine, &costs, &Plan::default());
-        let mut b = Charger::new(&machine, &costs, &Plan::default());
-        let calls = [(0, 0), (1, 20), (2, 30), (0, 40), (3, 900), (1, 901), (2, 5_000)];
-        let mut waited = 0;
-        for (cpu, now) in calls {
-            let walk = a.walk(&linked, 1, cpu, now, now);
-            assert_eq!(walk, b.walk(&carried, 1, cpu, now, now));
-            waited += walk.wait_ns;
-        }
-        assert!(waited > 0);
-        assert_eq!(a.locks().collect::<Vec<_>>(), b.locks().collect::<Vec<_>>());
-        let times =
-            |c: &mut Charger<'_>| c.instances().map(|(i, t)| (i, t.ns, t.updates)).collect::<Vec<_>>();
-        assert_eq!(times(&mut a), times(&mut b));
+        assert_charged_alike(&machine, &costs, &linked, &carried);
 
         let costs = Costs { stages: weir_model::costs::Stages::Carried, ..costs };
         let mut c = Charger::new(&machine, &costs, &Plan::default());
         let alone = costs.core.call + costs.core.step + costs.core.request;
-        for (cpu, now) in calls {
+        for (cpu, now) in CALLS {
             assert_eq!(c.walk(&carried, 1, cpu, now, now), Walk { end: now + alone, wait_ns: 0 });
         }
         assert_eq!(c.locks().count(), 0);

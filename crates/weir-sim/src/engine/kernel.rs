@@ -84,13 +84,7 @@ impl Sim<'_> {
     /// Depth of each pipe that the operations just made changed.
     fn report_depths(&mut self) {
         let mut touched = std::mem::take(&mut self.touched);
-        touched.extend(
-            self.sched
-                .ops()
-                .iter()
-                .filter(|op| op.joins() || op.leaves())
-                .map(|op| op.object),
-        );
+        touched.extend(self.sched.ops().iter().filter(|op| op.joins() || op.leaves()).map(|op| op.object));
         touched.sort_unstable();
         touched.dedup();
         for pipe in touched.drain(..) {
