@@ -286,19 +286,20 @@ fn as_file(price: &[f64; NR]) -> String {
     core.request = by_name("request");
     core.notify = by_name("notify");
     core.scan = by_name("scan");
-    let ours = ["lock_uncontended", "stages", "[core]"];
-    let text = costs.to_toml();
+    // At the top and in [core], what was measured.
+    let mut table = "";
     let mut out = String::new();
-    let mut inside = true;
+    let text = costs.to_toml();
     for line in text.lines() {
         if line.starts_with('[') {
-            inside = line == "[core]";
-        } else if !line.contains('=') {
-            continue;
-        } else if !out.contains("[core]") && !ours.iter().any(|k| line.starts_with(k)) {
-            continue;
+            table = line;
         }
-        if inside && !line.starts_with("burn_1000") {
+        let wanted = match table {
+            "" => line.starts_with("stages") || line.starts_with("lock_uncontended"),
+            "[core]" => !line.is_empty() && !line.starts_with("burn_1000"),
+            _ => false,
+        };
+        if wanted {
             out.push_str(line);
             out.push('\n');
         }

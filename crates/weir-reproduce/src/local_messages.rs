@@ -121,8 +121,8 @@ fn measure(lab: &Lab<'_>, folder: &Path) -> Done<Report> {
     let n = lab.pick(20_000u32, 500);
     let policies = lab.pick(&POLICIES[..], &POLICIES[..2]);
     // Two programs, and two dispatchers of one program.
-    let apart = vec![format!("lmp {n} call"), format!("lmp {n} serve")];
-    let within = vec![format!("lmp {n}")];
+    let apart = [format!("lmp {n} call"), format!("lmp {n} serve")];
+    let within = [format!("lmp {n}")];
     let grid: Vec<(&str, &str, &[String])> = policies
         .iter()
         .flat_map(|p| [(*p, "two programs", &apart[..]), (*p, "one program", &within[..])])
