@@ -56,7 +56,9 @@ work=$(mktemp -d)
 pids=()
 # Where results of this commit are kept: WORD and log of what passed or was skipped, seconds and processor's seconds of each run.
 kept=
-if [[ $what != quick ]] && git diff --quiet HEAD 2>/dev/null; then
+# The record itself is no change.
+unchanged() { git diff --quiet HEAD -- . ':!tests/RECORD.md' 2>/dev/null; }
+if [[ $what != quick ]] && unchanged; then
 	kept=${CARGO_TARGET_DIR:-$PWD/target}/tests/$(git rev-parse HEAD)
 	mkdir -p "$kept"
 	# Scripts of many parts keep theirs there, too.
@@ -166,7 +168,7 @@ result="$passed passed, $failed failed, $skipped skipped"
 echo "test: took $took s, $computed s of a processor"
 if [[ $record ]]; then
 	machine="$(nproc) × $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)"
-	commit=$(git rev-parse --short HEAD)$(git diff --quiet HEAD || echo " and changes")
+	commit=$(git rev-parse --short HEAD)$(unchanged || echo " and changes")
 	if [[ $what != long ]]; then
 		sed -i "/^| date .* tests /,/^\$/ s#^\$#| $(date -u +%F) | $commit | $machine | $what | $took s | $computed s | $result${notes:+ (${notes%; })} |\n#" "$record"
 	fi
