@@ -622,7 +622,10 @@ void preempt_point(void)
 	}
 }
 
-/* Where the code of this library is linked; objcopy names its section. */
+/*
+ * Where the code of this library is linked; objcopy names its section. There is no code between it and libc's: a thread that left its CPU on the way there, as
+ * in a linkage table (build.sh), would come back with the addresses of another CPU.
+ */
 extern const char __start_weir_text[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_weir_text[] __attribute__((weak, visibility("hidden")));
 
