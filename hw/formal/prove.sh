@@ -5,9 +5,10 @@
 # refused. Prints a line a proof and a line a mutant, in the order in which they end; as many run at once as there are CPUs.
 # Status 1 if one is not as it should be.
 #
-#   hw/formal/prove.sh [--quick] [--only NAME] [--keep FOLDER]
+#   hw/formal/prove.sh [--quick|--deep] [--only NAME] [--keep FOLDER]
 #
 #   --quick        the proofs that take seconds, no mutants
+#   --deep         those with more clocks, which take an hour, too
 #   --only NAME    proofs and mutants whose name contains it
 #   --keep FOLDER  leave the work of each proof there, with the waveform of what failed
 #
@@ -16,13 +17,14 @@ set -euo pipefail
 cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
 
-quick=0 only='' keep=''
+quick=0 deep=0 only='' keep=''
 while (($#)); do
 	case $1 in
 	--quick) quick=1 && shift ;;
+	--deep) deep=1 && shift ;;
 	--only) only=${2:?--only wants a name} && shift 2 ;;
 	--keep) keep=${2:?--keep wants a folder} && shift 2 ;;
-	*) sed -n '3,15s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
+	*) sed -n '3,16s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
 	esac
 done
 bin=$("$root/tools/hw-setup.sh" --where) || {
@@ -44,10 +46,13 @@ trap clean_up EXIT
 trap 'exit 130' INT TERM
 export PATH=$bin:$PATH
 
-# A proof: name, module of properties, mode (prove: for all time, bmc: DEPTH clocks), depth, parameters, q: quick. The longest is
+# A proof: name, module of properties, mode (prove: for all time, bmc: DEPTH clocks), depth, parameters, q: quick, d: deep. The longest are
 # first, so that the others run beside it.
 proofs='
-mutexes       weir_mutexes_props        bmc   24 NumThreads=4                     -
+mutexes-deep  weir_mutexes_props        bmc   24 NumThreads=4                     d
+unified-deep  weir_unified_props        bmc   22 Settle=7                         d
+mutexes       weir_mutexes_props        bmc   22 NumThreads=4                     -
+unified       weir_unified_props        bmc   18 Settle=7                         -
 context       weir_laxity_context_props prove 3  NumCpus=4                       q
 context-8     weir_laxity_context_props prove 3  NumCpus=8,IdWidth=6             q
 match-3       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=3            q
@@ -70,7 +75,6 @@ interrupts-quick weir_interrupts_props  bmc   13 NumThreads=2                   
 threads       weir_threads_props        bmc   24 NumThreads=4                     -
 threads-quick weir_threads_props        bmc   18 NumThreads=2                     q
 timers        weir_timers_props         bmc   26 NumThreads=2                     q
-unified       weir_unified_props        bmc   22 Settle=7                         -
 unified-quick weir_unified_props        bmc   16 Settle=7                         q
 engine        weir_laxity_props         prove 8  Select=1                        -
 engine-8      weir_laxity_props         prove 8  Select=1,NumTasks=8             -
@@ -190,6 +194,7 @@ mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS FILE CHANGE
 while read -r name top mode depth params fast; do
 	[[ -n $name && $name == *"$only"* ]] || continue
 	((!quick)) || [[ $fast == q ]] || continue
+	((deep)) || [[ $fast != d ]] || continue
 	beside prove_one "$name" "$top" "$mode" "$depth" "$params"
 done <<<"$proofs"
 
