@@ -70,6 +70,8 @@ lists-quick   weir_lists_props          bmc   12 NumThreads=2,NumLevels=2      q
 queues        weir_pq_props             bmc   12 NumEntries=3                    -
 queues-quick  weir_pq_props             bmc   9  NumEntries=3                    q
 mutexes-quick weir_mutexes_props        bmc   16 NumThreads=2                     q
+mutexes-two   weir_mutexes_props        bmc   20 NumThreads=2                     -
+threads-two   weir_threads_props        bmc   30 NumThreads=2                     -
 interrupts    weir_interrupts_props     bmc   20 NumThreads=4                     -
 interrupts-quick weir_interrupts_props  bmc   13 NumThreads=2                     q
 threads       weir_threads_props        bmc   24 NumThreads=4                     -
@@ -108,19 +110,18 @@ removes-first	queues-quick	weir_pq_systolic	s/(drop\[e\] && valid_q\[e\] && id_q
 part-word	axil	weir_axil_bus	s/take_write \&\& wstrb_i != 4'b1111/1'b0/
 in-a-hurry	axil	weir_axil_bus	s/WriteAnswer: if (bready_i)/WriteAnswer:/
 any-window	axil	weir_axil_bus	s/>= NumCpus) resp = 2'd3/>= 32) resp = 2'd3/
-lists-lifo	lists	weir_lists	s/head_we    = (link \&\& !some_q\[level_q\])/head_we    = link/
+lists-lifo	lists	weir_lists	s/head_we    = (link \&\& (front || !some_q\[level_q\]))/head_we    = link/
 stays-linked	lists	weir_lists	s/if (only) some_q\[level_q\] <= 1'b0;//
 hasty	lists	weir_lists	s/Rest: if (rest_q == '0)/Rest: if (1'b1)/
 both-load	contexts	weir_laxity	s/sched\[29\]         = waits_for;/sched[29]         = 1'b0;/
 barges	mutexes-quick	weir_mutexes	s/op_id_o <= first;/op_id_o <= id_q;/
-forgets-owner	mutexes-quick	weir_mutexes	s/owner_we    = last \&\& some;/owner_we    = 1'b0;/
+forgets-owner	mutexes-two	weir_mutexes	s/owner_we    = last \&\& some;/owner_we    = 1'b0;/
 answers-first	mutexes-quick	weir_mutexes	s/rvalid_o <= !waits;/rvalid_o <= 1'b1;/
 sleeps-through	interrupts-quick	weir_interrupts	s/                  if (was) begin/                  if (1'b0) begin/
 drops-edge	interrupts-quick	weir_interrupts	s/lines_i\[l\] \&\& !lines_q\[l\]) latched_q\[l\] <= 1'b1/lines_i[l] \&\& !lines_q[l] \&\& state_q == Idle) latched_q[l] <= 1'b1/
 stays-enabled	interrupts-quick	weir_interrupts	s/          enabled_q\[line_q\] <= 1'b0;//
-lost-wake-up	threads-quick	weir_threads	s/else blocked_q\[id_q\] <= 1'b0;/else blocked_q[id_q] <= blocked_q[id_q];/
-puts-back-all	threads-quick	weir_threads	s/assign rests    = runs_q \&\& !blocked_q\[current_q\];/assign rests    = runs_q;/
-queues-current	threads-quick	weir_threads	s/Add: ask = alive \&\& !here;/Add: ask = alive;/
+lost-wake-up	threads-two	weir_threads	s/else blocked_q\[id_q\] <= 1'b0;/else blocked_q[id_q] <= blocked_q[id_q];/
+queues-current	threads	weir_threads	s/Add: ask = alive \&\& !here;/Add: ask = alive;/
 too-early	timers	weir_timers	s/assign due        = valid \&\& key <= now_q;/assign due        = valid;/
 rings-twice	timers	weir_timers	s/armed_q\[first\] <= 1'b0;//
 not-strictly	unified-quick	weir_unified	s/best > current_level_q/best >= current_level_q/
