@@ -6,10 +6,9 @@
 //! times best: least squares of the relative errors, by coordinate descent, which converges because the problem is convex.
 
 use weir_core::{Config, Msg, OpKind, OpRecord, Plan, Sched, TaskId, Topic};
-use weir_model::costs::{Costs, Stages};
 
 use crate::ours::{Ours, plan};
-use crate::stages::chain;
+use crate::stages::{DECENTRAL, EDF, EEVDF, chain, periods_of, quiet};
 
 /// What has a price of its own.
 const NAMES: [&str; 9] = ["call", "lock", "link", "key step", "update", "step", "request", "notify", "scan"];
@@ -51,14 +50,12 @@ impl Subject {
     /// Of each task's jobs, ns: 10 to 100 ms; none where tasks have no jobs.
     fn periods(&self) -> Vec<u64> {
         match self.turn {
-            Turn::Job => {
-                (0..u64::from(self.tasks())).map(|i| 10_000_000 + i * 7_919 % 90 * 1_000_003).collect()
-            }
+            Turn::Job => periods_of(self.tasks()),
             _ => Vec::new(),
         }
     }
 
-    /// Time of a cycle, ns: the 10th percentile of rounds.
+    /// Time of a cycle, ns.
     fn timed(&self) -> f64 {
         let periods = self.periods();
         let mut ours = Ours::new(&self.plan, self.cpus, self.tasks(), &periods, true);
@@ -77,8 +74,7 @@ impl Subject {
             rounds.push(began.elapsed().as_nanos() as f64 / f64::from(CYCLES));
             ours.forget_messages();
         }
-        rounds.sort_by(f64::total_cmp);
-        rounds[ROUNDS / 10]
+        quiet(&mut rounds)
     }
 
     /// Micro-operations of a cycle, by what has a price.
@@ -144,12 +140,14 @@ fn publish(s: &mut Sched, t: TaskId, topic: Topic, value: u64) {
     s.notify(0, topic, &Msg { task: Some(t), value, ..Msg::default() }).expect("a message about a task");
 }
 
+/// The place of what has this name.
+fn place(what: &str) -> usize {
+    NAMES.iter().position(|name| *name == what).expect("one of the names")
+}
+
 /// What one record stands for where tasks are carried.
 fn count(counts: &mut [f64; NR], op: &OpRecord) {
-    let mut add = |what: &str, n: u32| {
-        let at = NAMES.iter().position(|name| *name == what).expect("one of the names");
-        counts[at] += f64::from(n);
-    };
+    let mut add = |what: &str, n: u32| counts[place(what)] += f64::from(n);
     match op.kind {
         OpKind::Lock => add("lock", 1),
         OpKind::Put | OpKind::Take => {
@@ -206,13 +204,10 @@ fn subjects() -> Vec<Subject> {
         };
         Subject::of(&format!("{name}, {cpus} CPUs{turned}"), text, cpus, queued, turn)
     };
-    let decentral = include_str!("../../topologies/decentral.weir");
     let worksteal = include_str!("../../topologies/worksteal.weir");
-    let edf = include_str!("../../topologies/edf.weir");
     let central = include_str!("../../topologies/central.weir");
     let priority = include_str!("../../topologies/priority.weir");
     let cfs = "annotate affinity, weight, fair;\nentry -> cfs -> cpus;";
-    let eevdf = "annotate affinity, weight, fair, latency;\nentry -> eevdf -> cpus;";
     let mut all: Vec<Subject> = [1, 3, 6, 9]
         .map(|n| Subject {
             name: format!("chain of {n}"),
@@ -223,18 +218,18 @@ fn subjects() -> Vec<Subject> {
         })
         .into();
     for cpus in [2, 4, 16, 64] {
-        all.push(catalogue("decentral", decentral, cpus, 16, Turn::Relinquish));
-        all.push(catalogue("decentral", decentral, cpus, 4, Turn::Sleep));
+        all.push(catalogue("decentral", DECENTRAL, cpus, 16, Turn::Relinquish));
+        all.push(catalogue("decentral", DECENTRAL, cpus, 4, Turn::Sleep));
     }
     for cpus in [2, 8] {
         all.push(catalogue("worksteal", worksteal, cpus, 16, Turn::Relinquish));
-        all.push(catalogue("edf", edf, cpus, 16, Turn::Job));
-        all.push(catalogue("edf", edf, cpus, 64, Turn::Job));
+        all.push(catalogue("edf", EDF, cpus, 16, Turn::Job));
+        all.push(catalogue("edf", EDF, cpus, 64, Turn::Job));
         all.push(catalogue("central", central, cpus, 8, Turn::Relinquish));
         all.push(catalogue("priority", priority, cpus, 8, Turn::Sleep));
     }
-    all.push(catalogue("eevdf", eevdf, 1, 16, Turn::Timed));
-    all.push(catalogue("eevdf", eevdf, 1, 4, Turn::Sleep));
+    all.push(catalogue("eevdf", EEVDF, 1, 16, Turn::Timed));
+    all.push(catalogue("eevdf", EEVDF, 1, 4, Turn::Sleep));
     all.push(catalogue("cfs", cfs, 1, 16, Turn::Timed));
     all.push(catalogue("cfs", cfs, 1, 4, Turn::Sleep));
     all
@@ -269,46 +264,33 @@ pub fn run() {
     println!("{}", as_file(&price));
 }
 
+/// The keys of `[core]`, in the order of a cost file, and whose price each has; a change is part of its update.
+const KEYS: [(&str, Option<&str>); 11] = [
+    ("call", Some("call")),
+    ("pipe_add", Some("link")),
+    ("pipe_remove", Some("link")),
+    ("pipe_move", Some("link")),
+    ("key_step", Some("key step")),
+    ("update", Some("update")),
+    ("change", None),
+    ("request", Some("request")),
+    ("notify", Some("notify")),
+    ("scan", Some("scan")),
+    ("step", Some("step")),
+];
+
 /// The prices as a cost file, which leaves all that was not measured as it is by default.
 fn as_file(price: &[f64; NR]) -> String {
-    let by_name =
-        |what: &str| price[NAMES.iter().position(|n| *n == what).expect("one of the names")].round() as u64;
-    let mut costs = Costs { stages: Stages::Carried, lock_uncontended: by_name("lock"), ..Costs::default() };
-    let core = &mut costs.core;
-    core.call = by_name("call");
-    core.pipe_add = by_name("link");
-    core.pipe_remove = by_name("link");
-    core.pipe_move = by_name("link");
-    core.key_step = by_name("key step");
-    core.update = by_name("update");
-    core.change = 0;
-    core.step = by_name("step");
-    core.request = by_name("request");
-    core.notify = by_name("notify");
-    core.scan = by_name("scan");
-    // At the top and in [core], what was measured.
-    let mut table = "";
-    let mut out = String::new();
-    let text = costs.to_toml();
-    for line in text.lines() {
-        if line.starts_with('[') {
-            table = line;
-        }
-        let wanted = match table {
-            "" => line.starts_with("stages") || line.starts_with("lock_uncontended"),
-            "[core]" => !line.is_empty() && !line.starts_with("burn_1000"),
-            _ => false,
-        };
-        if wanted {
-            out.push_str(line);
-            out.push('\n');
-        }
-    }
-    out
+    let ns = |what: &str| price[place(what)].round() as u64;
+    let line = |(key, what): (&str, Option<&str>)| format!("{key} = \"{}ns\"\n", what.map_or(0, ns));
+    let core: String = KEYS.into_iter().map(line).collect();
+    format!("stages = \"carried\"\nlock_uncontended = \"{}ns\"\n[core]\n{core}", ns("lock"))
 }
 
 #[cfg(test)]
 mod tests {
+    use weir_model::costs::{Costs, Stages};
+
     use super::*;
 
     /// The prices of times that were made from prices are these prices, and the file says them.

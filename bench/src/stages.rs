@@ -27,9 +27,9 @@ const STAGES: u32 = 6;
 /// Cycles of which instructions are counted.
 const COUNTED: u32 = 4_000;
 
-const DECENTRAL: &str = include_str!("../../topologies/decentral.weir");
-const EDF: &str = include_str!("../../topologies/edf.weir");
-const EEVDF: &str = "annotate affinity, weight, fair, latency;\nentry -> eevdf -> cpus;";
+pub const DECENTRAL: &str = include_str!("../../topologies/decentral.weir");
+pub const EDF: &str = include_str!("../../topologies/edf.weir");
+pub const EEVDF: &str = "annotate affinity, weight, fair, latency;\nentry -> eevdf -> cpus;";
 
 /// `entry -> head_queue … -> cpu 0` with `stages` instances of head_queue.
 pub fn chain(stages: u32) -> Plan {
@@ -61,9 +61,20 @@ pub fn chain(stages: u32) -> Plan {
     }
 }
 
-/// Periods of jobs, ns: 10 to 100 ms, no two alike.
+/// Periods of the jobs of so many tasks, ns: 10 to 100 ms.
+pub fn periods_of(tasks: u32) -> Vec<u64> {
+    (0..u64::from(tasks)).map(|i| 10_000_000 + i * 7_919 % 90 * 1_000_003).collect()
+}
+
+/// Of all tasks, no two alike.
 fn periods() -> Vec<u64> {
-    (0..u64::from((QUEUED + 1) * CPUS)).map(|i| 10_000_000 + i * 7_919 % 90 * 1_000_003).collect()
+    periods_of((QUEUED + 1) * CPUS)
+}
+
+/// 10th percentile: a short round that nothing interrupted, without trusting the luckiest one.
+pub fn quiet(rounds: &mut [f64]) -> f64 {
+    rounds.sort_by(f64::total_cmp);
+    rounds[rounds.len() / 10]
 }
 
 /// What is measured.
@@ -149,12 +160,6 @@ impl Subject {
         let began = Instant::now();
         self.cycles(CYCLES);
         self.rounds.push(began.elapsed().as_nanos() as f64 / f64::from(CYCLES));
-    }
-
-    /// 10th percentile: a short round that nothing interrupted, without trusting the luckiest one.
-    fn quiet(&mut self) -> f64 {
-        self.rounds.sort_by(f64::total_cmp);
-        self.rounds[self.rounds.len() / 10]
     }
 }
 
@@ -273,7 +278,7 @@ pub fn run(json: bool) {
     for _ in 0..ROUNDS {
         all.iter_mut().for_each(Subject::round);
     }
-    let ns: Vec<f64> = all.iter_mut().map(Subject::quiet).collect();
+    let ns: Vec<f64> = all.iter_mut().map(|s| quiet(&mut s.rounds)).collect();
     let of = |name: &str| ns[names.iter().position(|n| n == name).expect("a subject")];
     let pairs = [("decentral", "hand-fused", CPUS), ("edf", "hand-edf", CPUS), ("eevdf", "hand-eevdf", 1)];
     let pair = |(subject, hand, size): (&str, &str, u32)| {

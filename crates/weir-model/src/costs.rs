@@ -408,18 +408,18 @@ impl Costs {
         set(OpKind::Scan, 0, core.scan);
         set(OpKind::Burn, 0, core.burn_1000);
         set(OpKind::Remote, self.lock_handover.domain, 0);
-        let (step_code, enter, alone) = match self.stages {
+        let lock = self.lock_uncontended;
+        let (step_code, always, enter, alone) = match self.stages {
             Stages::Linked => {
                 prices[OpKind::Pass as usize] = prices[OpKind::Put as usize];
                 prices[OpKind::Leave as usize] = prices[OpKind::Take as usize];
-                (core.update + core.change, core.pipe_add, 0)
+                (core.update + core.change, lock, core.pipe_add, 0)
             }
-            Stages::Carried => (core.step, 0, self.lock_uncontended),
+            Stages::Carried => (core.step, 0, 0, lock),
         };
-        let lock = if self.stages == Stages::Linked { self.lock_uncontended } else { 0 };
         let step = |flags: u32| {
             let bit = |flag, ns| if flags & flag == 0 { 0 } else { ns };
-            step_code + lock + bit(OpRecord::STEP_ENTERS, enter) + bit(OpRecord::STEP_ALONE, alone)
+            step_code + always + bit(OpRecord::STEP_ENTERS, enter) + bit(OpRecord::STEP_ALONE, alone)
         };
         Prices { kinds: prices, steps: [0, 1, 2, 3].map(step), step_code, stages: self.stages }
     }
