@@ -7,6 +7,7 @@
  * be reading the area `enabled`.
  */
 #include <weir/bare.h>
+#include <weir/fp.h>
 
 #include "layout.h"
 
@@ -254,23 +255,8 @@ go:
 	/* Floating point is on. */
 	.option push
 	.option arch, +d
-	.macro each_fp op
-	.irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
-	\op f\n, 8*\n(a0)
-	.endr
-	.endm
-	.globl fp_save
-fp_save:
-	each_fp fsd
-	frcsr t0
-	sd t0, 256(a0)
-	ret
-	.globl fp_load
-fp_load:
-	each_fp fld
-	ld t0, 256(a0)
-	fscsr t0
-	ret
+	fp_saver fp_save
+	fp_loader fp_load
 	.option pop
 
 broken:

@@ -4,6 +4,7 @@
  * control block. The global pointer is nobody's (nothing is relaxed), so the way back can use it to jump.
  */
 #include <weir/bare.h>
+#include <weir/fp.h>
 
 	.section .header, "a"
 	.quad 0x31474d4952494557
@@ -95,23 +96,8 @@ mk_switch_out:
 	j mk_choose
 
 	/* Of a thread, in the dispatcher's registers; the kernel keeps those. The caller is disabled. */
-	.macro each_fp op
-	.irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
-	\op f\n, 8*\n(a0)
-	.endr
-	.endm
-	.globl mk_fp_save
-mk_fp_save:
-	each_fp fsd
-	frcsr t0
-	sd t0, 256(a0)
-	ret
-	.globl mk_fp_load
-mk_fp_load:
-	each_fp fld
-	ld t0, 256(a0)
-	fscsr t0
-	ret
+	fp_saver mk_fp_save
+	fp_loader mk_fp_load
 
 	.globl mk_entry_end
 mk_entry_end:
