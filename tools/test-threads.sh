@@ -75,7 +75,7 @@ if [[ $(uname -m) == x86_64 ]]; then
 	object() { "$cc" "${flags[@]}" -O2 -fvisibility=hidden -fno-plt -fno-reorder-functions -fno-reorder-blocks-and-partition -iquote runtimes/threads "${@:3}" -c -o "$work/steps/$1.o" "$2"; }
 	object unit "$work/unit.c" -O1
 	parts=(unit)
-	for file in core/port/native/{port,host}.c runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,trace,status,thread,sync,events,open,switch}.c; do
+	for file in core/port/native/{port,host}.c runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,trace,status,tasks,thread,sync,events,open,join,serve,switch}.c; do
 		parts+=("$(basename "$file" .c)")
 		object "${parts[-1]}" "$file"
 	done
@@ -199,7 +199,7 @@ fi
 if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/try" - 2>/dev/null && "${plainly[@]}" "$work/try"; then
 	# It does not model fences; what they order is also ordered by acquire and release.
 	"$cc" "${flags[@]}" -O1 -fsanitize=thread -Wno-tsan -o "$work/tsan" "$work/unit.c" core/port/native/{port,host}.c \
-		runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,trace,status,thread,sync,events,open,switch}.c tests/threads/threads.c -lpthread
+		runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,trace,status,tasks,thread,sync,events,open,join,serve,switch}.c tests/threads/threads.c -lpthread
 	TSAN_OPTIONS=halt_on_error=1 "${plainly[@]}" "$work/tsan" "$work/policies" "$seconds"
 	echo "ok   threads, ThreadSanitizer"
 	if [[ -x $work/openmp ]]; then

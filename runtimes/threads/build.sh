@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # The thread library without cargo: build.sh UNIT.c OUT [FLAGS...] writes OUT/libweir_threads.a and .so, libweir_preload.so for
-# unmodified programs, libweir_gomp.so for those with OpenMP, and weir-doctor, from the unit that `weir-glue plain` makes. CC, LD, OBJCOPY and AR are honoured.
+# unmodified programs, libweir_gomp.so for those with OpenMP, weir-cpus and weir-doctor, from the unit that `weir-glue plain` makes. CC, LD, OBJCOPY and AR are honoured.
 #
 # One object with everything in it: what is not part of the interface becomes local, so that a program may link another copy of the
 # core beside it, and the code gets a section of its own, by which the signal handler knows what it must not leave. OPT is the unit's
@@ -27,7 +27,7 @@ compile() { # FILE FLAGS...
 	objects+=("$o")
 }
 compile "$unit" -O"${OPT:-3}" --param=max-inline-insns-auto=120 --param=inline-unit-growth=300
-for file in "$root"/core/port/native/{port,host}.c "$root"/runtimes/multikernel/{plan,manifest,controller}.c "$here"/{driver,gang,trace,status,thread,sync,events,open,switch}.c; do
+for file in "$root"/core/port/native/{port,host}.c "$root"/runtimes/multikernel/{plan,manifest,controller}.c "$here"/{driver,gang,trace,status,tasks,thread,sync,events,open,join,serve,switch}.c; do
 	compile "$file"
 done
 "$ld" -r -o "$out/weir_threads.o" "${objects[@]}"
@@ -38,6 +38,7 @@ echo '{ global: weir_*; local: *; };' >"$out/exports"
 "$cc" -shared -Wl,--version-script="$out/exports" -o "$out/libweir_threads.so" -Wl,-soname,libweir_threads.so "$out/weir_threads.o" "$@" -lpthread
 "$cc" "${flags[@]}" -fno-builtin -c -o "$out/shim.o" "$here/shim.c"
 "$cc" -shared -o "$out/libweir_preload.so" -Wl,-soname,libweir_preload.so "$out/shim.o" "$out/weir_threads.o" "$@" -ldl -lpthread
+"$cc" "${flags[@]}" -o "$out/weir-cpus" "$here/cpus.c" "$out/weir_threads.o" -lpthread
 "$cc" "${flags[@]}" -o "$out/weir-doctor" "$here/doctor.c" "$here/switch.c" -lpthread
 # The OpenMP library bears libgomp's name, so a program that has it loaded first does not look for the other; it finds the runtime if that is loaded.
 objects=()

@@ -29,7 +29,7 @@ u64 now(void)
 static int cpus[2];
 static u64 samples[SAMPLES];
 
-static void pin(int cpu)
+static void pin_to(int cpu)
 {
 	cpu_set_t set;
 
@@ -188,7 +188,7 @@ static void wake_on(u32 *w)
 
 static void *sleeper(void *arg)
 {
-	pin(*(int *)arg);
+	pin_to(*(int *)arg);
 	for (u32 i = 0;; i++) {
 		while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) == i)
 			wait_on(&word, i);
@@ -240,7 +240,7 @@ static struct {
 
 static void *poller(void *arg)
 {
-	pin(*(int *)arg);
+	pin_to(*(int *)arg);
 	for (u64 i = 1; i <= ROUNDS; i++) {
 		u32 spins = 0;
 
@@ -290,7 +290,7 @@ int main(void)
 				cpus[nr] = i;
 			nr++;
 		}
-	pin(cpus[0]);
+	pin_to(cpus[0]);
 	prctl(PR_SET_TIMERSLACK, 1);
 	timer = make_timer();
 	figure("cpus", nr, 1);

@@ -21,9 +21,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "rt.h"
+#include "remote.h"
 
-#define TICK_NS	 4000000ull /* for policies that listen to TICK; Linux at 250 Hz */
 #define RETRY_NS 100000ull  /* until another attempt at a thread that could not be preempted, */
 #define RETRIES	 6u	    /* doubled with each further one, this often at most */
 #define WINDOW_NS \
@@ -48,16 +47,31 @@ u64 now(void)
 	return (u64)t.tv_sec * 1000000000ull + (u64)t.tv_nsec;
 }
 
-/* Wait until the word differs from @value, a wake, a signal or @at (NEVER: no limit). */
-int futex_wait(u32 *word, u32 value, u64 at)
+static int word_wait(u32 *word, u32 value, u64 at, int flags)
 {
 	struct timespec t = { .tv_sec = (time_t)(at / 1000000000ull),
 			      .tv_nsec = (long)(at % 1000000000ull) };
 
-	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value,
-		    at == NEVER ? 0 : &t, 0, FUTEX_BITSET_MATCH_ANY))
+	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET | flags, value, at == NEVER ? 0 : &t, 0,
+		    FUTEX_BITSET_MATCH_ANY))
 		return -errno;
 	return 0;
+}
+
+/* Wait until the word differs from @value, a wake, a signal or @at (NEVER: no limit). */
+int futex_wait(u32 *word, u32 value, u64 at)
+{
+	return word_wait(word, value, at, FUTEX_PRIVATE_FLAG);
+}
+
+int shared_wait(u32 *word, u32 value, u64 at)
+{
+	return word_wait(word, value, at, 0);
+}
+
+void shared_wake(u32 *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, 1, 0, 0, 0);
 }
 
 void futex_wake(u32 *word, int n)
@@ -152,7 +166,9 @@ static void interrupt(struct cpu *c)
 	struct self *s = me();
 
 	__atomic_store_n(&c->resched, 1, __ATOMIC_SEQ_CST);
-	if (s->cpu == c)
+	if (__atomic_load_n(&c->remote, __ATOMIC_SEQ_CST))
+		remote_interrupt(c);
+	else if (s->cpu == c)
 		s->pending = 1;
 	else
 		syscall(SYS_tgkill, getpid(), __atomic_load_n(&c->holder, __ATOMIC_SEQ_CST),
@@ -238,7 +254,8 @@ static void arm_by(struct cpu *c, struct weir_thread *t, u64 from)
 									: c->slice_end;
 	u64 *armed = t->kind == WEIR_GREEN ? &c->armed : &t->armed;
 
-	if (at == NEVER || (*armed && *armed <= at) || (t->kind == WEIR_GREEN && !rt.preemptive))
+	/* The driver of a thread of another process waits itself. */
+	if (at == NEVER || t->kind == WEIR_REMOTE || (*armed && *armed <= at) || (t->kind == WEIR_GREEN && !rt.preemptive))
 		return;
 	if (t->kind == WEIR_GREEN)
 		c->armed_for = at > from ? at - from : 0;
@@ -296,7 +313,7 @@ struct weir_thread *cpu_choose(struct cpu *c)
 	return task ? (struct weir_thread *)weir_load(&task->cookie) : 0;
 }
 
-static void pin(int tid, u32 linux_cpu)
+void pin(int tid, u32 linux_cpu)
 {
 	cpu_set_t set;
 
@@ -326,6 +343,29 @@ void cpu_give(struct cpu *c, struct weir_thread *next)
 	futex_wake(&c->gate, 1);
 }
 
+/* The caller gives up @c. It has set its task's state. */
+void cpu_leave(struct cpu *c)
+{
+	/* The driver is in another process, which knows already. */
+	if (!rt.joined)
+		cpu_give(c, cpu_choose(c));
+}
+
+/* The same for a thread whose policy is in another process. */
+static void joined_wait(struct weir_thread *t)
+{
+	struct self *s = me();
+	struct cpu *c = &rt.cpus[join_wait(t)];
+
+	s->thread = t;
+	s->cpu = c;
+	count(&c->n.dispatches);
+	if (weir_load(&tracing))
+		trace(c, t, LEFT_BEGIN);
+	if (join_must_go(t))
+		s->pending = 1;
+}
+
 /* @t is the caller: wait until it is given a CPU. */
 void bound_wait(struct weir_thread *t)
 {
@@ -333,6 +373,10 @@ void bound_wait(struct weir_thread *t)
 	struct cpu *c;
 	u32 gate;
 
+	if (rt.joined) {
+		joined_wait(t);
+		return;
+	}
 	while (!(gate = __atomic_load_n(&t->gate, __ATOMIC_ACQUIRE)))
 		futex_wait(&t->gate, GATE_SHUT, NEVER);
 	__atomic_store_n(&t->gate, GATE_SHUT, __ATOMIC_RELAXED);
@@ -432,7 +476,9 @@ void switch_out(enum request request)
 	}
 	if (request == REQUEST_PARK)
 		thread_finish_park(t);
-	{
+	if (rt.joined) {
+		s->cpu = 0;
+	} else {
 		struct weir_thread *next = c->next ? c->next : cpu_choose(c);
 
 		c->next = 0;
@@ -467,7 +513,7 @@ static void run_green(struct cpu *c, struct weir_thread *t)
 	if (c->request == REQUEST_PARK)
 		thread_finish_park(t);
 	else if (c->request == REQUEST_EXIT)
-		thread_finish_exit(t, c->id);
+		thread_finish_exit(t);
 }
 
 /* Nothing to run: poll if polling has paid lately, then sleep. */
@@ -540,6 +586,10 @@ static void *driver(void *arg)
 			run_green(c, t);
 			continue;
 		}
+		if (t->kind == WEIR_REMOTE) {
+			remote_run(c, t);
+			continue;
+		}
 		s->cpu = 0;
 		cpu_give(c, t);
 		while (!__atomic_load_n(&c->gate, __ATOMIC_ACQUIRE))
@@ -575,8 +625,11 @@ void drivers_stop(void)
 /* Whether the CPU's thread is to give it up; handles the tick, too. */
 static int must_go(struct cpu *c, struct weir_thread *t)
 {
-	u64 at = now();
+	u64 at;
 
+	if (rt.joined)
+		return join_must_go(t);
+	at = now();
 	slice_settle(c, at);
 	if (weir_load(&rt.has_tick) && at >= c->next_tick) {
 		struct weir_msg msg = { .topic = WEIR_TOPIC_TICK, .cpu = c->id };
@@ -597,9 +650,7 @@ static void give_way(struct self *s)
 	struct cpu *c = s->cpu;
 
 	count(&c->n.preemptions);
-	spin(&t->lock);
-	weir_assert(!weir_relinquish(rt.sched, c->id, t->task));
-	unspin(&t->lock);
+	task_relinquish(c, t, 1);
 	c->left = LEFT_PREEMPTED;
 	switch_out(REQUEST_NOTHING);
 }

@@ -378,6 +378,14 @@ void events_stop(void)
 	ev.nr_instances = 0;
 }
 
+/* The child of a fork has the files, but not the thread. */
+void events_forked(void)
+{
+	ev.running = 0;
+	ev.lock = 0;
+	events_stop();
+}
+
 /* --- calls that may block --------------------------------------------------------------------------------------------------- */
 
 static int is_green(void)

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #include "../multikernel/controller.h"
-#include "rt.h"
+#include "remote.h"
 
 #define NOTICE_NS \
 	5000000ull /* from a request until its slots are in force: time for the messages to reach all CPUs */
@@ -59,6 +59,14 @@ static const struct mk_gang *gang_at(int number)
 		       : 0;
 }
 
+/* The gangs are in another process. */
+static int ask(u32 call, int gang, u32 number)
+{
+	struct remote_question q = { .call = call, .gang = gang, .number = number };
+
+	return join_ask(&q, 0, -1, 0);
+}
+
 /* A policy without slots would silently leave all members best effort. */
 static int has_slots(void)
 {
@@ -76,6 +84,12 @@ WEIR_API int weir_gang_open(const char *text, size_t bytes)
 
 	if (!__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE))
 		return fail(-EINVAL, "weir_gang_open", "the runtime is not open");
+	if (rt.joined) {
+		struct remote_question q = { .call = CALL_GANG_OPEN, .bytes = bytes };
+
+		return bytes > REMOTE_TEXT ? fail(-EINVAL, "manifest", "longer than 64 KiB")
+					   : join_ask(&q, text, -1, 0);
+	}
 	if (!has_slots())
 		return fail(-ENOTSUP, weir_rt_policy(),
 			    "this policy has no slots for gangs: take `gang`, or put the order "
@@ -121,6 +135,8 @@ WEIR_API int weir_gang_phase(int gang, unsigned phase)
 	const struct mk_gang *g;
 	int err = -EINVAL;
 
+	if (rt.joined)
+		return ask(CALL_GANG_PHASE, gang, phase);
 	weir_mutex_lock(&busy);
 	g = gang_at(gang);
 	if (g && phase < g->manifest.nr_phases) {
@@ -137,6 +153,8 @@ WEIR_API int weir_gang_close(int gang)
 {
 	int err = -EINVAL;
 
+	if (rt.joined)
+		return ask(CALL_GANG_CLOSE, gang, 0);
 	weir_mutex_lock(&busy);
 	if (gang_at(gang)) {
 		since[gang] = now();
@@ -152,33 +170,28 @@ WEIR_API int weir_gang_close(int gang)
 	return err;
 }
 
-/* Set the caller's gang and CPUs in the policy; @gang 0: no gang, any CPU. */
-static int belong(u64 gang, u64 outside, const struct weir_cpumask *mask)
+/* Set the thread's gang and CPUs in the policy; @gang 0: no gang, any CPU (null). */
+int gang_member(struct weir_thread *t, u64 gang, u64 outside, const struct weir_cpumask *mask)
 {
-	struct weir_thread *t = me()->thread;
 	struct weir_msg bound = { .topic = WEIR_TOPIC_AFFINITY, .cpu = WEIR_NO_CPU, .mask = mask };
 	struct weir_msg member = {
 		.topic = WEIR_TOPIC_GANG, .cpu = WEIR_NO_CPU, .value = gang, .value2 = outside
 	};
-	u32 own;
-	int err;
+	u32 own = core_enter();
+	int err = -1;
 
-	if (!t)
-		return -EINVAL;
-	own = core_enter();
 	spin(&t->lock);
 	bound.task = member.task = t->task;
-	err = weir_notify(rt.sched, own, &bound) | weir_notify(rt.sched, own, &member);
+	if (t->task)
+		err = weir_notify(rt.sched, own, &bound) | weir_notify(rt.sched, own, &member);
 	unspin(&t->lock);
 	core_leave(own);
-	/* The thread returns on its CPU, in its slot. */
-	weir_thread_yield();
 	return err ? -EINVAL : 0;
 }
 
-WEIR_API int weir_gang_join(int gang, unsigned member)
+/* The CPU of a gang's member, and where its thread may be outside of the slots. */
+int gang_place(int gang, unsigned member, struct weir_cpumask *mask, u64 *outside)
 {
-	struct weir_cpumask mask = { 0 };
 	const struct mk_gang *g;
 	u32 cpu = ~0u, withheld = 0;
 
@@ -191,13 +204,41 @@ WEIR_API int weir_gang_join(int gang, unsigned member)
 	weir_mutex_unlock(&busy);
 	if (cpu >= rt.nr_cpus)
 		return -EINVAL;
-	mask.word[cpu / 64] = 1ull << cpu % 64;
-	return belong((u64)gang + 1, withheld ? WEIR_GANG_WAIT : WEIR_GANG_RUN, &mask);
+	*mask = (struct weir_cpumask){ 0 };
+	mask->word[cpu / 64] = 1ull << cpu % 64;
+	*outside = withheld ? WEIR_GANG_WAIT : WEIR_GANG_RUN;
+	return 0;
+}
+
+/* The thread returns on its CPU, in its slot. */
+static int settle(int err)
+{
+	weir_thread_yield();
+	return err;
+}
+
+WEIR_API int weir_gang_join(int gang, unsigned member)
+{
+	struct weir_thread *t = me()->thread;
+	struct weir_cpumask mask;
+	u64 outside;
+	int err;
+
+	if (!t || gang < 0)
+		return -EINVAL;
+	if (rt.joined)
+		return settle(join_gang(t, gang, member));
+	err = gang_place(gang, member, &mask, &outside);
+	return err ? err : settle(gang_member(t, (u64)gang + 1, outside, &mask));
 }
 
 WEIR_API int weir_gang_leave(void)
 {
-	return belong(0, WEIR_GANG_RUN, 0);
+	struct weir_thread *t = me()->thread;
+
+	if (!t)
+		return -EINVAL;
+	return settle(rt.joined ? join_gang(t, -1, 0) : gang_member(t, 0, WEIR_GANG_RUN, 0));
 }
 
 WEIR_API int weir_gang_slot(int gang, uint64_t at, uint64_t *from, uint64_t *until)
@@ -205,6 +246,15 @@ WEIR_API int weir_gang_slot(int gang, uint64_t at, uint64_t *from, uint64_t *unt
 	const struct mk_gang *g;
 	int err = -EINVAL;
 
+	if (rt.joined) {
+		struct remote_question q = { .call = CALL_GANG_SLOT, .gang = gang, .at = at };
+		struct remote_answer a;
+
+		err = join_ask(&q, 0, -1, &a);
+		*from = a.from;
+		*until = a.until;
+		return err;
+	}
 	weir_mutex_lock(&busy);
 	g = gang_at(gang);
 	if (g) {
@@ -229,6 +279,8 @@ WEIR_API int weir_gang_take(unsigned threads)
 {
 	int found = -ENOENT;
 
+	if (rt.joined)
+		return ask(CALL_GANG_TAKE, -1, threads);
 	weir_mutex_lock(&busy);
 	for (int i = 0; found < 0 && controller && i < (int)MK_MAX_GANGS; i++)
 		if (controller->gang[i].used && !taken[i] &&
@@ -242,6 +294,10 @@ WEIR_API int weir_gang_take(unsigned threads)
 
 WEIR_API void weir_gang_return(int gang)
 {
+	if (rt.joined) {
+		ask(CALL_GANG_RETURN, gang, 0);
+		return;
+	}
 	weir_mutex_lock(&busy);
 	if (gang_at(gang))
 		taken[gang] = 0;

@@ -8,9 +8,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "rt.h"
+#include "remote.h"
 
 #define DEFAULT_ARENA  (1ull << 30)
 #define DEFAULT_SLICE  4000000ull
@@ -29,6 +30,12 @@ static weir_mutex one_at_a_time; /* not POSIX's: any thread may hold it across a
 int fail(int err, const char *what, const char *why)
 {
 	snprintf(error, sizeof(error), "%s: %s", what, why);
+	return err;
+}
+
+int fail_as(int err, const char *why)
+{
+	snprintf(error, sizeof(error), "%s", why);
 	return err;
 }
 
@@ -216,12 +223,39 @@ static int swap_to(const char *file, const void *given, u64 given_bytes,
 	return 0;
 }
 
+/* The policy is in another process. */
+static int swap_there(const char *file, const void *plan, u64 bytes, struct weir_rt_swapped *out)
+{
+	struct remote_question q = { .call = CALL_SWAP };
+	struct remote_answer a;
+	void *blob;
+	int fd, err;
+
+	err = read_plan(file, plan, bytes, &blob);
+	if (err)
+		return err;
+	bytes = blob_bytes(file, blob, bytes);
+	fd = memfd_create("weir-plan", MFD_CLOEXEC);
+	if (fd < 0 || write(fd, blob, bytes) != (ssize_t)bytes)
+		err = fail(-EIO, file ? file : "plan", "no memory to hand it on");
+	else
+		err = join_ask(&q, 0, fd, &a);
+	if (fd >= 0)
+		close(fd);
+	munmap(blob, bytes);
+	if (!err && out)
+		*out = a.swapped;
+	return err;
+}
+
 static int swap_running(const char *file, const void *plan, u64 bytes, struct weir_rt_swapped *out)
 {
 	int err = -EINVAL;
 
 	weir_mutex_lock(&one_at_a_time);
-	if (__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE)) {
+	if (__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE) && rt.joined) {
+		err = swap_there(file, plan, bytes, out);
+	} else if (__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE)) {
 		err = swap_to(file, plan, bytes, out);
 		if (!err) {
 			__atomic_fetch_add(&rt.swaps, 1, __ATOMIC_RELAXED);
@@ -249,7 +283,7 @@ WEIR_API int weir_rt_swap_file(const char *file, struct weir_rt_swapped *swapped
 
 WEIR_API const char *weir_rt_policy(void)
 {
-	return rt.blob ? weir_plan_name(rt.blob) : "";
+	return rt.joined ? join_policy() : rt.blob ? weir_plan_name(rt.blob) : "";
 }
 
 /* --- code in which green threads are not preempted ------------------------------------------------------------------------ */
@@ -302,6 +336,46 @@ static void find_kept(unsigned flags)
 
 /* --- beginning and end ------------------------------------------------------------------------------------------------------ */
 
+int cpus_new(u32 nr)
+{
+	rt.nr_cpus = nr;
+	rt.cpus = map(nr * sizeof(*rt.cpus));
+	for (u32 i = 0; rt.cpus && i < nr; i++)
+		rt.cpus[i].id = i;
+	return rt.cpus ? 0 : -ENOMEM;
+}
+
+void unpin(int tid)
+{
+	syscall(SYS_sched_setaffinity, tid, sizeof(allowed), &allowed);
+}
+
+int quiet_thread(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	sigset_t all, was;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &was);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, stack_bytes);
+	err = pthread_create(thread, &attr, run, arg);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &was, 0);
+	return err;
+}
+
+int high_file(int fd)
+{
+	int to = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 200);
+
+	if (to < 0)
+		return fd;
+	close(fd);
+	return to;
+}
+
 static int place_cpus(unsigned flags)
 {
 	u32 usable[CPU_SETSIZE], nr = 0;
@@ -320,13 +394,10 @@ static int place_cpus(unsigned flags)
 			 rt.nr_cpus, nr, nr);
 		return fail(-EINVAL, "plan", why);
 	}
-	rt.cpus = map(rt.nr_cpus * sizeof(*rt.cpus));
-	if (!rt.cpus)
+	if (cpus_new(rt.nr_cpus))
 		return fail(-ENOMEM, "plan", "no memory");
-	for (u32 i = 0; i < rt.nr_cpus; i++) {
-		rt.cpus[i].id = i;
+	for (u32 i = 0; i < rt.nr_cpus; i++)
 		rt.cpus[i].linux_cpu = usable[i % nr];
-	}
 	return 0;
 }
 
@@ -371,37 +442,17 @@ static void forget(void)
 	memset(&rt, 0, sizeof(rt));
 }
 
-WEIR_API int weir_rt_open(const struct weir_rt_config *config)
+/* The policy is in this process. */
+static int open_here(const struct weir_rt_config *config)
 {
-	struct sigaction action = { .sa_sigaction = on_signal,
-				    .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
 	struct weir_plan plan;
 	void *blob, *tables;
 	u64 bytes, room;
-	int err;
+	int err = read_plan(config->plan_file, config->plan, config->plan_bytes, &blob);
 
-	if (!config)
-		return fail(-EINVAL, "weir_rt_open", "no configuration");
-	if (config->slice_ns && config->slice_ns < SHORTEST_SLICE)
-		return fail(-EINVAL, "slice_ns",
-			    "shorter than 50 us: the timer that ends it would take more than the "
-			    "thread gets "
-			    "(`runweir doctor` measures how much)");
-	weir_mutex_lock(&one_at_a_time);
-	if (rt.open) {
-		weir_mutex_unlock(&one_at_a_time);
-		return fail(-EBUSY, "weir_rt_open", "the runtime is open already");
-	}
-	err = read_plan(config->plan_file, config->plan, config->plan_bytes, &blob);
-	if (err) {
-		weir_mutex_unlock(&one_at_a_time);
+	if (err)
 		return err;
-	}
 	bytes = blob_bytes(config->plan_file, blob, config->plan_bytes);
-	rt.slice_ns = config->slice_ns ? config->slice_ns : DEFAULT_SLICE;
-	rt.stack_bytes = config->stack_bytes ? config->stack_bytes : DEFAULT_STACK;
-	/* Ignored by default, and one pending at a time is enough. */
-	rt.signal = SIGURG;
 	err = load_plan(config->plan_file ? config->plan_file : "plan", blob, bytes, &plan, &tables,
 			&room);
 	if (!err) {
@@ -417,13 +468,58 @@ WEIR_API int weir_rt_open(const struct weir_rt_config *config)
 		err = swap_to(config->plan_file, config->plan, config->plan_bytes, 0);
 	munmap(blob, bytes);
 	find_kept(config->flags);
-	if (!err && !hooked)
-		hooked = !pthread_atfork(0, 0, forked);
-	if (!err && sigaction(rt.signal, &action, 0))
-		err = fail(-errno, "sigaction", strerror(errno));
 	counter_start();
 	if (!err)
 		err = drivers_start();
+	if (!err && config->serve)
+		err = serve_start(config->serve);
+	rt.serving = !err && config->serve;
+	return err;
+}
+
+/* The policy is in another process. */
+static int open_there(const struct weir_rt_config *config)
+{
+	int err;
+
+	if (config->plan_file || config->plan || config->serve)
+		return fail(-EINVAL, "weir_rt_config",
+			    "a process that joins another one's policy has none of its own");
+	rt.joined = 1;
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		return fail(-errno, "sched_getaffinity", strerror(errno));
+	err = join_open(config->join, config->alone);
+	return err ? err : events_start(0);
+}
+
+WEIR_API int weir_rt_open(const struct weir_rt_config *config)
+{
+	struct sigaction action = { .sa_sigaction = on_signal,
+				    .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
+	int err = 0;
+
+	if (!config)
+		return fail(-EINVAL, "weir_rt_open", "no configuration");
+	if (config->slice_ns && config->slice_ns < SHORTEST_SLICE)
+		return fail(-EINVAL, "slice_ns",
+			    "shorter than 50 us: the timer that ends it would take more than the "
+			    "thread gets "
+			    "(`runweir doctor` measures how much)");
+	weir_mutex_lock(&one_at_a_time);
+	if (rt.open) {
+		weir_mutex_unlock(&one_at_a_time);
+		return fail(-EBUSY, "weir_rt_open", "the runtime is open already");
+	}
+	rt.slice_ns = config->slice_ns ? config->slice_ns : DEFAULT_SLICE;
+	rt.stack_bytes = config->stack_bytes ? config->stack_bytes : DEFAULT_STACK;
+	/* Ignored by default, and one pending at a time is enough. */
+	rt.signal = SIGURG;
+	if (!hooked)
+		hooked = !pthread_atfork(0, 0, forked);
+	if (sigaction(rt.signal, &action, 0))
+		err = fail(-errno, "sigaction", strerror(errno));
+	if (!err)
+		err = config->join ? open_there(config) : open_here(config);
 	if (err) {
 		__atomic_store_n(&rt.stop, 1, __ATOMIC_RELEASE);
 		if (rt.cpus)
@@ -431,27 +527,32 @@ WEIR_API int weir_rt_open(const struct weir_rt_config *config)
 		forget();
 	} else {
 		__atomic_store_n(&rt.open, 1, __ATOMIC_RELEASE);
-		if (!(config->flags & WEIR_RT_PRIVATE))
+		if (!(config->flags & WEIR_RT_PRIVATE) && !rt.joined)
 			status_start();
 	}
 	weir_mutex_unlock(&one_at_a_time);
 	return err;
 }
 
-/* The child has one thread, which belongs to no runtime. The parent's state stays mapped and unused. */
+/*
+ * The child has one thread, which belongs to no runtime. The parent's state stays mapped and unused; what a runtime that the child opens
+ * would find of it is forgotten.
+ */
 void forked(void)
 {
 	struct self *s = me();
 
 	status_forked();
-	s->cpu = 0;
-	s->thread = 0;
-	s->disabled = 0;
-	s->pending = 0;
-	s->away = 0;
-	__atomic_store_n(&rt.open, 0, __ATOMIC_RELEASE);
+	trace_forked();
+	gangs_forget();
+	join_forked();
+	events_forked();
+	sync_forked();
+	records_forked();
+	*s = (struct self){ 0 };
 	memset(&one_at_a_time, 0, sizeof(one_at_a_time));
-	sched_setaffinity(0, sizeof(allowed), &allowed);
+	memset(&rt, 0, sizeof(rt));
+	unpin(0);
 }
 
 WEIR_API int weir_rt_close(void)
@@ -463,7 +564,7 @@ WEIR_API int weir_rt_close(void)
 		weir_mutex_unlock(&one_at_a_time);
 		return fail(-EINVAL, "weir_rt_close", "the runtime is not open");
 	}
-	if (__atomic_load_n(&rt.nr_threads, __ATOMIC_ACQUIRE)) {
+	if (__atomic_load_n(&rt.nr_threads, __ATOMIC_ACQUIRE) > (rt.serving ? serve_threads() : 0)) {
 		weir_mutex_unlock(&one_at_a_time);
 		return fail(-EBUSY, "weir_rt_close",
 			    "threads of the runtime are alive: join them first");
@@ -473,6 +574,12 @@ WEIR_API int weir_rt_close(void)
 	/* The threads have ended for the runtime, but not yet for POSIX. */
 	while ((left = __atomic_load_n(&rt.nr_posix, __ATOMIC_ACQUIRE)))
 		futex_wait(&rt.nr_posix, left, NEVER);
+	if (rt.serving)
+		serve_stop();
+	if (rt.joined) {
+		__atomic_store_n(&rt.stop, 1, __ATOMIC_SEQ_CST);
+		join_close();
+	}
 	drivers_stop();
 	weir_rt_trace_end();
 	forget();
@@ -484,7 +591,7 @@ WEIR_API int weir_rt_check(void)
 {
 	int line = 0;
 
-	if (!__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE))
+	if (!__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE) || rt.joined)
 		return 0;
 	/* A call may be under way until every CPU sleeps. A kicked CPU may still be marked asleep for a moment. */
 	for (u32 i = 0; i < rt.nr_cpus; i++)
@@ -509,7 +616,8 @@ WEIR_API void weir_rt_stats(struct weir_rt_stats *out)
 	out->created = weir_load(&rt.created);
 	out->swaps = weir_load(&rt.swaps);
 	out->deadline_misses = weir_load(&rt.misses);
-	out->faults = weir_load(&rt.sched->faults);
+	if (rt.sched)
+		out->faults = weir_load(&rt.sched->faults);
 	for (u32 i = 0; i < rt.nr_cpus; i++) {
 		struct counters *n = &rt.cpus[i].n;
 
@@ -524,5 +632,6 @@ WEIR_API void weir_rt_stats(struct weir_rt_stats *out)
 		out->polls_hit += weir_load(&n->polls_hit);
 		out->sleeps += weir_load(&n->sleeps);
 		out->idle_ns += weir_load(&n->idle_ns);
+		out->taken += weir_load(&n->taken);
 	}
 }

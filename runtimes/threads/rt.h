@@ -18,6 +18,9 @@
 
 #define WEIR_API __attribute__((visibility("default")))
 #define NEVER	 (~0ull)
+#define TICK_NS	 4000000ull /* for policies that listen to TICK; Linux at 250 Hz */
+/* Beside enum weir_kind: a thread of another process (serve.c). */
+#define WEIR_REMOTE 2u
 
 /* A gate's value: which CPU its POSIX thread is given to hold. */
 enum gate { GATE_SHUT = 0 }; /* else 1 + CPU */
@@ -66,6 +69,15 @@ struct weir_thread {
 	const struct weir_thread *like; /* the thread whose attributes it last took, */
 	u32 like_changes;		/* and at which of its changes */
 	u64 mask; /* bound: signal mask before weir_blocking_begin(), in the kernel's form */
+	/* Of a thread under another process's policy, there and here (remote.h). */
+	struct control *control; /* (a) */
+	u32 turn;
+	u32 wants;	       /* (a) here: it waits for a CPU, or has one */
+	int pid;	       /* there: its process, */
+	struct client *client;
+	struct cpu *remote_cpu;	/* and the CPU that it has; under `lock` */
+	u32 waits;		/* there: it sleeps; under `lock` */
+	u32 early;		/* it was woken before it said that it sleeps */
 	void *(*run)(void *);
 	void *arg;
 	void *result;
@@ -80,7 +92,7 @@ struct weir_thread {
 
 struct counters {
 	u64 dispatches, yields, blocks, preemptions, deferred, expiries, handovers, kicks,
-		polls_hit, sleeps, idle_ns, migrations;
+		polls_hit, sleeps, idle_ns, migrations, taken;
 };
 
 struct cpu {
@@ -96,6 +108,8 @@ struct cpu {
 	u32 left;		     /* enum left, if not a yield */
 	struct weir_thread *next;    /* chosen already, for the driver */
 	struct weir_thread *leaving; /* green: it switched to another one, which frees its stack */
+	struct weir_thread *remote;  /* of another process, that has the CPU; written under */
+	u32 remote_lock;
 	void *sp;		     /* of the driver, while a green thread runs */
 	u64 slice_end;		     /* 0: `slice_ns` after the counter was at `slice_from` */
 	u64 slice_ns;
@@ -138,6 +152,9 @@ struct rt {
 	u32 has_slice;	/* (a) a component answers SLICE */
 	u32 has_tick;	/* (a) a component listens to TICK */
 	u32 has_slots;	/* (a) a component listens to GANG_SLOT */
+	u32 joined;	/* the policy is in another process, */
+	u32 alone;	/* (a) which has ended */
+	u32 serving;
 	u32 preemptive; /* green threads */
 	u32 nr_posix;	/* (a) futex: bound threads that exist */
 	u32 nr_threads; /* (a) */
@@ -168,6 +185,10 @@ extern struct rt rt;
 struct self *me(void);
 int futex_wait(u32 *word, u32 value, u64 at);
 void futex_wake(u32 *word, int n);
+/* The same at a word that several processes share; wakes one. */
+int shared_wait(u32 *word, u32 value, u64 at);
+void shared_wake(u32 *word);
+void pin(int tid, u32 linux_cpu);
 void spin(u32 *lock);
 void unspin(u32 *lock);
 /* Keep the CPU, if the caller has one. */
@@ -180,6 +201,7 @@ void kick(struct cpu *c);
 void cpu_begin(struct cpu *c, struct weir_thread *t);
 struct weir_thread *cpu_choose(struct cpu *c);
 void cpu_give(struct cpu *c, struct weir_thread *next);
+void cpu_leave(struct cpu *c);
 void bound_wait(struct weir_thread *t);
 /* The running thread, which has set its task's state and is in hold(), gives up the CPU. Returns with the next CPU that it gets. */
 void switch_out(enum request request);
@@ -200,6 +222,14 @@ void *weir_first_frame(char *top, void (*entry)(void));
 void forked(void);
 
 int fail(int err, const char *what, const char *why);
+int fail_as(int err, const char *why);
+/* Where it may run is what was allowed to the process when it opened the runtime. */
+void unpin(int tid);
+int cpus_new(u32 nr);
+/* A thread without the program's signals. 0, or an error number. */
+int quiet_thread(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *arg);
+/* Move a file away from the small numbers, which programs count on. */
+int high_file(int fd);
 /* Held while the plan in force changes, and while the runtime opens or closes. */
 weir_mutex *swap_lock(void);
 
@@ -211,6 +241,8 @@ void trace(struct cpu *c, struct weir_thread *t, enum left why);
 enum { TRACING_FILE = 1, TRACING_WATCHED = 2 };
 extern u32 tracing;
 
+void trace_forked(void);
+
 /* status.c */
 void status_start(void);
 void status_stop(void);
@@ -218,7 +250,20 @@ void status_forked(void);
 void watch_switch(struct cpu *c, struct weir_thread *t, enum left why);
 void watch_wake(struct weir_thread *t);
 
+/* tasks.c. The caller has @c. */
+int task_new(struct weir_thread *t);
+int task_admit(struct weir_thread *t);
+void task_end(struct weir_thread *t);
+int task_set(struct weir_thread *t, enum weir_attribute what, int64_t value, int64_t value2);
+void task_unblock(struct weir_thread *t);
+void task_relinquish(struct cpu *c, struct weir_thread *t, int preempted);
+void task_block(struct cpu *c, struct weir_thread *t);
+/* As weir_hand_over(). @woken: @to sleeps, and the caller has the right to wake it. */
+int task_hand_over(struct cpu *c, struct weir_thread *t, struct weir_thread *to, int woken);
+
 /* gang.c */
+int gang_place(int gang, unsigned member, struct weir_cpumask *mask, u64 *outside);
+int gang_member(struct weir_thread *t, u64 gang, u64 outside, const struct weir_cpumask *mask);
 void gangs_announce(void);
 void gangs_forget(void);
 
@@ -226,13 +271,18 @@ void gangs_forget(void);
 void set_errno(int value);
 int get_errno(void);
 void thread_finish_park(struct weir_thread *t);
-void thread_finish_exit(struct weir_thread *t, u32 cpu);
+void thread_finish_exit(struct weir_thread *t);
+struct weir_thread *record_new(void);
+void record_drop(struct weir_thread *t);
 void unpark(struct weir_thread *t);
 /* Records are never freed; null behind the last. */
 struct weir_thread *record_at(u32 n);
 void park_until(u64 at);
 
+void records_forked(void);
+
 /* sync.c */
+void sync_forked(void);
 struct weir_waiter {
 	struct weir_waiter *next;
 	struct weir_thread *thread; /* null: not a thread of the runtime */
@@ -251,6 +301,7 @@ int queue_wait(struct weir_queue *q, struct weir_waiter *w, u64 at);
 /* events.c */
 int events_start(u32 nr_instances);
 void events_stop(void);
+void events_forked(void);
 int events_room(u32 nr_instances);
 void timer_add(struct timer *t, u64 at);
 void timer_remove(struct timer *t);

@@ -7,12 +7,16 @@
  *
  * WEIR_THREADS_PLAN names the plan, which is removed after reading if WEIR_THREADS_UNLINK is set; WEIR_THREADS_STATS asks for a line of
  * counters at the end; WEIR_THREADS_TRACE, for a file of what ran where; WEIR_THREADS_GANGS names manifests, one per line, for OpenMP
- * teams (docs/threads.md).
+ * teams; WEIR_THREADS_ATTRIBUTES, what all its threads begin with (`priority=3,weight=2048,group=1`).
+ *
+ * Or WEIR_THREADS_JOIN names the policy of another process. Programs that this one starts join it, too. WEIR_THREADS_JOINED is set
+ * for them: if they cannot, they run without a policy. docs/threads.md has the reasons.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -24,7 +28,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/msg.h>
+#include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -38,6 +46,7 @@
 static int active;
 static cpu_set_t whole; /* CPUs that the program may use */
 static pthread_key_t ends;
+static struct weir_thread_attr attributes; /* of new threads */
 
 /* The thread is pinned again when it gets another CPU; until then it may run anywhere. */
 static int sched_free(void)
@@ -118,7 +127,7 @@ static void *begin(void *arg)
 {
 	struct record *r = arg;
 
-	if (!weir_thread_adopt(0)) {
+	if (!weir_thread_adopt(&attributes)) {
 		enlist(r);
 		pthread_setspecific(ends, r);
 	}
@@ -681,6 +690,114 @@ SHIM pid_t wait(int *status)
 	return BLOCKING(real(status));
 }
 
+SHIM pid_t wait3(int *status, int options, struct rusage *usage)
+{
+	REAL(wait3);
+	return options & WNOHANG ? real(status, options, usage)
+				 : BLOCKING(real(status, options, usage));
+}
+
+SHIM pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	REAL(wait4);
+	return options & WNOHANG ? real(pid, status, options, usage)
+				 : BLOCKING(real(pid, status, options, usage));
+}
+
+SHIM int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+	REAL(waitid);
+	return options & WNOHANG ? real(type, id, info, options)
+				 : BLOCKING(real(type, id, info, options));
+}
+
+SHIM int sigsuspend(const sigset_t *set)
+{
+	REAL(sigsuspend);
+	return BLOCKING(real(set));
+}
+
+SHIM int sigwait(const sigset_t *restrict set, int *restrict sig)
+{
+	REAL(sigwait);
+	return BLOCKING(real(set, sig));
+}
+
+SHIM int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
+{
+	REAL(sigwaitinfo);
+	return BLOCKING(real(set, info));
+}
+
+SHIM int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
+		      const struct timespec *restrict t)
+{
+	REAL(sigtimedwait);
+	return BLOCKING(real(set, info, t));
+}
+
+SHIM int flock(int fd, int operation)
+{
+	REAL(flock);
+	return operation & LOCK_NB ? real(fd, operation) : BLOCKING(real(fd, operation));
+}
+
+SHIM int lockf(int fd, int operation, off_t bytes)
+{
+	REAL(lockf);
+	return operation == F_LOCK ? BLOCKING(real(fd, operation, bytes))
+				   : real(fd, operation, bytes);
+}
+
+SHIM int semop(int id, struct sembuf *ops, size_t n)
+{
+	REAL(semop);
+	return BLOCKING(real(id, ops, n));
+}
+
+SHIM int semtimedop(int id, struct sembuf *ops, size_t n, const struct timespec *t)
+{
+	REAL(semtimedop);
+	return BLOCKING(real(id, ops, n, t));
+}
+
+SHIM int msgsnd(int id, const void *m, size_t bytes, int flags)
+{
+	REAL(msgsnd);
+	return flags & IPC_NOWAIT ? real(id, m, bytes, flags) : BLOCKING(real(id, m, bytes, flags));
+}
+
+SHIM ssize_t msgrcv(int id, void *m, size_t bytes, long type, int flags)
+{
+	REAL(msgrcv);
+	return flags & IPC_NOWAIT ? real(id, m, bytes, type, flags)
+				  : BLOCKING(real(id, m, bytes, type, flags));
+}
+
+SHIM ssize_t mq_receive(mqd_t queue, char *m, size_t bytes, unsigned *priority)
+{
+	REAL(mq_receive);
+	return BLOCKING(real(queue, m, bytes, priority));
+}
+
+SHIM int mq_send(mqd_t queue, const char *m, size_t bytes, unsigned priority)
+{
+	REAL(mq_send);
+	return BLOCKING(real(queue, m, bytes, priority));
+}
+
+SHIM int fsync(int fd)
+{
+	REAL(fsync);
+	return BLOCKING(real(fd));
+}
+
+SHIM int fdatasync(int fd)
+{
+	REAL(fdatasync);
+	return BLOCKING(real(fd));
+}
+
 /*
  * A program that this one starts may run anywhere, not only where the calling thread is pinned now. After a fork, weir_rt_open()'s
  * handler unpins the child; these calls have no such handler.
@@ -773,44 +890,141 @@ static int open_gangs(char *files)
 }
 
 static int stats_file = -1; /* because programs close stderr before they end */
+static int talks = -1;	    /* likewise */
 
-__attribute__((constructor)) static void open_runtime(void)
+/* `name=number,...` */
+static int read_attributes(char *text)
 {
-	const char *plan = getenv("WEIR_THREADS_PLAN");
-	struct weir_rt_config config = { .plan_file = plan };
-	struct record *r;
+	static const struct {
+		const char *name;
+		enum weir_attribute what;
+	} known[] = { { "priority", WEIR_PRIORITY }, { "weight", WEIR_WEIGHT }, { "group", WEIR_GROUP } };
 
-	if (!plan)
+	for (char *part = strtok(text, ","); part; part = strtok(0, ",")) {
+		char *value = strchr(part, '=');
+		unsigned i = 0;
+
+		while (i < sizeof(known) / sizeof(known[0]) &&
+		       (!value || strncmp(part, known[i].name, (size_t)(value - part)) ||
+			known[i].name[value - part]))
+			i++;
+		if (i == sizeof(known) / sizeof(known[0]))
+			return 2;
+		attributes.given |= 1u << known[i].what;
+		attributes.value[known[i].what] = strtoll(value + 1, 0, 10);
+	}
+	return 0;
+}
+
+static void alone(const char *why)
+{
+	static const char rest[] = "; the program continues without a policy\n";
+
+	if (talks < 0)
 		return;
-	if (getenv("WEIR_THREADS_STATS"))
-		stats_file = fcntl(2, F_DUPFD_CLOEXEC, 100);
-	sched_getaffinity(0, sizeof(whole), &whole);
-	if (weir_rt_open(&config)) {
-		fprintf(stderr, "runweir threads: %s\n", weir_rt_error());
-		_exit(2);
+	(void)!syscall(SYS_write, talks, "runweir threads: ", 17);
+	(void)!syscall(SYS_write, talks, why, strlen(why));
+	(void)!syscall(SYS_write, talks, rest, sizeof(rest) - 1);
+}
+
+/* Take it out of the environment. */
+static char *taken(const char *name)
+{
+	char *value = getenv(name);
+
+	value = value ? strdup(value) : 0;
+	unsetenv(name);
+	return value;
+}
+
+static int failed(const char *why)
+{
+	fprintf(stderr, "runweir threads: %s\n", why);
+	_exit(2);
+}
+
+/* Programs that this one starts join as well. 0: this one is not to have a policy. */
+static int join_runtime(struct weir_rt_config *config)
+{
+	int follows = getenv("WEIR_THREADS_JOINED") != 0;
+
+	config->join = getenv("WEIR_THREADS_JOIN");
+	config->alone = alone;
+	if (weir_rt_open(config)) {
+		if (!follows)
+			failed(weir_rt_error());
+		return 0;
 	}
-	if (getenv("WEIR_THREADS_UNLINK"))
-		unlink(plan);
-	if (getenv("WEIR_THREADS_GANGS") && open_gangs(getenv("WEIR_THREADS_GANGS")))
-		_exit(2);
-	unsetenv("WEIR_THREADS_GANGS");
-	if (getenv("WEIR_THREADS_TRACE") && weir_rt_trace(getenv("WEIR_THREADS_TRACE"))) {
-		fprintf(stderr, "runweir threads: %s\n", weir_rt_error());
-		_exit(2);
-	}
-	unsetenv("WEIR_THREADS_TRACE");
-	/* Programs that this one starts run without the runtime. */
-	unsetenv("LD_PRELOAD");
-	unsetenv("WEIR_THREADS_PLAN");
-	unsetenv("WEIR_THREADS_STATS");
-	unsetenv("WEIR_THREADS_UNLINK");
-	r = calloc(1, sizeof(*r));
-	if (!r || pthread_key_create(&ends, gone) || weir_thread_adopt(0)) {
-		fprintf(stderr, "runweir threads: the main thread cannot be taken in\n");
-		_exit(1);
+	setenv("WEIR_THREADS_JOINED", "1", 1);
+	return 1;
+}
+
+/* The calling thread, with the attributes that all have. */
+static int take_in(void)
+{
+	struct record *r = calloc(1, sizeof(*r));
+
+	if (!r || weir_thread_adopt(&attributes)) {
+		free(r);
+		return -1;
 	}
 	enlist(r);
 	active = 1;
+	return 0;
+}
+
+/* In the child of a fork: it joins for itself. If it cannot, or there is nothing to join, it runs without a policy. */
+static void follow(void)
+{
+	struct weir_rt_config config = { 0 };
+
+	active = 0;
+	stats_file = -1;
+	list = 0;
+	memset(&list_lock, 0, sizeof(list_lock));
+	if (getenv("WEIR_THREADS_JOINED") && join_runtime(&config))
+		take_in();
+}
+
+__attribute__((constructor)) static void open_runtime(void)
+{
+	struct weir_rt_config config = { 0 };
+	char *plan = taken("WEIR_THREADS_PLAN"), *unlinks = taken("WEIR_THREADS_UNLINK"),
+	     *stats = taken("WEIR_THREADS_STATS"), *gangs = taken("WEIR_THREADS_GANGS"),
+	     *trace = taken("WEIR_THREADS_TRACE");
+	const char *given = getenv("WEIR_THREADS_ATTRIBUTES");
+
+	if (given && read_attributes(strdup(given)))
+		failed("WEIR_THREADS_ATTRIBUTES: priority, weight and group are known, as `priority=3`");
+	sched_getaffinity(0, sizeof(whole), &whole);
+	if (plan) {
+		config.plan_file = plan;
+		if (weir_rt_open(&config))
+			failed(weir_rt_error());
+		if (unlinks)
+			unlink(plan);
+		/* Programs that this one starts run without the runtime. */
+		unsetenv("LD_PRELOAD");
+	} else if (!getenv("WEIR_THREADS_JOIN") || !join_runtime(&config)) {
+		return;
+	}
+	if (stats)
+		stats_file = fcntl(2, F_DUPFD_CLOEXEC, 100);
+	if (!plan)
+		talks = fcntl(2, F_DUPFD_CLOEXEC, 100);
+	if (gangs && open_gangs(gangs))
+		_exit(2);
+	if (trace && weir_rt_trace(trace))
+		failed(weir_rt_error());
+	if (pthread_key_create(&ends, gone) || take_in() || pthread_atfork(0, 0, follow)) {
+		fprintf(stderr, "runweir threads: the main thread cannot be taken in\n");
+		_exit(1);
+	}
+	free(plan);
+	free(unlinks);
+	free(stats);
+	free(gangs);
+	free(trace);
 }
 
 __attribute__((destructor)) static void close_runtime(void)

@@ -221,8 +221,9 @@ static void name_of(const struct weir_thread *t, char name[17])
 	int fd;
 
 	memset(name, 0, 17);
-	if (t->kind == WEIR_BOUND) {
-		snprintf(file, sizeof(file), "/proc/self/task/%u/comm", t->number);
+	if (t->kind != WEIR_GREEN) {
+		snprintf(file, sizeof(file), "/proc/%d/task/%u/comm",
+			 t->kind == WEIR_REMOTE ? t->pid : getpid(), t->number);
 		fd = open(file, O_RDONLY | O_CLOEXEC);
 		if (fd >= 0) {
 			n = read(fd, name, 16);
@@ -263,7 +264,7 @@ static void put_threads(u64 at, struct sums *sum, struct seat *on)
 			sum->waiting++;
 		put("%s{\"id\":%u", sum->tasks++ ? "," : "", i);
 		put_number("pid", t->number);
-		put_number("tgid", (u64)getpid());
+		put_number("tgid", (u64)(t->kind == WEIR_REMOTE ? t->pid : getpid()));
 		put(",\"comm\":");
 		put_text(s.name, sizeof(s.name));
 		if (cpu < 0 && last)
@@ -599,16 +600,6 @@ static void *answers(void *arg)
 	return 0;
 }
 
-static int high(int fd)
-{
-	int to = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 200);
-
-	if (to < 0)
-		return fd;
-	close(fd);
-	return to;
-}
-
 /* If anything is missing, the program runs unwatched. */
 void status_start(void)
 {
@@ -616,13 +607,11 @@ void status_start(void)
 	int n = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, NAME "%d", getpid());
 	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 	struct seat *on;
-	pthread_attr_t attr;
-	sigset_t all, was;
 	struct stat s;
 
 	st.opened = now();
-	st.door = high(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-	st.over = high(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	st.door = high_file(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+	st.over = high_file(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	on = mmap(0, rt.nr_cpus * sizeof(*on), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		  -1, 0);
 	if (st.door < 0 || st.over < 0 || on == MAP_FAILED || fstat(st.door, &s) ||
@@ -633,14 +622,7 @@ void status_start(void)
 		return;
 	}
 	st.inode = s.st_ino;
-	/* The program's signals are not for this thread. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &was);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK);
-	st.running = !pthread_create(&st.thread, &attr, answers, on);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &was, 0);
+	st.running = !quiet_thread(&st.thread, STACK, answers, on);
 	st.on = on;
 	if (!st.running)
 		status_stop();

@@ -103,6 +103,12 @@ static struct weir_queue *queue_of(const u32 *word)
 	return &words[(a >> 2 ^ a >> 10 ^ a >> 18) % WORDS];
 }
 
+/* The child of a fork has none of the threads that wait. */
+void sync_forked(void)
+{
+	memset(words, 0, sizeof(words));
+}
+
 WEIR_API int weir_wait_on(uint32_t *word, uint32_t value, uint64_t at)
 {
 	struct weir_queue *q = queue_of(word);

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "rt.h"
+#include "remote.h"
 
 /* Valgrind takes a switch to a stack that it does not know for a large frame. */
 #if __has_include(<valgrind/valgrind.h>)
@@ -19,12 +19,6 @@
 #define MIN_STACK     (32u << 10) /* a signal's frame with all vector registers, and room to work */
 #define GUARD	      4096u
 #define CACHED_STACKS 64u
-
-static const u32 topics[WEIR_NR_ATTRIBUTES] = {
-	[WEIR_PRIORITY] = WEIR_TOPIC_PRIORITY, [WEIR_DEADLINE] = WEIR_TOPIC_DEADLINE,
-	[WEIR_WEIGHT] = WEIR_TOPIC_WEIGHT,     [WEIR_GROUP] = WEIR_TOPIC_GROUP,
-	[WEIR_JOB] = WEIR_TOPIC_JOB,	       [WEIR_LATENCY] = WEIR_TOPIC_LATENCY,
-};
 
 /* --- records and stacks -------------------------------------------------------------------------------------- */
 
@@ -75,7 +69,7 @@ struct weir_thread *record_at(u32 n)
 		       : 0;
 }
 
-static struct weir_thread *record_new(void)
+struct weir_thread *record_new(void)
 {
 	struct weir_thread *t;
 
@@ -103,6 +97,8 @@ static struct weir_thread *record_new(void)
 	t->adopted = 0;
 	t->on_cpu = 0;
 	t->stack = 0;
+	t->control = 0;
+	t->client = 0;
 	t->armed = 0;
 	t->has_timer = 0;
 	t->result = 0;
@@ -115,7 +111,7 @@ static struct weir_thread *record_new(void)
 	return t;
 }
 
-static void record_drop(struct weir_thread *t)
+void record_drop(struct weir_thread *t)
 {
 	if (__atomic_sub_fetch(&t->owners, 1, __ATOMIC_ACQ_REL))
 		return;
@@ -125,6 +121,16 @@ static void record_drop(struct weir_thread *t)
 	pool = t;
 	unspin(&pool_lock);
 	release();
+}
+
+/* The child of a fork makes records and stacks of its own; another thread may have been in the middle of a change. */
+void records_forked(void)
+{
+	pool_lock = 0;
+	pool = 0;
+	nr_stacks = 0;
+	blocks = 0;
+	nr_blocks = 0;
 }
 
 static char *stack_new(size_t bytes)
@@ -174,25 +180,6 @@ static void stack_drop(char *stack, size_t bytes)
 
 /* --- attributes ------------------------------------------------------------------------------------------------ */
 
-static int publish(struct weir_thread *t, enum weir_attribute what, int64_t value, int64_t value2)
-{
-	struct weir_msg msg = { .topic = topics[what],
-				.cpu = WEIR_NO_CPU,
-				.value = (u64)value,
-				.value2 = (u64)value2 };
-	u32 cpu = core_enter();
-	int err = -ESRCH;
-
-	spin(&t->lock);
-	if (t->task && !__atomic_load_n(&t->ended, __ATOMIC_RELAXED)) {
-		msg.task = t->task;
-		err = weir_notify(rt.sched, cpu, &msg) ? -EINVAL : 0;
-	}
-	unspin(&t->lock);
-	core_leave(cpu);
-	return err;
-}
-
 WEIR_API int weir_thread_set(weir_thread *t, enum weir_attribute what, int64_t value,
 			     int64_t value2)
 {
@@ -200,7 +187,7 @@ WEIR_API int weir_thread_set(weir_thread *t, enum weir_attribute what, int64_t v
 
 	if (!t || what >= WEIR_NR_ATTRIBUTES)
 		return -EINVAL;
-	err = publish(t, what, value, value2);
+	err = task_set(t, what, value, value2);
 	if (err)
 		return err;
 	hold();
@@ -241,50 +228,14 @@ WEIR_API int weir_thread_like(const weir_thread *from)
 }
 
 /* Create the policy's task for @t, with its attributes. */
-static int task_new(struct weir_thread *t, const struct weir_thread_attr *attr)
+static int begin_task(struct weir_thread *t, const struct weir_thread_attr *attr)
 {
-	struct weir_task *task;
-	u32 cpu = core_enter();
+	int err = task_new(t);
 
-	task = weir_task_new(rt.sched, cpu, (u64)t);
-	/* From here on, others may find the thread. */
-	spin(&t->lock);
-	t->task = task;
-	unspin(&t->lock);
-	core_leave(cpu);
-	if (!task)
-		return -ENOMEM;
-	for (u32 i = 0; attr && i < WEIR_NR_ATTRIBUTES; i++)
+	for (u32 i = 0; !err && attr && i < WEIR_NR_ATTRIBUTES; i++)
 		if (attr->given & 1u << i)
 			weir_thread_set(t, i, attr->value[i], attr->value2[i]);
-	return 0;
-}
-
-static void task_end(struct weir_thread *t, u32 cpu)
-{
-	spin(&t->lock);
-	weir_assert(!weir_exit(rt.sched, cpu, t->task));
-	t->task = 0;
-	unspin(&t->lock);
-}
-
-static void woken(struct weir_thread *t)
-{
-	if (weir_load(&tracing) & TRACING_WATCHED)
-		watch_wake(t);
-}
-
-static int admit(struct weir_thread *t)
-{
-	u32 cpu = core_enter();
-	int err;
-
-	woken(t);
-	spin(&t->lock);
-	err = weir_admit(rt.sched, cpu, t->task);
-	unspin(&t->lock);
-	core_leave(cpu);
-	return err ? -ENOMEM : 0;
+	return err;
 }
 
 /* --- the end ------------------------------------------------------------------------------------------------------- */
@@ -306,9 +257,9 @@ static void wake_joiners(struct weir_thread *t)
 }
 
 /* A green thread has left its stack for good. Runs on the driver's stack, disabled. */
-void thread_finish_exit(struct weir_thread *t, u32 cpu)
+void thread_finish_exit(struct weir_thread *t)
 {
-	task_end(t, cpu);
+	task_end(t);
 	stack_drop(t->stack, t->stack_bytes);
 	t->stack = 0;
 	wake_joiners(t);
@@ -322,7 +273,7 @@ static void bound_end(struct weir_thread *t)
 
 	hold();
 	c = s->cpu;
-	task_end(t, c->id);
+	task_end(t);
 	if (weir_load(&tracing))
 		trace(c, 0, LEFT_ENDED);
 	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
@@ -331,7 +282,7 @@ static void bound_end(struct weir_thread *t)
 	if (t->has_timer)
 		timer_delete(t->timer);
 	t->has_timer = 0;
-	cpu_give(c, cpu_choose(c));
+	cpu_leave(c);
 	release();
 	wake_joiners(t);
 }
@@ -414,11 +365,8 @@ static void *bound_main(void *arg)
 	struct weir_thread *t = arg;
 
 	/* The thread admits itself: once admitted, it may get a CPU, so its gate must already be its own. */
-	if (become(t) || admit(t)) {
-		u32 cpu = core_enter();
-
-		task_end(t, cpu);
-		core_leave(cpu);
+	if (become(t) || task_admit(t)) {
+		task_end(t);
 		wake_joiners(t);
 		__atomic_fetch_sub(&rt.nr_posix, 1, __ATOMIC_RELEASE);
 		futex_wake(&rt.nr_posix, 1);
@@ -456,7 +404,7 @@ static int start_green(struct weir_thread *t)
 	if (!t->stack)
 		return -ENOMEM;
 	t->sp = weir_first_frame(t->stack + GUARD + t->stack_bytes, green_main);
-	return admit(t);
+	return task_admit(t);
 }
 
 WEIR_API int weir_thread_create(weir_thread **thread, const struct weir_thread_attr *attr,
@@ -473,6 +421,9 @@ WEIR_API int weir_thread_create(weir_thread **thread, const struct weir_thread_a
 	if (kind == WEIR_GREEN)
 		return -ENOTSUP;
 #endif
+	/* Green threads need a driver, which is in another process. */
+	if (kind == WEIR_GREEN && rt.joined)
+		return -ENOTSUP;
 	t = record_new();
 	if (!t)
 		return -ENOMEM;
@@ -486,19 +437,14 @@ WEIR_API int weir_thread_create(weir_thread **thread, const struct weir_thread_a
 	else
 		*thread = t;
 	__atomic_fetch_add(&rt.nr_threads, 1, __ATOMIC_RELAXED);
-	err = task_new(t, attr);
+	err = begin_task(t, attr);
 	if (!err)
 		err = kind == WEIR_GREEN ? start_green(t) : start_bound(t);
 	if (!err) {
 		__atomic_fetch_add(&rt.created, 1, __ATOMIC_RELAXED);
 		return 0;
 	}
-	if (t->task) {
-		u32 cpu = core_enter();
-
-		task_end(t, cpu);
-		core_leave(cpu);
-	}
+	task_end(t);
 	if (t->stack)
 		stack_drop(t->stack, t->stack_bytes);
 	__atomic_fetch_sub(&rt.nr_threads, 1, __ATOMIC_RELAXED);
@@ -520,17 +466,13 @@ WEIR_API int weir_thread_adopt(const struct weir_thread_attr *attr)
 	t->kind = WEIR_BOUND;
 	t->adopted = 1;
 	t->owners = 1;
-	err = task_new(t, attr);
+	err = begin_task(t, attr);
 	if (!err)
 		err = become(t);
 	if (!err)
-		err = admit(t);
+		err = task_admit(t);
 	if (err) {
-		u32 cpu = core_enter();
-
-		if (t->task)
-			task_end(t, cpu);
-		core_leave(cpu);
+		task_end(t);
 		record_drop(t);
 		return err;
 	}
@@ -591,7 +533,9 @@ WEIR_API int weir_thread_kind(const weir_thread *t)
 
 WEIR_API int weir_thread_cpu(const weir_thread *t)
 {
-	return __atomic_load_n(&t->cpu, __ATOMIC_RELAXED);
+	const struct control *b = __atomic_load_n(&t->control, __ATOMIC_RELAXED);
+
+	return __atomic_load_n(b ? &b->cpu : &t->cpu, __ATOMIC_RELAXED);
 }
 
 WEIR_API uint64_t weir_thread_deallocations(const weir_thread *t)
@@ -613,9 +557,7 @@ WEIR_API void weir_thread_yield(void)
 	t = s->thread;
 	if (t && s->cpu) {
 		__atomic_store_n(&s->cpu->n.yields, s->cpu->n.yields + 1, __ATOMIC_RELAXED);
-		spin(&t->lock);
-		weir_assert(!weir_relinquish(rt.sched, s->cpu->id, t->task));
-		unspin(&t->lock);
+		task_relinquish(s->cpu, t, 0);
 		switch_out(REQUEST_NOTHING);
 	}
 	release();
@@ -624,17 +566,10 @@ WEIR_API void weir_thread_yield(void)
 /* The task is blocked; the thread now sleeps unless it has a permit. Its stack is not in use, or it is bound. */
 void thread_finish_park(struct weir_thread *t)
 {
-	u32 cpu;
-
 	if (__sync_bool_compare_and_swap(&t->park, PARK_NONE, PARK_ASLEEP))
 		return;
 	__atomic_store_n(&t->park, PARK_NONE, __ATOMIC_RELEASE);
-	woken(t);
-	cpu = core_enter();
-	spin(&t->lock);
-	weir_assert(!weir_unblock(rt.sched, cpu, t->task));
-	unspin(&t->lock);
-	core_leave(cpu);
+	task_unblock(t);
 }
 
 /* For threads of the runtime only. */
@@ -649,23 +584,9 @@ static void park(struct weir_thread *t)
 		return;
 	}
 	__atomic_store_n(&s->cpu->n.blocks, s->cpu->n.blocks + 1, __ATOMIC_RELAXED);
-	spin(&t->lock);
-	weir_assert(!weir_block(rt.sched, s->cpu->id, t->task));
-	unspin(&t->lock);
+	task_block(s->cpu, t);
 	switch_out(REQUEST_PARK);
 	release();
-}
-
-/* The thread sleeps, and the caller alone has won the right to wake it. */
-static void wake(struct weir_thread *t)
-{
-	u32 cpu = core_enter();
-
-	woken(t);
-	spin(&t->lock);
-	weir_assert(!weir_unblock(rt.sched, cpu, t->task));
-	unspin(&t->lock);
-	core_leave(cpu);
 }
 
 void unpark(struct weir_thread *t)
@@ -679,8 +600,9 @@ void unpark(struct weir_thread *t)
 			return;
 		if (__atomic_compare_exchange_n(&t->park, &was, to, 0, __ATOMIC_ACQ_REL,
 						__ATOMIC_ACQUIRE)) {
+			/* The caller alone has won the right to wake it. */
 			if (was == PARK_ASLEEP)
-				wake(t);
+				task_unblock(t);
 			return;
 		}
 	}
@@ -716,9 +638,9 @@ WEIR_API void weir_thread_unpark(weir_thread *t)
 
 WEIR_API int weir_thread_hand_over(weir_thread *to)
 {
-	struct weir_thread *t, *first, *second;
+	struct weir_thread *t;
 	struct self *s;
-	int passed = 1, won;
+	int passed, won;
 
 	hold();
 	s = me();
@@ -730,19 +652,7 @@ WEIR_API int weir_thread_hand_over(weir_thread *to)
 	}
 	/* Asleep: the caller wakes it. About to sleep: it gets a permit. Awake: it waits for a CPU or has one, which the core checks. */
 	won = __sync_bool_compare_and_swap(&to->park, PARK_ASLEEP, PARK_NONE);
-	first = t < to ? t : to;
-	second = t < to ? to : t;
-	spin(&first->lock);
-	spin(&second->lock);
-	if (to->task && (won || weir_load(&to->task->state) == WEIR_SCHEDULABLE)) {
-		__atomic_store_n(&s->cpu->resched, 0, __ATOMIC_SEQ_CST);
-		passed = weir_hand_over(rt.sched, s->cpu->id, t->task, to->task);
-		weir_assert(passed >= 0);
-	} else {
-		weir_assert(!weir_relinquish(rt.sched, s->cpu->id, t->task));
-	}
-	unspin(&second->lock);
-	unspin(&first->lock);
+	passed = task_hand_over(s->cpu, t, to, won);
 	if (passed && !won)
 		unpark(to);
 	if (!passed) {
@@ -751,7 +661,7 @@ WEIR_API int weir_thread_hand_over(weir_thread *to)
 	}
 	switch_out(REQUEST_NOTHING);
 	release();
-	return passed;
+	return rt.joined ? join_passed(t) : passed;
 }
 
 /* --- around what blocks ------------------------------------------------------------------------------------------------- */
@@ -780,12 +690,10 @@ WEIR_API void weir_blocking_begin(void)
 		trace(c, 0, LEFT_BLOCKED);
 	__atomic_store_n(&c->n.blocks, c->n.blocks + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->deallocations, t->deallocations + 1, __ATOMIC_RELAXED);
-	spin(&t->lock);
-	weir_assert(!weir_block(rt.sched, c->id, t->task));
-	unspin(&t->lock);
+	task_block(c, t);
 	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
 	s->cpu = 0;
-	cpu_give(c, cpu_choose(c));
+	cpu_leave(c);
 	s->disabled--;
 	s->pending = 0;
 	errno = was;
@@ -800,7 +708,7 @@ WEIR_API void weir_blocking_end(void)
 	if (!s->away || --s->away)
 		return;
 	hold();
-	wake(t);
+	task_unblock(t);
 	bound_wait(t);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &t->mask, 0, sizeof(t->mask));
 	release();

@@ -53,6 +53,13 @@ void trace(struct cpu *c, struct weir_thread *t, enum left why)
 	__atomic_store_n(&l->nr, nr + 1, __ATOMIC_RELEASE);
 }
 
+/* The file is the parent's. */
+void trace_forked(void)
+{
+	lists = 0;
+	tracing = 0;
+}
+
 WEIR_API int weir_rt_trace(const char *name)
 {
 	struct list *l;

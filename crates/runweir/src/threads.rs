@@ -3,10 +3,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Child, Command, ExitCode, Stdio};
 
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
@@ -19,6 +19,7 @@ use crate::{machine, output, topology};
 const PRELOAD: &str = "libweir_preload.so";
 const OPENMP: &str = "libweir_gomp.so";
 const DOCTOR: &str = "weir-doctor";
+const CPUS: &str = "weir-cpus";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -27,16 +28,44 @@ Examples:
   runweir threads my.weir --cpus 2 --set round_robin.slice=2ms -- python3 work.py
   OMP_NUM_THREADS=4 runweir threads decentral -- ./openmp-program
   runweir threads gang --manifest team.manifest --trace slots.json -- ./openmp-program
+  runweir threads decentral --tree -- make -j8
+  runweir threads priority --serve desk                         # until Ctrl-C
+  runweir threads --join desk --priority 10 -- ./server         # as many as you like, each from its own shell
+  runweir threads worksteal --switch desk                       # another policy for all of them, while they run
 
 OpenMP programs that gcc built get a library with libgomp's interface, whose teams know which threads run.
 Those of other compilers keep their own library.
 
 The threads of the program, and no others, run as the policy says; neither root nor a kernel module is needed.
-It must be linked dynamically. Programs that it starts run as they are. docs/threads.md has the limits.")]
+It must be linked dynamically. Programs that it starts run as they are, unless the policy is in a process of its own
+(--tree, --serve and --join): then they are under the same policy. docs/threads.md has the limits.")]
 pub struct ThreadsArgs {
     /// Scheduler: a catalogue name or a .weir file
     #[arg(value_name = "POLICY", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
-    pub policy: String,
+    #[arg(required_unless_present = "join", conflicts_with = "join")]
+    pub policy: Option<String>,
+    /// Give the policy a process of its own, for the program and all programs that it starts
+    #[arg(long, conflicts_with_all = ["join", "serve", "switch"])]
+    pub tree: bool,
+    /// Give the policy a process of its own, which programs join by this name; runs until Ctrl-C
+    #[arg(long, value_name = "NAME", value_parser = parse_name, conflicts_with_all = ["join", "command", "switch"])]
+    pub serve: Option<String>,
+    /// Run the program, and those that it starts, under the policy that is served by this name
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    #[arg(conflicts_with_all = ["cpus", "set"])]
+    pub join: Option<String>,
+    /// Switch those who joined this name to POLICY, while they run
+    #[arg(long, value_name = "NAME", value_parser = parse_name, conflicts_with_all = ["join", "command", "cpus"])]
+    pub switch: Option<String>,
+    /// Priority that the program's threads begin with; greater is more urgent (policies with `annotate priority`)
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub priority: Option<i64>,
+    /// Share of CPU time of each thread, 1024 if left out (policies with `annotate weight`)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
+    pub weight: Option<i64>,
+    /// Number of the group that the program's threads belong to (policies with `annotate group_weight`)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..))]
+    pub group: Option<i64>,
     /// CPUs that the policy divides up; all that this process may use if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub cpus: Option<u32>,
@@ -56,12 +85,28 @@ pub struct ThreadsArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub trace: Option<PathBuf>,
     /// The program and its arguments
-    #[arg(required = true, last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    #[arg(required_unless_present_any = ["serve", "switch"], last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
 
-/// Become the program, with the runtime in it.
+/// A name by which programs join a policy: part of a socket's name, which has 108 bytes.
+fn parse_name(text: &str) -> std::result::Result<String, String> {
+    let fits = (1..=80).contains(&text.len());
+    if fits && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) {
+        Ok(text.into())
+    } else {
+        Err("a name has 1 to 80 letters, digits, `-`, `_` and `.`".into())
+    }
+}
+
+/// Run a program under a policy: in itself, or in a process of its own; or serve a policy, or switch it.
 pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
+    if let Some(name) = &args.switch {
+        return switch(args, name);
+    }
+    if let Some(name) = &args.serve {
+        return serve(args, name);
+    }
     let preload = installed(PRELOAD)?;
     let program = find_program(&args.command[0])?;
     if !is_dynamic(&program) {
@@ -72,6 +117,73 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
         ));
     }
     let gangs = manifests(&args.manifest)?;
+    let mut command = Command::new(&program);
+    command.args(&args.command[1..]).arg0(&args.command[0]);
+    command.env("LD_PRELOAD", libraries(&preload, args.keep_libgomp));
+    let attributes = attributes(args);
+    if !attributes.is_empty() {
+        command.env("WEIR_THREADS_ATTRIBUTES", attributes);
+    }
+    if !gangs.is_empty() {
+        command.env("WEIR_THREADS_GANGS", gangs);
+    }
+    let mut plan = None;
+    if args.tree {
+        let name = format!("tree-{}", std::process::id());
+        let ready = serve_command(args, &name)?.arg("--until-alone").stdout(Stdio::piped()).spawn();
+        first_line(ready.map_err(|e| broken(&e.to_string()))?)?;
+        command.env("WEIR_THREADS_JOIN", name);
+    } else if let Some(name) = &args.join {
+        command.env("WEIR_THREADS_JOIN", name);
+    } else {
+        let file = plan_file(args, usable_cpus(args)?)?;
+        command.env("WEIR_THREADS_PLAN", &file).env("WEIR_THREADS_UNLINK", "1");
+        plan = Some(file);
+    }
+    if !args.tree {
+        if let Some(file) = &args.trace {
+            command.env("WEIR_THREADS_TRACE", absolute(file)?);
+        }
+        if args.stats {
+            command.env("WEIR_THREADS_STATS", "1");
+        }
+    }
+    let error = command.exec();
+    if let Some(file) = plan {
+        let _ = fs::remove_file(&file);
+    }
+    Err(Fault::user(
+        format!("`{}` cannot be run: {error}", program.display()),
+        "name a program that you may execute",
+    ))
+}
+
+/// What is loaded into the program: the runtime, the OpenMP library, and what the user loads anyway.
+fn libraries(preload: &Path, keep_libgomp: bool) -> OsString {
+    let openmp = preload.with_file_name(OPENMP);
+    let mut libraries = preload.as_os_str().to_owned();
+    if !keep_libgomp && openmp.is_file() {
+        libraries.push(":");
+        libraries.push(openmp);
+    }
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
+        libraries.push(":");
+        libraries.push(others);
+    }
+    libraries
+}
+
+/// As the library reads them.
+fn attributes(args: &ThreadsArgs) -> String {
+    [("priority", args.priority), ("weight", args.weight), ("group", args.group)]
+        .iter()
+        .filter_map(|(name, value)| value.map(|v| format!("{name}={v}")))
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+/// CPUs of the policy.
+fn usable_cpus(args: &ThreadsArgs) -> Result<u32> {
     let available = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let cpus = args.cpus.unwrap_or(available);
     if cpus > available {
@@ -80,10 +192,16 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
             format!("ask for at most {available}, or allow it more with taskset"),
         ));
     }
+    Ok(cpus)
+}
+
+/// A temporary file with the policy's plan, which its reader removes.
+fn plan_file(args: &ThreadsArgs, cpus: u32) -> Result<PathBuf> {
     let host = machine::resolve("host").ok().filter(|m| m.shape.nr_cpus() == cpus);
     let machine = host.map_or_else(|| machine::resolve(&format!("smp-{cpus}")), Ok)?;
     let sets = topology::parse_sets(&args.set)?;
-    let plan = plan_bytes(&args.policy, &machine.shape, &sets, &[], false)?;
+    let policy = args.policy.as_deref().unwrap_or_default();
+    let plan = plan_bytes(policy, &machine.shape, &sets, &[], false)?;
     let trouble = |e: std::io::Error| {
         Fault::system(
             format!("the plan cannot be written: {e}"),
@@ -92,42 +210,104 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     };
     let mut file = tempfile::Builder::new().prefix("runweir-").suffix(".plan").tempfile().map_err(trouble)?;
     file.write_all(&plan).map_err(trouble)?;
-    let openmp = preload.with_file_name(OPENMP);
-    let mut libraries = preload.into_os_string();
-    if !args.keep_libgomp && openmp.is_file() {
-        libraries.push(":");
-        libraries.push(openmp);
-    }
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
-        libraries.push(":");
-        libraries.push(others);
-    }
-    let mut command = Command::new(&program);
-    command.args(&args.command[1..]).arg0(&args.command[0]);
-    command
-        .env("WEIR_THREADS_PLAN", file.path())
-        .env("WEIR_THREADS_UNLINK", "1")
-        .env("LD_PRELOAD", libraries);
-    if !gangs.is_empty() {
-        command.env("WEIR_THREADS_GANGS", gangs);
+    let (_, path) = file.keep().map_err(|e| trouble(e.error))?;
+    Ok(path)
+}
+
+fn absolute(file: &Path) -> Result<PathBuf> {
+    std::path::absolute(file).map_err(|e| {
+        Fault::user(format!("--trace {}: {e}", file.display()), "name a file that can be written")
+    })
+}
+
+/// The process that has the policy, as a command.
+fn serve_command(args: &ThreadsArgs, name: &str) -> Result<Command> {
+    let mut command = Command::new(installed(CPUS)?);
+    command.arg("serve").arg(name).arg(plan_file(args, usable_cpus(args)?)?).arg("--unlink");
+    if args.stats {
+        command.arg("--stats");
     }
     if let Some(file) = &args.trace {
-        let file = std::path::absolute(file).map_err(|e| {
-            Fault::user(format!("--trace {}: {e}", file.display()), "name a file that can be written")
-        })?;
-        command.env("WEIR_THREADS_TRACE", file);
+        command.arg("--trace").arg(absolute(file)?);
     }
-    if args.stats {
-        command.env("WEIR_THREADS_STATS", "1");
+    Ok(command)
+}
+
+/// Become the process that has the policy.
+fn serve(args: &ThreadsArgs, name: &str) -> Result<ExitCode> {
+    if !args.manifest.is_empty() || !attributes(args).is_empty() {
+        return Err(Fault::user(
+            "--manifest, --priority, --weight and --group are a program's, and --serve runs none",
+            format!("give them to `runweir threads --join {name}`"),
+        ));
     }
-    // The library takes the file away once it has read it.
-    let (_, path) = file.keep().map_err(|e| trouble(e.error))?;
-    let error = command.exec();
-    let _ = fs::remove_file(&path);
-    Err(Fault::user(
-        format!("`{}` cannot be run: {error}", program.display()),
-        "name a program that you may execute",
-    ))
+    let error = serve_command(args, name)?.exec();
+    Err(broken(&error.to_string()))
+}
+
+fn broken(why: &str) -> Fault {
+    Fault::system(format!("{CPUS} failed: {why}"), "build it again with `make threads`")
+}
+
+/// What a process of ours says when it is ready. If it says nothing, it has said why on stderr.
+fn first_line(mut child: Child) -> Result<String> {
+    let mut line = String::new();
+    let out = child.stdout.take().ok_or_else(|| broken("no output"))?;
+    BufReader::new(out).read_line(&mut line).map_err(|e| broken(&e.to_string()))?;
+    if line.is_empty() {
+        let status = child.wait().map_err(|e| broken(&e.to_string()))?;
+        return Err(Fault::user(
+            format!("the policy's process did not start ({status})"),
+            "its reason is the line above",
+        ));
+    }
+    Ok(line)
+}
+
+/// What a call of `weir-cpus` prints; its reasons are ours.
+fn asked<T: serde::de::DeserializeOwned>(name: &str, with: &[&OsStr]) -> Result<T> {
+    let ran = Command::new(installed(CPUS)?).args(with).output().map_err(|e| broken(&e.to_string()))?;
+    if !ran.status.success() {
+        let why = String::from_utf8_lossy(&ran.stderr);
+        return Err(Fault::user(
+            why.trim().to_owned(),
+            format!("start it with `runweir threads POLICY --serve {name}`, or name a policy that fits it"),
+        ));
+    }
+    serde_json::from_slice(&ran.stdout).map_err(|e| broken(&e.to_string()))
+}
+
+#[derive(Deserialize)]
+struct Served {
+    cpus: u32,
+    policy: String,
+}
+
+#[derive(Deserialize)]
+struct Switched {
+    represented: u32,
+    built: u32,
+    kept: u32,
+    pause_ns: f64,
+}
+
+/// Another policy for those who joined.
+fn switch(args: &ThreadsArgs, name: &str) -> Result<ExitCode> {
+    let served: Served = asked(name, &["ask".as_ref(), name.as_ref()])?;
+    let plan = plan_file(args, served.cpus)?;
+    let switched = asked(name, &["switch".as_ref(), name.as_ref(), plan.as_os_str()]);
+    let _ = fs::remove_file(&plan);
+    let s: Switched = switched?;
+    output::print(&format!(
+        "{name}: {} -> {} in {}; {} threads presented, {} components built, {} kept\n",
+        served.policy,
+        args.policy.as_deref().unwrap_or_default(),
+        weir_report::duration_f(s.pause_ns),
+        s.represented,
+        s.built,
+        s.kept
+    ))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The manifests' files as the library reads them, one a line, each found to be right; whether they fit is for the controller.

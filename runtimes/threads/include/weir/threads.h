@@ -44,6 +44,15 @@ struct weir_rt_config {
 	size_t stack_bytes; /* default for threads; 0: 256 KiB */
 	/* address space of the policy's state; 0: 1 GiB, touched only as needed */
 	size_t arena_bytes;
+	/* Other processes of this user may have their threads under this policy, by this name; null: none. */
+	const char *serve;
+	/* No plan here: the threads of this process are under the policy that is served by this name. Bound threads only. */
+	const char *join;
+	/*
+	 * With `join`: called once if the process that serves ends, or turns this one away. All threads continue without a policy. By a
+	 * thread of the library; may be null.
+	 */
+	void (*alone)(const char *why);
 };
 
 /*
@@ -87,6 +96,8 @@ struct weir_rt_stats {
 	uint64_t swaps;
 	uint64_t deadline_misses; /* that the policy reported */
 	uint64_t faults;	  /* components that failed and were rebuilt */
+	/* CPUs taken from threads of other processes that were stopped or did not give way; serving only */
+	uint64_t taken;
 };
 
 void weir_rt_stats(struct weir_rt_stats *stats);
@@ -99,6 +110,10 @@ int weir_rt_trace_end(void);
 const char *weir_rt_policy(void); /* name of the topology in force */
 /* 0: the policy's state is sound; for tests, with all threads at rest */
 int weir_rt_check(void);
+
+/* Of a process that serves its policy: how many others are there, and how many have been. */
+unsigned weir_rt_clients(void);
+unsigned weir_rt_served(void);
 
 /* --- threads ----------------------------------------------------------------------------------------- */
 

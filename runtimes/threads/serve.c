@@ -1,0 +1,827 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The server's side of remote.h: threads of other processes under this process's policy.
+ *
+ * One thread answers at the socket, takes messages, and learns of a client's death (pidfd). The drivers (driver.c) run clients' threads:
+ * they open a gate and sleep until the thread gives the CPU up, or its slice is over and a signal tells it to. A client is not trusted
+ * with anything but itself: its words are numbers that are checked, a thread that does not give way loses its turn after a tenth of a second, and
+ * the threads of a client that ends, or sends nonsense, are taken out of the policy.
+ */
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "remote.h"
+
+#include "../multikernel/controller.h"
+
+#define ANSWER_NS  100000000ull /* a thread that has not given way by then loses its turn */
+#define AGAIN_NS   5000000ull   /* until it is signalled again */
+#define LOOK_NS	   100000000ull /* between looks at whether a thread that has a CPU is stopped */
+#define QUESTION   (sizeof(struct remote_question) + REMOTE_TEXT)
+#define CLIENTS	   1024u
+#define STACK	   (256u << 10)
+
+enum source { SOURCE_SOCKET, SOURCE_BELL, SOURCE_DEATH, NR_SOURCES };
+
+struct client {
+	struct client *next;
+	u32 number;
+	int file[NR_SOURCES];
+	pid_t pid;
+	char *memory;
+	u32 lock; /* of `ump` and what the messages change */
+	u32 gone; /* (a) */
+	u32 refs; /* (a) one for the list, one for each thread */
+	struct ump ump;
+	u64 gangs; /* that it opened: bits of their numbers */
+	struct weir_thread *thread[REMOTE_THREADS];
+};
+
+static struct {
+	int door;
+	int epoll;
+	int over;
+	pthread_t thread;
+	u32 running;
+	u32 stopping; /* (a) */
+	u32 nr;	      /* clients */
+	u32 numbers;
+	u32 nr_threads; /* (a) of all clients */
+	struct client *clients;
+	char *question;
+} sv = { .door = -1, .epoll = -1, .over = -1 };
+
+/* --- records ------------------------------------------------------------------------------------------------------ */
+
+static void client_drop(struct client *cl)
+{
+	if (__atomic_sub_fetch(&cl->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	for (u32 i = 0; i < NR_SOURCES; i++)
+		if (cl->file[i] >= 0)
+			close(cl->file[i]);
+	if (cl->memory)
+		munmap(cl->memory, REMOTE_BYTES);
+	munmap(cl, sizeof(*cl));
+}
+
+/* Its task has ended, and no driver has it. */
+static void thread_drop(struct weir_thread *t)
+{
+	struct client *cl = t->client;
+
+	__atomic_fetch_sub(&rt.nr_threads, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&sv.nr_threads, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->ended, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->control->ended, 1, __ATOMIC_RELEASE);
+	record_drop(t);
+	client_drop(cl);
+}
+
+/* The client is locked. */
+static void thread_end(struct client *cl, u32 number)
+{
+	struct weir_thread *t = cl->thread[number];
+
+	cl->thread[number] = 0;
+	task_end(t);
+	thread_drop(t);
+}
+
+/* --- messages; the client is locked ------------------------------------------------------------------------------- */
+
+static int thread_new(struct client *cl, u32 number)
+{
+	struct weir_thread *t = record_new();
+
+	if (!t)
+		return -ENOMEM;
+	t->kind = WEIR_REMOTE;
+	t->owners = 1;
+	t->client = cl;
+	t->pid = cl->pid;
+	t->control = &remote_controls(cl->memory)[number];
+	t->turn = 0;
+	t->waits = 0;
+	t->early = 0;
+	t->tid = 0;
+	t->remote_cpu = 0;
+	if (task_new(t)) {
+		record_drop(t);
+		return -ENOMEM;
+	}
+	__atomic_store_n(&t->control->ended, 0, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&cl->refs, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&rt.nr_threads, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&rt.created, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&sv.nr_threads, 1, __ATOMIC_RELAXED);
+	cl->thread[number] = t;
+	return 0;
+}
+
+static int thread_admit(struct client *cl, struct weir_thread *t, const u64 *words)
+{
+	int tid = (int)words[0];
+
+	if (t->tid || tid <= 0 || syscall(SYS_tgkill, cl->pid, tid, 0))
+		return -EPROTO;
+	t->tid = tid;
+	t->number = (u32)tid;
+	memcpy(t->name, &words[1], sizeof(t->name));
+	t->name[sizeof(t->name) - 1] = 0;
+	return task_admit(t);
+}
+
+/* It sleeps, or is about to say so: a message may overtake what it tells its driver. */
+static void thread_wake(struct weir_thread *t)
+{
+	spin(&t->lock);
+	if (!t->waits) {
+		t->early = 1;
+		unspin(&t->lock);
+		return;
+	}
+	t->waits = 0;
+	unspin(&t->lock);
+	task_unblock(t);
+}
+
+static int message(struct client *cl, u32 kind, u32 number, const u64 *words)
+{
+	struct weir_thread *t = number < REMOTE_THREADS ? cl->thread[number] : 0;
+
+	if (number >= REMOTE_THREADS || !t != (kind == SAYS_NEW))
+		return -EPROTO;
+	switch (kind) {
+	case SAYS_NEW:
+		return thread_new(cl, number);
+	case SAYS_ATTRIBUTE:
+		/* What the policy refuses has no effect. */
+		if (words[0] < WEIR_NR_ATTRIBUTES)
+			task_set(t, (enum weir_attribute)words[0], (int64_t)words[1],
+				 (int64_t)words[2]);
+		return 0;
+	case SAYS_ADMIT:
+		return thread_admit(cl, t, words);
+	case SAYS_WAKE:
+		if (!t->tid)
+			return -EPROTO;
+		thread_wake(t);
+		return 0;
+	case SAYS_END:
+		spin(&t->lock);
+		if (t->remote_cpu) {
+			unspin(&t->lock);
+			return -EPROTO;
+		}
+		unspin(&t->lock);
+		thread_end(cl, number);
+		return 0;
+	}
+	return -EPROTO;
+}
+
+static void turn_away(struct client *cl, const char *why);
+
+/* Take all messages that are there. The caller is a driver, or has no CPU. */
+static void drain(struct client *cl)
+{
+	u64 words[UMP_WORDS];
+	u32 kind, number;
+	int err = 0;
+
+	hold();
+	spin(&cl->lock);
+	while (!err && !weir_load(&cl->gone) &&
+	       !ump_recv(&cl->ump, words, UMP_WORDS, &kind, &number))
+		err = message(cl, kind, number, words);
+	unspin(&cl->lock);
+	release();
+	if (err)
+		turn_away(cl, err == -ENOMEM ? "the policy has no memory for more threads"
+					     : "it sent what is no message, or its threads are not visible here (another PID namespace)");
+}
+
+/* --- the CPU's side ----------------------------------------------------------------------------------------------- */
+
+static char state_of(pid_t pid, int tid)
+{
+	char path[64], text[256];
+	ssize_t n;
+	char *end;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 'X';
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return 'X';
+	text[n] = 0;
+	end = strrchr(text, ')');
+	return end && end[1] == ' ' ? end[2] : 'X';
+}
+
+static void signal_to(struct weir_thread *t)
+{
+	__atomic_store_n(&t->control->resched, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_tgkill, t->pid, t->tid, rt.signal);
+}
+
+/*
+ * The thread has the CPU. Sleep until it gives it up; tell it to when its slice is over or the policy asks for the CPU. What it said; OP_TAKEN: it does
+ * not answer, or is stopped; OP_EXIT: it is gone.
+ */
+static u32 wait_for(struct cpu *c, struct weir_thread *t)
+{
+	struct control *b = t->control;
+	const u32 runs = t->turn << OP_BITS;
+	u64 asked = 0, again = 0, look = now() + LOOK_NS;
+
+	for (;;) {
+		u32 word = __atomic_load_n(&b->op, __ATOMIC_ACQUIRE);
+		u64 at, until;
+
+		if (weir_load(&t->client->gone) || __atomic_load_n(&rt.stop, __ATOMIC_RELAXED))
+			return OP_EXIT;
+		if (word != runs)
+			return word >> OP_BITS == t->turn ? OP_OF(word) : OP_EXIT;
+		at = now();
+		if (weir_load(&rt.has_tick) && at >= c->next_tick) {
+			struct weir_msg msg = { .topic = WEIR_TOPIC_TICK, .cpu = c->id };
+
+			c->next_tick = at + TICK_NS;
+			weir_notify(rt.sched, c->id, &msg);
+		}
+		if (at >= look || (asked && at >= asked + ANSWER_NS)) {
+			char state = state_of(t->pid, t->tid);
+			u32 expected = runs;
+
+			look = at + LOOK_NS;
+			if (state == 'X')
+				return OP_EXIT;
+			if (((asked && at >= asked + ANSWER_NS) || state == 'T' || state == 't') &&
+			    __atomic_compare_exchange_n(&b->op, &expected, runs | OP_TAKEN, 0,
+							__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+				/* For when it goes on. */
+				signal_to(t);
+				return OP_TAKEN;
+			}
+			continue;
+		}
+		if (at >= again && (at >= c->slice_end || __atomic_load_n(&c->resched, __ATOMIC_SEQ_CST))) {
+			if (!asked) {
+				asked = at;
+				c->n.expiries += at >= c->slice_end;
+			}
+			again = at + AGAIN_NS;
+			signal_to(t);
+		}
+		until = asked ? again : c->slice_end;
+		if (weir_load(&rt.has_tick) && c->next_tick < until)
+			until = c->next_tick;
+		if (look < until)
+			until = look;
+		shared_wait(&b->op, runs, until);
+	}
+}
+
+/* The thread @t gives its CPU to another one of its process. */
+static void pass_on(struct cpu *c, struct weir_thread *t)
+{
+	struct client *cl = t->client;
+	u32 number = weir_load(&t->control->to), woken = weir_load(&t->control->woken), passed = 1;
+	struct weir_thread *to, *first, *second;
+
+	spin(&cl->lock);
+	to = number < REMOTE_THREADS ? cl->thread[number] : 0;
+	if (to == t || (to && !to->tid))
+		to = 0;
+	first = to && to < t ? to : t;
+	second = first == t ? to : t;
+	spin(&first->lock);
+	if (second)
+		spin(&second->lock);
+	t->remote_cpu = 0;
+	if (to && ((woken && to->waits) || weir_load(&to->task->state) == WEIR_SCHEDULABLE)) {
+		__atomic_store_n(&c->resched, 0, __ATOMIC_SEQ_CST);
+		passed = (u32)weir_hand_over(rt.sched, c->id, t->task, to->task);
+		weir_assert(passed <= 1);
+		to->waits = 0;
+	} else {
+		weir_assert(!weir_relinquish(rt.sched, c->id, t->task));
+		if (to && woken)
+			to->early = 1;
+	}
+	weir_store(&t->control->passed, passed);
+	if (second)
+		unspin(&second->lock);
+	unspin(&first->lock);
+	unspin(&cl->lock);
+	if (passed)
+		return;
+	c->next = to;
+	c->n.handovers++;
+}
+
+/* @t leaves the CPU. */
+static void leave(struct cpu *c, struct weir_thread *t, u32 op)
+{
+	struct client *cl = t->client;
+	u32 number = (u32)(t->control - remote_controls(cl->memory));
+
+	/* What it said before comes before: a new priority counts for this choice. */
+	if (op != OP_EXIT)
+		drain(cl);
+	if (op == OP_HAND_OVER) {
+		pass_on(c, t);
+	} else {
+		spin(&t->lock);
+		t->remote_cpu = 0;
+		if ((op == OP_BLOCK || op == OP_TAKEN) && t->early) {
+			t->early = 0;
+			op = OP_YIELD;
+		}
+		if (op == OP_BLOCK || op == OP_TAKEN) {
+			t->waits = 1;
+			weir_assert(!weir_block(rt.sched, c->id, t->task));
+		} else if (op != OP_EXIT) {
+			weir_assert(!weir_relinquish(rt.sched, c->id, t->task));
+		}
+		unspin(&t->lock);
+	}
+	if (op != OP_EXIT && !weir_load(&cl->gone))
+		return;
+	spin(&cl->lock);
+	/* Unless the other side ended it after it had left the CPU. */
+	if (cl->thread[number] == t && !t->remote_cpu)
+		thread_end(cl, number);
+	unspin(&cl->lock);
+}
+
+void remote_run(struct cpu *c, struct weir_thread *t)
+{
+	static const u8 why[] = { [OP_YIELD] = LEFT_YIELD,   [OP_PREEMPTED] = LEFT_PREEMPTED,
+				  [OP_BLOCK] = LEFT_BLOCKED, [OP_HAND_OVER] = LEFT_YIELD,
+				  [OP_EXIT] = LEFT_ENDED,    [OP_TAKEN] = LEFT_PREEMPTED };
+	struct control *b;
+	struct client *cl;
+	u32 op;
+
+	/* Its client may have died since the policy chose it; then the record may be another thread's by now, which this CPU has not chosen. */
+	spin(&t->lock);
+	if (t->kind != WEIR_REMOTE || !t->task ||
+	    weir_load(&t->task->state) != WEIR_RUNNING || weir_load(&t->task->cpu) != c->id) {
+		unspin(&t->lock);
+		return;
+	}
+	b = t->control;
+	cl = t->client;
+	__atomic_fetch_add(&cl->refs, 1, __ATOMIC_RELAXED);
+	t->remote_cpu = c;
+	t->turn = (t->turn + 1) & ~0u >> OP_BITS;
+	__atomic_store_n(&t->cpu, (int)c->id, __ATOMIC_RELAXED);
+	unspin(&t->lock);
+	if (t->linux_cpu != c->linux_cpu) {
+		pin(t->tid, c->linux_cpu);
+		t->linux_cpu = c->linux_cpu;
+	}
+	__atomic_store_n(&b->op, t->turn << OP_BITS, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->resched, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->cpu, (int)c->id, __ATOMIC_RELAXED);
+	spin(&c->remote_lock);
+	c->remote = t;
+	unspin(&c->remote_lock);
+	cpu_begin(c, t);
+	__atomic_store_n(&b->gate, c->id + 1, __ATOMIC_RELEASE);
+	shared_wake(&b->gate);
+	op = wait_for(c, t);
+	spin(&c->remote_lock);
+	c->remote = 0;
+	unspin(&c->remote_lock);
+	if (op == OP_RUNS || op > OP_TAKEN)
+		op = OP_EXIT;
+	c->n.preemptions += op == OP_PREEMPTED || op == OP_TAKEN;
+	c->n.taken += op == OP_TAKEN;
+	c->n.blocks += op == OP_BLOCK;
+	c->n.yields += op == OP_YIELD;
+	if (weir_load(&tracing))
+		trace(c, 0, why[op]);
+	t->deallocations++;
+	__atomic_store_n(&b->deallocations, t->deallocations, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->cpu, -1, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
+	leave(c, t, op);
+	client_drop(cl);
+}
+
+/* The policy wants @c to choose again. */
+void remote_interrupt(struct cpu *c)
+{
+	spin(&c->remote_lock);
+	if (c->remote)
+		signal_to(c->remote);
+	unspin(&c->remote_lock);
+}
+
+/* --- clients ------------------------------------------------------------------------------------------------------ */
+
+static void answer(struct client *cl, int result, const char *why)
+{
+	struct remote_answer a = { .result = result };
+
+	if (result < 0)
+		snprintf(a.why, sizeof(a.why), "%s", why);
+	(void)!send(cl->file[SOURCE_SOCKET], &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* The client is turned away; the thread that answers does the rest. Not with its lock. */
+static void turn_away(struct client *cl, const char *why)
+{
+	if (__atomic_exchange_n(&cl->gone, 1, __ATOMIC_SEQ_CST))
+		return;
+	answer(cl, -EPROTO, why);
+	shutdown(cl->file[SOURCE_SOCKET], SHUT_RDWR);
+}
+
+/* It has died, has left, or was turned away: its threads end here. */
+static void client_end(struct client *cl)
+{
+	for (struct client **at = &sv.clients; *at; at = &(*at)->next)
+		if (*at == cl) {
+			*at = cl->next;
+			break;
+		}
+	sv.nr--;
+	for (u32 i = 0; i < NR_SOURCES; i++)
+		epoll_ctl(sv.epoll, EPOLL_CTL_DEL, cl->file[i], 0);
+	shutdown(cl->file[SOURCE_SOCKET], SHUT_RDWR);
+	hold();
+	spin(&cl->lock);
+	__atomic_store_n(&cl->gone, 1, __ATOMIC_SEQ_CST);
+	for (u32 i = 0; i < REMOTE_THREADS; i++) {
+		struct weir_thread *t = cl->thread[i];
+		u32 runs;
+
+		if (!t)
+			continue;
+		spin(&t->lock);
+		runs = t->remote_cpu != 0;
+		unspin(&t->lock);
+		if (runs) {
+			/* Its driver ends it. */
+			__atomic_store_n(&t->control->op, OP_EXIT, __ATOMIC_SEQ_CST);
+			shared_wake(&t->control->op);
+		} else {
+			thread_end(cl, i);
+		}
+	}
+	unspin(&cl->lock);
+	release();
+	for (int i = 0; i < (int)MK_MAX_GANGS; i++)
+		if (cl->gangs >> i & 1)
+			weir_gang_close(i);
+	client_drop(cl);
+}
+
+static int watch(struct client *cl, enum source source)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP };
+
+	event.data.u64 = (u64)cl->number << 2 | source;
+	return epoll_ctl(sv.epoll, EPOLL_CTL_ADD, cl->file[source], &event);
+}
+
+static int may_come(int fd, struct ucred *who)
+{
+	socklen_t len = sizeof(*who);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &len) &&
+	       (who->uid == geteuid() || !who->uid);
+}
+
+static int memory_new(char **memory)
+{
+	int fd = memfd_create("weir-threads", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	*memory = 0;
+	/* Sealed: a client that made it shorter would end the server by SIGBUS. */
+	if (fd < 0 || ftruncate(fd, (off_t)REMOTE_BYTES) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return fd;
+	*memory = mmap(0, REMOTE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (*memory == MAP_FAILED)
+		*memory = 0;
+	return fd;
+}
+
+static int hello(struct client *cl, int memory)
+{
+	struct remote_hello h = { .version = REMOTE_VERSION,
+				  .bytes = (u32)REMOTE_BYTES,
+				  .nr_cpus = rt.nr_cpus };
+	int files[2] = { memory, cl->file[SOURCE_BELL] };
+	char control[CMSG_SPACE(sizeof(files))] __attribute__((aligned(8))) = { 0 };
+	struct iovec io = { .iov_base = &h, .iov_len = sizeof(h) };
+	struct msghdr m = { .msg_iov = &io,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	snprintf(h.policy, sizeof(h.policy), "%s", weir_rt_policy());
+	for (u32 i = 0; i < rt.nr_cpus && i < REMOTE_CPUS; i++)
+		h.linux_cpu[i] = (u16)rt.cpus[i].linux_cpu;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(files));
+	memcpy(CMSG_DATA(c), files, sizeof(files));
+	return sendmsg(cl->file[SOURCE_SOCKET], &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static void client_new(int fd)
+{
+	struct client *cl;
+	struct ucred who;
+	int memory = -1, err = -EPERM;
+
+	if (!may_come(fd, &who) || sv.nr >= CLIENTS) {
+		close(fd);
+		return;
+	}
+	cl = mmap(0, sizeof(*cl), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (cl == MAP_FAILED) {
+		close(fd);
+		return;
+	}
+	cl->refs = 1;
+	cl->number = ++sv.numbers;
+	cl->pid = who.pid;
+	cl->file[SOURCE_SOCKET] = fd;
+	cl->file[SOURCE_DEATH] = (int)syscall(SYS_pidfd_open, who.pid, 0);
+	cl->file[SOURCE_BELL] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	memory = memory_new(&cl->memory);
+	if (cl->memory && cl->file[SOURCE_DEATH] >= 0 && cl->file[SOURCE_BELL] >= 0) {
+		ump_init(&cl->ump, cl->memory + REMOTE_RING, cl->memory, REMOTE_SLOTS);
+		/* The client rings unless this side is at it. */
+		weir_store(&cl->ump.rx->asleep, 1);
+		err = hello(cl, memory);
+	}
+	if (memory >= 0)
+		close(memory);
+	for (u32 i = 0; !err && i < NR_SOURCES; i++)
+		err = watch(cl, i);
+	if (err) {
+		client_drop(cl);
+		return;
+	}
+	cl->next = sv.clients;
+	sv.clients = cl;
+	sv.nr++;
+}
+
+/* --- questions ---------------------------------------------------------------------------------------------------- */
+
+static int gang_call(struct client *cl, const struct remote_question *q, const char *text,
+		     struct remote_answer *a)
+{
+	struct weir_cpumask mask = { 0 };
+	u64 outside = WEIR_GANG_RUN;
+	struct weir_thread *t;
+	int result;
+
+	switch (q->call) {
+	case CALL_GANG_OPEN:
+		result = weir_gang_open(text, q->bytes);
+		if (result >= 0)
+			cl->gangs |= 1ull << result;
+		return result;
+	case CALL_GANG_CLOSE:
+		result = weir_gang_close(q->gang);
+		if (!result)
+			cl->gangs &= ~(1ull << q->gang);
+		return result;
+	case CALL_GANG_PHASE:
+		return weir_gang_phase(q->gang, q->number);
+	case CALL_GANG_JOIN:
+		drain(cl);
+		if (q->thread >= REMOTE_THREADS)
+			return -EPROTO;
+		if (q->gang >= 0) {
+			result = gang_place(q->gang, q->number, &mask, &outside);
+			if (result)
+				return result;
+		}
+		hold();
+		spin(&cl->lock);
+		t = cl->thread[q->thread];
+		result = t ? gang_member(t, (u64)(q->gang + 1), outside, q->gang < 0 ? 0 : &mask) : -EINVAL;
+		unspin(&cl->lock);
+		release();
+		return result;
+	case CALL_GANG_SLOT:
+		return weir_gang_slot(q->gang, q->at, &a->from, &a->until);
+	case CALL_GANG_TAKE:
+		return weir_gang_take(q->number);
+	case CALL_GANG_RETURN:
+		weir_gang_return(q->gang);
+		return 0;
+	}
+	return -EPROTO;
+}
+
+/* 0, or the client is to be turned away. */
+static int question(struct client *cl)
+{
+	struct remote_question *q = (struct remote_question *)sv.question;
+	struct remote_answer a = { 0 };
+	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	struct iovec io = { .iov_base = sv.question, .iov_len = QUESTION };
+	struct msghdr m = { .msg_iov = &io,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(cl->file[SOURCE_SOCKET], &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c;
+	int plan = -1;
+
+	if (n < 0 && get_errno() == EAGAIN)
+		return 0;
+	if (n <= 0)
+		return -EPIPE;
+	c = CMSG_FIRSTHDR(&m);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&plan, CMSG_DATA(c), sizeof(plan));
+	if ((size_t)n < sizeof(*q) || q->bytes != (size_t)n - sizeof(*q)) {
+		a.result = -EPROTO;
+	} else if (q->call == CALL_SWAP) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", plan);
+		a.result = weir_rt_swap_file(path, &a.swapped);
+	} else {
+		a.result = gang_call(cl, q, sv.question + sizeof(*q), &a);
+	}
+	if (plan >= 0)
+		close(plan);
+	if (a.result < 0)
+		snprintf(a.why, sizeof(a.why), "%s", weir_rt_error());
+	send(cl->file[SOURCE_SOCKET], &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL);
+	return a.result == -EPROTO ? -EPROTO : 0;
+}
+
+static void rung(struct client *cl)
+{
+	u64 word;
+
+	if (read(cl->file[SOURCE_BELL], &word, sizeof(word)) < 0)
+		word = 0;
+	weir_store(&cl->ump.rx->asleep, 0);
+	drain(cl);
+	weir_store(&cl->ump.rx->asleep, 1);
+	weir_fence();
+	/* What came before the client could see that it has to ring. */
+	drain(cl);
+}
+
+static void event(u64 of, u32 what)
+{
+	enum source source = of & 3;
+	struct client *cl = sv.clients;
+
+	while (cl && cl->number != (u32)(of >> 2))
+		cl = cl->next;
+	if (!cl)
+		return;
+	if (source == SOURCE_BELL)
+		rung(cl);
+	else if (source == SOURCE_DEATH || what & (EPOLLHUP | EPOLLRDHUP | EPOLLERR))
+		client_end(cl);
+	else if (question(cl))
+		turn_away(cl, "it asked what is not a question");
+}
+
+static void *serves(void *arg)
+{
+	struct epoll_event events[64];
+
+	(void)arg;
+	prctl(PR_SET_NAME, "weir-serve");
+	while (!__atomic_load_n(&sv.stopping, __ATOMIC_ACQUIRE)) {
+		int n = epoll_wait(sv.epoll, events, 64, -1);
+
+		for (int i = 0; i < n; i++) {
+			int fd;
+
+			if (events[i].data.u64 != NEVER) {
+				event(events[i].data.u64, events[i].events);
+				continue;
+			}
+			fd = accept4(sv.door, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK);
+			if (fd >= 0)
+				client_new(fd);
+		}
+	}
+	while (sv.clients)
+		client_end(sv.clients);
+	return 0;
+}
+
+socklen_t remote_address(struct sockaddr_un *address, const char *name)
+{
+	size_t room = sizeof(address->sun_path) - 1;
+	int n = snprintf(address->sun_path + 1, room, REMOTE_NAME "%s", name);
+
+	address->sun_family = AF_UNIX;
+	address->sun_path[0] = 0;
+	return n < 0 || (size_t)n >= room || !*name
+		       ? 0
+		       : (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+int serve_start(const char *name)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data = { .u64 = NEVER } };
+	struct sockaddr_un address;
+	socklen_t len = remote_address(&address, name);
+	int err = 0;
+
+	if (!len)
+		return fail(-EINVAL, "serve", "the name is empty or longer than 90 characters");
+	if (rt.nr_cpus > REMOTE_CPUS)
+		return fail(-EINVAL, "serve", "more than 1024 CPUs");
+	sv.stopping = sv.numbers = 0;
+	sv.question = malloc(QUESTION);
+	sv.epoll = epoll_create1(EPOLL_CLOEXEC);
+	sv.over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	sv.door = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (!sv.question || sv.epoll < 0 || sv.over < 0 || sv.door < 0 ||
+	    bind(sv.door, (struct sockaddr *)&address, len) || listen(sv.door, 16) ||
+	    epoll_ctl(sv.epoll, EPOLL_CTL_ADD, sv.door, &event) ||
+	    epoll_ctl(sv.epoll, EPOLL_CTL_ADD, sv.over, &event)) {
+		err = -errno;
+		serve_stop();
+		return fail(err, name, err == -EADDRINUSE ? "a process serves this name already" : strerror(-err));
+	}
+	sv.running = !quiet_thread(&sv.thread, STACK, serves, 0);
+	if (sv.running)
+		return 0;
+	serve_stop();
+	return fail(-EAGAIN, name, "no thread can be made that serves it");
+}
+
+WEIR_API unsigned weir_rt_clients(void)
+{
+	return weir_load(&sv.nr);
+}
+
+WEIR_API unsigned weir_rt_served(void)
+{
+	return weir_load(&sv.numbers);
+}
+
+u32 serve_threads(void)
+{
+	return __atomic_load_n(&sv.nr_threads, __ATOMIC_ACQUIRE);
+}
+
+/* All clients go on without a policy. */
+void serve_stop(void)
+{
+	u64 one = 1;
+
+	if (sv.running) {
+		__atomic_store_n(&sv.stopping, 1, __ATOMIC_RELEASE);
+		if (write(sv.over, &one, sizeof(one)) == sizeof(one))
+			pthread_join(sv.thread, 0);
+		/* The drivers end those that had a CPU. */
+		while (serve_threads())
+			usleep(1000);
+	}
+	sv.running = 0;
+	if (sv.door >= 0)
+		close(sv.door);
+	if (sv.epoll >= 0)
+		close(sv.epoll);
+	if (sv.over >= 0)
+		close(sv.over);
+	sv.door = sv.epoll = sv.over = -1;
+	free(sv.question);
+	sv.question = 0;
+}
