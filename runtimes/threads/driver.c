@@ -102,11 +102,6 @@ __attribute__((noinline)) int get_errno(void)
 	return errno;
 }
 
-static void count(u64 *n)
-{
-	__atomic_store_n(n, *n + 1, __ATOMIC_RELAXED);
-}
-
 void hold(void)
 {
 	struct self *s = me();
@@ -447,7 +442,7 @@ static void green_next(struct cpu *c, struct weir_thread *t, enum request reques
 	green_arrived();
 }
 
-void switch_out(enum request request)
+void switch_out(enum request request, enum left why)
 {
 	struct self *s = me();
 	struct weir_thread *t = s->thread;
@@ -457,12 +452,7 @@ void switch_out(enum request request)
 
 	__atomic_store_n(&t->deallocations, t->deallocations + 1, __ATOMIC_RELAXED);
 	if (weir_load(&tracing))
-		trace(c, 0,
-		      request == REQUEST_PARK	? LEFT_BLOCKED
-		      : request == REQUEST_EXIT ? LEFT_ENDED
-		      : c->left			? c->left
-						: LEFT_YIELD);
-	c->left = 0;
+		trace(c, 0, why);
 	if (t->kind == WEIR_GREEN) {
 		if (request == REQUEST_EXIT) {
 			c->request = request;
@@ -651,8 +641,7 @@ static void give_way(struct self *s)
 
 	count(&c->n.preemptions);
 	task_relinquish(c, t, 1);
-	c->left = LEFT_PREEMPTED;
-	switch_out(REQUEST_NOTHING);
+	switch_out(REQUEST_NOTHING, LEFT_PREEMPTED);
 }
 
 /* `disabled` is clear again: handle what came while it was set. */
@@ -740,7 +729,8 @@ void on_signal(int sig, siginfo_t *info, void *context)
 		return;
 	}
 	s->disabled = 1;
-	s->cpu->retries = 0;
+	if (s->thread->kind == WEIR_GREEN)
+		s->cpu->retries = 0;
 	if (must_go(s->cpu, s->thread))
 		give_way(s);
 	s = me();

@@ -254,7 +254,7 @@ static void go_alone(const char *why)
 		b = __atomic_load_n(&t->control, __ATOMIC_ACQUIRE);
 		if (!b)
 			continue;
-		unpin(t->tid);
+		unpin(__atomic_load_n(&t->tid, __ATOMIC_RELAXED));
 		if (!__atomic_load_n(&t->wants, __ATOMIC_SEQ_CST))
 			continue;
 		__atomic_store_n(&b->gate, 1, __ATOMIC_SEQ_CST);
@@ -339,6 +339,7 @@ int join_ask(struct remote_question *q, const void *text, int file, struct remot
 	if (err)
 		return fail(err, jo.policy, "the process that has the policy does not answer");
 	a->why[sizeof(a->why) - 1] = 0;
+	a->policy[sizeof(a->policy) - 1] = 0;
 	return a->result < 0 ? fail_as(a->result, a->why) : a->result;
 }
 
@@ -355,6 +356,11 @@ int join_gang(struct weir_thread *t, int gang, u32 member)
 const char *join_policy(void)
 {
 	return jo.policy;
+}
+
+void join_switched(const char *policy)
+{
+	snprintf(jo.policy, sizeof(jo.policy), "%s", policy);
 }
 
 static int same_user(int fd)

@@ -243,9 +243,12 @@ static int swap_there(const char *file, const void *plan, u64 bytes, struct weir
 	if (fd >= 0)
 		close(fd);
 	munmap(blob, bytes);
-	if (!err && out)
+	if (err)
+		return err;
+	join_switched(a.policy);
+	if (out)
 		*out = a.swapped;
-	return err;
+	return 0;
 }
 
 static int swap_running(const char *file, const void *plan, u64 bytes, struct weir_rt_swapped *out)
@@ -255,6 +258,8 @@ static int swap_running(const char *file, const void *plan, u64 bytes, struct we
 	weir_mutex_lock(&one_at_a_time);
 	if (__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE) && rt.joined) {
 		err = swap_there(file, plan, bytes, out);
+		if (!err)
+			__atomic_fetch_add(&rt.swaps, 1, __ATOMIC_RELAXED);
 	} else if (__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE)) {
 		err = swap_to(file, plan, bytes, out);
 		if (!err) {

@@ -106,6 +106,7 @@ struct remote_answer {
 	u32 pad;
 	u64 from, until;
 	struct weir_rt_swapped swapped;
+	char policy[128]; /* in force */
 	char why[256]; /* it failed; of a message without a question: why the server turns the client away */
 };
 
@@ -125,6 +126,7 @@ int join_open(const char *name, void (*alone)(const char *why));
 void join_close(void);
 void join_forked(void);
 const char *join_policy(void);
+void join_switched(const char *policy);
 int join_ask(struct remote_question *q, const void *text, int file, struct remote_answer *a);
 /* @gang -1: leave it. */
 int join_gang(struct weir_thread *t, int gang, u32 member);

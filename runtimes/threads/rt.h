@@ -31,6 +31,9 @@ enum park { PARK_NONE, PARK_ASLEEP, PARK_PERMIT };
 /* What a green thread asks of the driver when it switches back to it. */
 enum request { REQUEST_NOTHING, REQUEST_PARK, REQUEST_EXIT };
 
+/* Why a thread left its CPU. */
+enum left { LEFT_BEGIN, LEFT_YIELD, LEFT_BLOCKED, LEFT_PREEMPTED, LEFT_ENDED };
+
 /* A timer in the heap of events.c. */
 struct timer {
 	u64 at;
@@ -53,7 +56,7 @@ struct weir_thread {
 	u32 ended;     /* (a) futex: 1 once it has ended */
 	u32 owners;    /* (a) itself and the thread that may join it */
 	u32 adopted;
-	int tid;
+	int tid; /* (a) */
 	u32 number; /* in a trace: Linux's thread id; green threads have numbers of their own */
 	char name[16];
 	void *sp; /* green: where it resumes */
@@ -105,7 +108,6 @@ struct cpu {
 	int holder;  /* (a) Linux's number of the thread that has the CPU */
 	int driver;
 	enum request request;
-	u32 left;		     /* enum left, if not a yield */
 	struct weir_thread *next;    /* chosen already, for the driver */
 	struct weir_thread *leaving; /* green: it switched to another one, which frees its stack */
 	struct weir_thread *remote;  /* of another process, that has the CPU; written under */
@@ -181,6 +183,12 @@ struct rt {
 
 extern struct rt rt;
 
+/* One writer at a time. */
+static inline void count(u64 *n)
+{
+	__atomic_store_n(n, weir_load(n) + 1, __ATOMIC_RELAXED);
+}
+
 /* driver.c */
 struct self *me(void);
 int futex_wait(u32 *word, u32 value, u64 at);
@@ -204,7 +212,7 @@ void cpu_give(struct cpu *c, struct weir_thread *next);
 void cpu_leave(struct cpu *c);
 void bound_wait(struct weir_thread *t);
 /* The running thread, which has set its task's state and is in hold(), gives up the CPU. Returns with the next CPU that it gets. */
-void switch_out(enum request request);
+void switch_out(enum request request, enum left why);
 void preempt_point(void);
 void green_arrived(void);
 int drivers_start(void);
@@ -233,8 +241,7 @@ int high_file(int fd);
 /* Held while the plan in force changes, and while the runtime opens or closes. */
 weir_mutex *swap_lock(void);
 
-/* trace.c: why a thread left its CPU */
-enum left { LEFT_BEGIN, LEFT_YIELD, LEFT_BLOCKED, LEFT_PREEMPTED, LEFT_ENDED };
+/* trace.c */
 /* For the holder of @c: @t runs there from now on. Null: no thread runs there; @why says why the last one left. */
 void trace(struct cpu *c, struct weir_thread *t, enum left why);
 /* (a) who wants to know of switches; read at each */

@@ -57,8 +57,8 @@ static struct {
 	pthread_t thread;
 	u32 running;
 	u32 stopping; /* (a) */
-	u32 nr;	      /* clients */
-	u32 numbers;
+	u32 nr;	      /* (a) clients */
+	u32 numbers;  /* (a) clients that there have been */
 	u32 nr_threads; /* (a) of all clients */
 	struct client *clients;
 	char *question;
@@ -405,14 +405,14 @@ void remote_run(struct cpu *c, struct weir_thread *t)
 	__atomic_store_n(&b->resched, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&b->cpu, (int)c->id, __ATOMIC_RELAXED);
 	spin(&c->remote_lock);
-	c->remote = t;
+	__atomic_store_n(&c->remote, t, __ATOMIC_SEQ_CST);
 	unspin(&c->remote_lock);
 	cpu_begin(c, t);
 	__atomic_store_n(&b->gate, c->id + 1, __ATOMIC_RELEASE);
 	shared_wake(&b->gate);
 	op = wait_for(c, t);
 	spin(&c->remote_lock);
-	c->remote = 0;
+	__atomic_store_n(&c->remote, 0, __ATOMIC_SEQ_CST);
 	unspin(&c->remote_lock);
 	if (op == OP_RUNS || op > OP_TAKEN)
 		op = OP_EXIT;
@@ -467,7 +467,7 @@ static void client_end(struct client *cl)
 			*at = cl->next;
 			break;
 		}
-	sv.nr--;
+	weir_store(&sv.nr, sv.nr - 1);
 	for (u32 i = 0; i < NR_SOURCES; i++)
 		epoll_ctl(sv.epoll, EPOLL_CTL_DEL, cl->file[i], 0);
 	shutdown(cl->file[SOURCE_SOCKET], SHUT_RDWR);
@@ -570,7 +570,8 @@ static void client_new(int fd)
 		return;
 	}
 	cl->refs = 1;
-	cl->number = ++sv.numbers;
+	cl->number = sv.numbers + 1;
+	weir_store(&sv.numbers, cl->number);
 	cl->pid = who.pid;
 	cl->file[SOURCE_SOCKET] = fd;
 	cl->file[SOURCE_DEATH] = (int)syscall(SYS_pidfd_open, who.pid, 0);
@@ -592,7 +593,7 @@ static void client_new(int fd)
 	}
 	cl->next = sv.clients;
 	sv.clients = cl;
-	sv.nr++;
+	weir_store(&sv.nr, sv.nr + 1);
 }
 
 /* --- questions ---------------------------------------------------------------------------------------------------- */
@@ -680,6 +681,7 @@ static int question(struct client *cl)
 	}
 	if (plan >= 0)
 		close(plan);
+	snprintf(a.policy, sizeof(a.policy), "%s", weir_rt_policy());
 	if (a.result < 0)
 		snprintf(a.why, sizeof(a.why), "%s", weir_rt_error());
 	send(cl->file[SOURCE_SOCKET], &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -297,7 +297,7 @@ WEIR_API void weir_thread_exit(void *result)
 		bound_end(t);
 	if (t->kind == WEIR_GREEN) {
 		hold();
-		switch_out(REQUEST_EXIT);
+		switch_out(REQUEST_EXIT, LEFT_ENDED);
 	} else {
 		pthread_exit(0);
 	}
@@ -327,7 +327,7 @@ static int become(struct weir_thread *t)
 	char name[sizeof(t->name)] = { 0 };
 
 	prctl(PR_GET_NAME, name);
-	t->tid = gettid();
+	__atomic_store_n(&t->tid, gettid(), __ATOMIC_RELAXED);
 	hold();
 	spin(&t->lock);
 	t->number = (u32)t->tid;
@@ -540,7 +540,9 @@ WEIR_API int weir_thread_cpu(const weir_thread *t)
 
 WEIR_API uint64_t weir_thread_deallocations(const weir_thread *t)
 {
-	return __atomic_load_n(&t->deallocations, __ATOMIC_RELAXED);
+	const struct control *b = __atomic_load_n(&t->control, __ATOMIC_RELAXED);
+
+	return __atomic_load_n(b ? &b->deallocations : &t->deallocations, __ATOMIC_RELAXED);
 }
 
 /* --- giving up the CPU ------------------------------------------------------------------------------------------------- */
@@ -556,9 +558,9 @@ WEIR_API void weir_thread_yield(void)
 	s = me();
 	t = s->thread;
 	if (t && s->cpu) {
-		__atomic_store_n(&s->cpu->n.yields, s->cpu->n.yields + 1, __ATOMIC_RELAXED);
+		count(&s->cpu->n.yields);
 		task_relinquish(s->cpu, t, 0);
-		switch_out(REQUEST_NOTHING);
+		switch_out(REQUEST_NOTHING, LEFT_YIELD);
 	}
 	release();
 }
@@ -583,9 +585,9 @@ static void park(struct weir_thread *t)
 		release();
 		return;
 	}
-	__atomic_store_n(&s->cpu->n.blocks, s->cpu->n.blocks + 1, __ATOMIC_RELAXED);
+	count(&s->cpu->n.blocks);
 	task_block(s->cpu, t);
-	switch_out(REQUEST_PARK);
+	switch_out(REQUEST_PARK, LEFT_BLOCKED);
 	release();
 }
 
@@ -657,11 +659,15 @@ WEIR_API int weir_thread_hand_over(weir_thread *to)
 		unpark(to);
 	if (!passed) {
 		s->cpu->next = to;
-		__atomic_store_n(&s->cpu->n.handovers, s->cpu->n.handovers + 1, __ATOMIC_RELAXED);
+		count(&s->cpu->n.handovers);
 	}
-	switch_out(REQUEST_NOTHING);
+	switch_out(REQUEST_NOTHING, LEFT_YIELD);
 	release();
-	return rt.joined ? join_passed(t) : passed;
+	if (rt.joined) {
+		passed = join_passed(t);
+		__atomic_fetch_add(&rt.cpus[0].n.handovers, !passed, __ATOMIC_RELAXED);
+	}
+	return passed;
 }
 
 /* --- around what blocks ------------------------------------------------------------------------------------------------- */
@@ -688,7 +694,7 @@ WEIR_API void weir_blocking_begin(void)
 	c = s->cpu;
 	if (weir_load(&tracing))
 		trace(c, 0, LEFT_BLOCKED);
-	__atomic_store_n(&c->n.blocks, c->n.blocks + 1, __ATOMIC_RELAXED);
+	count(&c->n.blocks);
 	__atomic_store_n(&t->deallocations, t->deallocations + 1, __ATOMIC_RELAXED);
 	task_block(c, t);
 	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);

@@ -2,7 +2,8 @@
 /*
  * The thread library: `threads FOLDER SECONDS [TEST...]`, FOLDER has the plans. Each test opens a runtime of its own. SECONDS is
  * how long those that only end by time run each; without names all tests run. SWAPS=N: as many, however long they take.
- * NO_GREEN=1: bound threads only. COOPERATIVE=1: green ones are not preempted.
+ * NO_GREEN=1: bound threads only. COOPERATIVE=1: green ones are not preempted. JOINED=1: bound threads under the policy of another
+ * process, which ends with the test and then examines the policy's state.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,14 +44,64 @@ static char *plan_file(const char *policy)
 	return name;
 }
 
+static int joined;
+static pid_t server;
+static int server_ends[2];
+
+/* The process that has the policy: until the test closes the other end. */
+static void serve(struct weir_rt_config *config, int ready, int over)
+{
+	char byte = 0;
+	int err = weir_rt_open(config);
+
+	if (err)
+		fprintf(stderr, "threads: %s\n", weir_rt_error());
+	REQUIRE(!err && write(ready, &byte, 1) == 1);
+	while (read(over, &byte, 1) < 0 && errno == EINTR)
+		;
+	for (int i = 0; weir_rt_clients() && i < 2000; i++)
+		usleep(1000);
+	REQUIRE(!weir_rt_clients());
+	REQUIRE(!weir_rt_check());
+	REQUIRE(!weir_rt_close());
+	_exit(0);
+}
+
+static void open_joined(struct weir_rt_config *config)
+{
+	static char name[64];
+	struct weir_rt_config join = { .join = name, .flags = config->flags, .slice_ns = config->slice_ns };
+	int ready[2];
+	char byte;
+
+	snprintf(name, sizeof(name), "test-%d", getpid());
+	REQUIRE(!pipe(ready) && !pipe(server_ends));
+	server = fork();
+	REQUIRE(server >= 0);
+	config->serve = name;
+	if (!server) {
+		close(server_ends[1]);
+		alarm(120);
+		serve(config, ready[1], server_ends[0]);
+	}
+	close(ready[1]);
+	close(server_ends[0]);
+	REQUIRE(read(ready[0], &byte, 1) == 1);
+	close(ready[0]);
+	*config = join;
+}
+
 static void begin_with(const char *policy, unsigned flags, u64 slice_ns)
 {
 	struct weir_rt_config config = { .plan_file = plan_file(policy),
 					 .flags = WEIR_RT_OVERSUBSCRIBE | flags | more_flags,
 					 .slice_ns = slice_ns,
 					 .arena_bytes = 256u << 20 };
-	int err = weir_rt_open(&config);
+	int err;
 
+	if (joined)
+		open_joined(&config);
+	err = weir_rt_open(&config);
 	if (err)
 		fprintf(stderr, "threads: %s\n", weir_rt_error());
 	REQUIRE(!err);
@@ -63,8 +114,14 @@ static void begin(const char *policy)
 
 static void end(void)
 {
+	int status;
+
 	REQUIRE(!weir_rt_check());
 	REQUIRE(!weir_rt_close());
+	if (!joined)
+		return;
+	close(server_ends[1]);
+	REQUIRE(waitpid(server, &status, 0) == server && !status);
 }
 
 static struct weir_thread_attr kind_of(int i)
@@ -673,7 +730,7 @@ static void *keeps_cpu(void *arg)
 	REQUIRE(weir_thread_deallocations(t) == was);
 	weir_enable();
 	/* The slice was over long ago. */
-	for (int i = 0; i < 200 && weir_thread_deallocations(t) == was; i++)
+	for (u64 at = weir_clock(); weir_clock() - at < 2000000000 && weir_thread_deallocations(t) == was;)
 		pattern(5, 20000);
 	REQUIRE(weir_thread_deallocations(t) != was);
 	__atomic_store_n(&until, 0, __ATOMIC_RELAXED);
@@ -1286,6 +1343,8 @@ int main(int argc, char **argv)
 #endif
 	if (getenv("NO_GREEN"))
 		no_green = 1;
+	joined = getenv("JOINED") != 0;
+	no_green |= joined;
 	if (getenv("COOPERATIVE"))
 		more_flags = WEIR_RT_COOPERATIVE;
 	for (unsigned i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
@@ -1293,7 +1352,8 @@ int main(int argc, char **argv)
 
 		for (int k = 3; k < argc; k++)
 			wanted |= !strcmp(argv[k], tests[i].name);
-		if (!wanted)
+		/* Another process has the state that this one asks for. */
+		if (!wanted || (joined && tests[i].run == t_status))
 			continue;
 		alarm(120);
 		tests[i].run();
