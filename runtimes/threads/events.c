@@ -123,7 +123,6 @@ void weir_rt_timer(struct weir_sched *s, u32 instance, u64 at_ns)
 	if (instance >= ev.nr_instances)
 		return;
 	t = &ev.of_instance[instance];
-	t->instance = instance;
 	if (at_ns)
 		timer_add(t, at_ns);
 	else
@@ -142,6 +141,8 @@ int events_room(u32 nr_instances)
 		return -ENOMEM;
 	hold();
 	spin(&ev.lock);
+	for (u32 i = 0; i < nr_instances; i++)
+		more[i].instance = i;
 	/* The heap points to the timers that are set. */
 	for (u32 i = 0; i < ev.nr_instances; i++) {
 		more[i] = ev.of_instance[i];

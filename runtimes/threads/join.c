@@ -54,13 +54,17 @@ void ump_wake(const void *word)
 
 static void say(struct weir_thread *t, enum remote_message kind, const u64 *words, u32 nr)
 {
-	u32 number = (u32)(t->control - remote_controls(jo.memory)), spins = 0;
+	struct control *b;
+	u32 number, spins = 0;
 	int was;
 
 	hold();
 	was = get_errno();
 	spin(&jo.lock);
-	while (!weir_load(&rt.alone) && ump_send(&jo.ump, words, nr, kind, number) == -WEIR_EAGAIN)
+	/* It may end at this moment; its block may be another thread's afterwards. */
+	b = t->control;
+	number = b ? (u32)(b - remote_controls(jo.memory)) : 0;
+	while (b && !weir_load(&rt.alone) && ump_send(&jo.ump, words, nr, kind, number) == -WEIR_EAGAIN)
 		weir_port_relax(spins++);
 	unspin(&jo.lock);
 	set_errno(was);
@@ -86,7 +90,7 @@ int join_new(struct weir_thread *t)
 		jo.used[i] = USE_TAKEN;
 		all[i] = (struct control){ .cpu = -1 };
 		t->turn = 0;
-		t->wants = 0;
+		__atomic_store_n(&t->wants, 0, __ATOMIC_RELAXED);
 		err = 0;
 		__atomic_store_n(&t->control, &all[i], __ATOMIC_RELEASE);
 	}
@@ -108,7 +112,7 @@ int join_set(struct weir_thread *t, enum weir_attribute what, int64_t value, int
 	return 0;
 }
 
-/* It wants a CPU, and the server may have ended since it looked, or ends before it hears of it. */
+/* Before the server hears of it: once it has, the thread may run and end. If the server has ended, it runs at once. */
 static void want(struct weir_thread *t)
 {
 	__atomic_store_n(&t->wants, 1, __ATOMIC_SEQ_CST);
@@ -123,14 +127,14 @@ void join_admit(struct weir_thread *t)
 	u64 words[3] = { (u64)t->tid };
 
 	memcpy(&words[1], t->name, sizeof(t->name));
-	say(t, SAYS_ADMIT, words, 3);
 	want(t);
+	say(t, SAYS_ADMIT, words, 3);
 }
 
 void join_wake(struct weir_thread *t)
 {
-	say(t, SAYS_WAKE, 0, 0);
 	want(t);
+	say(t, SAYS_WAKE, 0, 0);
 }
 
 static void give_back(struct weir_thread *t)
@@ -139,7 +143,7 @@ static void give_back(struct weir_thread *t)
 
 	hold();
 	spin(&jo.lock);
-	t->control = 0;
+	__atomic_store_n(&t->control, 0, __ATOMIC_RELEASE);
 	jo.used[number] = USE_LEFT;
 	unspin(&jo.lock);
 	release();
@@ -159,7 +163,9 @@ static int tell(struct weir_thread *t, enum remote_op op)
 	u32 runs = t->turn << OP_BITS;
 	int stays = op != OP_BLOCK && op != OP_EXIT, heard = 0;
 
-	if (!stays)
+	if (stays)
+		want(t);
+	else
 		__atomic_store_n(&t->wants, 0, __ATOMIC_SEQ_CST);
 	if (weir_load(&rt.alone)) {
 		if (stays)
@@ -176,8 +182,6 @@ static int tell(struct weir_thread *t, enum remote_op op)
 	} else if (op == OP_EXIT) {
 		say(t, SAYS_END, 0, 0);
 	}
-	if (stays)
-		want(t);
 	return heard;
 }
 
@@ -209,10 +213,10 @@ void join_hand_over(struct weir_thread *t, struct weir_thread *to, int woken)
 	release();
 	weir_store(&b->woken, (u32)woken);
 	weir_store(&b->passed, 1);
-	if (tell(t, OP_HAND_OVER) && woken)
+	if (woken)
 		want(to);
-	else if (woken)
-		join_wake(to);
+	if (!tell(t, OP_HAND_OVER) && woken)
+		say(to, SAYS_WAKE, 0, 0);
 }
 
 /* 0 if the last join_hand_over() did. */

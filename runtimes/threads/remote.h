@@ -19,7 +19,9 @@
 
 #define REMOTE_NAME    "runweir-cpus-" /* of the server's socket, without a file; the served name follows */
 #define REMOTE_VERSION 1u
-#define REMOTE_THREADS 4096u /* of a client */
+#ifndef REMOTE_THREADS		/* fewer for tests */
+#define REMOTE_THREADS 4096u	/* of a client */
+#endif
 #define REMOTE_SLOTS   256u  /* messages on the way */
 #define REMOTE_CPUS    1024u
 #define REMOTE_TEXT    65536u /* the longest manifest, bytes */

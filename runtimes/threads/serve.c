@@ -163,8 +163,11 @@ static int message(struct client *cl, u32 kind, u32 number, const u64 *words)
 {
 	struct weir_thread *t = number < REMOTE_THREADS ? cl->thread[number] : 0;
 
-	if (number >= REMOTE_THREADS || !t != (kind == SAYS_NEW))
+	if (number >= REMOTE_THREADS || (t && kind == SAYS_NEW))
 		return -EPROTO;
+	/* It has ended, which another thread did not know yet. */
+	if (!t && kind != SAYS_NEW)
+		return 0;
 	switch (kind) {
 	case SAYS_NEW:
 		return thread_new(cl, number);

@@ -67,10 +67,16 @@ static void serve(struct weir_rt_config *config, int ready, int over)
 	_exit(0);
 }
 
+static void alone(const char *why)
+{
+	fprintf(stderr, "threads: %s\n", why);
+	REQUIRE(!"the server goes on until the test ends");
+}
+
 static void open_joined(struct weir_rt_config *config)
 {
 	static char name[64];
-	struct weir_rt_config join = { .join = name, .flags = config->flags, .slice_ns = config->slice_ns };
+	struct weir_rt_config join = { .join = name, .alone = alone, .flags = config->flags };
 	int ready[2];
 	char byte;
 
