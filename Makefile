@@ -63,11 +63,11 @@ fmt: build ## format the Rust and C code and the catalogue's topologies
 vm-setup: build ## fetch and check the kernel of the virtual machine, boot it once
 	$(RUNWEIR) vm -- uname -sr
 
-threads: ## the thread library, its preloaded form and weir-doctor, into target/threads
+threads: ## the thread library, its preloaded form, weir-cpus and weir-doctor, into target/threads
 	$(CARGO) build $(LOCKED) --package weir-glue
 	@$(TARGET)/debug/weir-glue plain . > $(TARGET)/weir_unit.c
 	@runtimes/threads/build.sh $(TARGET)/weir_unit.c $(TARGET)/threads
-	@echo "built $(TARGET)/threads/libweir_threads.a, .so, libweir_preload.so, libweir_gomp.so and weir-doctor"
+	@echo "built $(TARGET)/threads/libweir_threads.a, .so, libweir_preload.so, libweir_gomp.so, weir-cpus and weir-doctor"
 
 bare: ## the bare kernel and its programs, into target/bare (needs gcc-riscv64-unknown-elf)
 	$(CARGO) build $(LOCKED) --package weir-glue

@@ -32,6 +32,7 @@ if [[ -n $threads ]]; then
 	install -D -m 755 "$threads/libweir_preload.so" "$prefix/lib/runweir/libweir_preload.so"
 	install -D -m 755 "$threads/libweir_gomp.so" "$prefix/lib/runweir/libweir_gomp.so"
 	install -D -m 755 "$threads/weir-doctor" "$prefix/lib/runweir/weir-doctor"
+	install -D -m 755 "$threads/weir-cpus" "$prefix/lib/runweir/weir-cpus"
 	install -D -m 644 runtimes/threads/include/weir/threads.h "$prefix/include/weir/threads.h"
 fi
 echo "installed $prefix/bin/runweir, man pages and completions"

@@ -151,6 +151,96 @@ wait $program 2>/dev/null || true
 "$debug/runweir" status --pid $program 2>"$work/said" && exit 1
 grep -q 'has no threads under a policy' "$work/said"
 echo "ok   runweir top, runweir status"
+# --- processes --------------------------------------------------------------------------------------
+
+# The same tests with the policy in another process, and processes that end badly.
+JOINED=1 "$work/threads" "$work/policies" "$seconds"
+"$cc" "${flags[@]}" -O2 -o "$work/processes" tests/threads/processes.c "$work/lib/libweir_threads.a" -lpthread
+"$work/processes" "$work/policies/priority1.plan" stopped
+"$work/processes" "$work/policies/decentral.plan" 2 1
+if [[ ${WEIR_LONG:-} ]]; then
+	seed=10
+	for name in decentral priority central linux worksteal edf gang rr1; do "$work/processes" "$work/policies/$name.plan" 20 $((seed++)); done
+	# Mistakes that this has to find: name, file, what sed does to it.
+	mkdir "$work/wrong"
+	"$cc" "${flags[@]}" -O1 -c -o "$work/wrong/unit.o" "$work/unit.c"
+	wrong() {
+		local parts=("$work/wrong/unit.o" core/port/native/{port,host}.c runtimes/multikernel/{plan,manifest,controller}.c) file
+		sed -e "$3" -e 's|"../multikernel/|"'"$PWD"'/runtimes/multikernel/|' "runtimes/threads/$2.c" >"$work/wrong/$2.c"
+		for file in driver gang trace status tasks thread sync events open join serve switch; do
+			[[ $file == "$2" ]] && parts+=("$work/wrong/$2.c") || parts+=("runtimes/threads/$file.c")
+		done
+		"$cc" "${flags[@]}" -Wno-unused -iquote runtimes/threads -DREMOTE_THREADS=16u -O1 -o "$work/wrong/processes" "${parts[@]}" tests/threads/processes.c -lpthread
+		if timeout 60 "$work/wrong/processes" "$work/policies/priority1.plan" stopped >"$work/said" 2>&1 &&
+			timeout 60 "$work/wrong/processes" "$work/policies/priority.plan" 8 5 >"$work/said" 2>&1; then
+			echo "FAIL processes: not found: $1" && exit 1
+		fi
+		pkill -9 -f "^$work/wrong/processes" || true
+	}
+	wrong 'a wake-up before the sleep is lost' serve 's/^		t->early = 1;/		;/'
+	wrong 'a thread that lost its turn does not ask for another one' join 's/^		say(t, SAYS_WAKE, 0, 0);/		;/'
+	wrong 'the threads of a dead process stay' serve '/^static void client_end/,/^}/s/			thread_end(cl, i);/			;/'
+	wrong 'a stopped thread keeps its CPU' serve "s/asked + ANSWER_NS) || state == 'T' || state == 't'/NEVER)/"
+	wrong 'a thread that runs is ended beside its driver' serve 's/		runs = t->remote_cpu != 0;/		runs = 0;/'
+	wrong 'the number of a partner is not checked' serve 's/	to = number < REMOTE_THREADS ? cl->thread\[number\] : 0;/	to = cl->thread[number];/'
+	wrong 'a client can take memory away' serve 's/F_SEAL_SHRINK | //'
+fi
+# Unmodified programs, each a process of its own, and what they start.
+export RUNWEIR_LIB=$work/lib
+threads() { timeout 60 "$debug/runweir" threads "$@"; }
+[[ $(threads decentral --tree -- bash -c "$work/program & $work/program; wait" | grep -c 'program: done') == 2 ]]
+served() { # NAME POLICY ARGS...
+	"$debug/runweir" threads "$2" --serve "$1" "${@:3}" >"$work/served" 2>"$work/stats" &
+	server=$!
+	for ((i = 0; i < 100; i++)); do [[ -s $work/served ]] && return || sleep 0.1; done
+	return 1
+}
+desk=desk-$$
+served $desk priority --cpus 1 --stats
+grep -q '"policy":"priority","cpus":1' "$work/served"
+threads --serve $desk decentral 2>"$work/said" && exit 1
+grep -q 'serves this name already' "$work/said"
+# The urgent program has the only CPU as long as it wants it.
+cat >"$work/burn.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int main(int argc, char **argv)
+{
+	struct timespec t;
+	(void)argc;
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < atoi(argv[1]));
+	puts(argv[2]);
+	return 0;
+}
+END
+"$cc" -O2 -o "$work/burn" "$work/burn.c"
+threads --join $desk --priority 9 -- "$work/burn" 900 urgent >>"$work/order" &
+first=$!
+sleep 0.3
+threads --join $desk --priority 1 -- "$work/burn" 50 other >>"$work/order" &
+second=$!
+sleep 0.2
+"$debug/runweir" status --pid $server --json >"$work/status.json"
+(($(grep -c '"comm": "burn"' "$work/status.json") == 2))
+threads decentral --switch $desk | grep -q "^$desk: priority -> decentral in .*; 1 threads presented"
+wait $first $second
+[[ $(tr '\n' ' ' <"$work/order") == 'other urgent ' ]]
+# The server ends, the programs do not.
+threads --join $desk -- bash -c 'sleep 0.5; echo done' >"$work/order" 2>"$work/said" &
+first=$!
+sleep 0.2
+kill -INT $server
+wait $server
+grep -q '"programs":' "$work/stats"
+wait $first
+[[ $(<"$work/order") == done ]]
+grep -q 'continues without a policy' "$work/said"
+threads --join $desk -- true 2>"$work/said" && exit 1
+grep -q 'no process serves a policy' "$work/said"
+echo "ok   threads, several processes"
 seq 200000 | sort -R >"$work/numbers"
 cmp <(preloaded "$work/here-decentral.plan" sort -n --parallel=4 "$work/numbers") <(seq 200000)
 echo "ok   unmodified programs"
@@ -201,6 +291,9 @@ if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/
 	"$cc" "${flags[@]}" -O1 -fsanitize=thread -Wno-tsan -o "$work/tsan" "$work/unit.c" core/port/native/{port,host}.c \
 		runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,trace,status,tasks,thread,sync,events,open,join,serve,switch}.c tests/threads/threads.c -lpthread
 	TSAN_OPTIONS=halt_on_error=1 "${plainly[@]}" "$work/tsan" "$work/policies" "$seconds"
+	# What goes from thread to thread by way of the server only, it does not see.
+	JOINED=1 TSAN_OPTIONS=halt_on_error=1 "${plainly[@]}" "$work/tsan" "$work/policies" "$seconds" create crossing mutex semaphore condition barrier \
+		channel preemption priority disable files sleep idle swap gangs words refusals
 	echo "ok   threads, ThreadSanitizer"
 	if [[ -x $work/openmp ]]; then
 		# The library's own threads; libgomp's instrumented stand-in is the library itself.

@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 #include <weir/threads.h>
 
 typedef uint64_t u64;
@@ -196,6 +198,57 @@ static void in_runtime(void *(*run)(void *), u64 bound)
 	weir_thread_join(t, 0);
 }
 
+/* Bound threads under the policy of another process: the time of both. It is forked before this one has threads. */
+static void joined(const char *plan)
+{
+	static char name[64];
+	struct weir_rt_config config = { .plan_file = plan, .serve = name };
+	int ready[2], over[2];
+	u64 many = rounds;
+	clockid_t clock;
+	pid_t server;
+	char byte = 0;
+
+	snprintf(name, sizeof(name), "bench-%d", getpid());
+	if (pipe(ready) || pipe(over))
+		abort();
+	server = fork();
+	if (!server) {
+		close(over[1]);
+		if (weir_rt_open(&config) || write(ready[1], &byte, 1) != 1)
+			_exit(1);
+		while (read(over[0], &byte, 1) < 0)
+			;
+		_exit(0);
+	}
+	if (read(ready[0], &byte, 1) != 1 || clock_getcpuclockid(server, &clock))
+		abort();
+	config = (struct weir_rt_config){ .join = name };
+	if (weir_rt_open(&config)) {
+		fprintf(stderr, "yield: %s\n", weir_rt_error());
+		exit(1);
+	}
+	rounds /= 20;
+	for (int parks = 0; parks < 2; parks++) {
+		struct timespec a, b;
+		char subject[64];
+		double its;
+
+		clock_gettime(clock, &a);
+		in_runtime(parks ? plays : yields, 1);
+		clock_gettime(clock, &b);
+		its = (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec);
+		snprintf(subject, sizeof(subject), "%s, bound, of another process",
+			 weir_rt_policy());
+		report(subject, parks ? "unpark, park and switch" : "yield",
+		       ((double)took + its) / (double)rounds / 2, yardstick);
+	}
+	rounds = many;
+	weir_rt_close();
+	close(over[1]);
+	waitpid(server, 0, 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const policies[] = { "rr1", "priority1", "edf1", "linux1" };
@@ -233,6 +286,12 @@ int main(int argc, char **argv)
 		pthread_join(p[i], 0);
 	report("Linux, sched_yield", "yield", (double)(used() - from) / (double)rounds / 2,
 	       yardstick);
+	{
+		char file[512];
+
+		snprintf(file, sizeof(file), "%s/rr1.plan", argv[1]);
+		joined(file);
+	}
 	for (unsigned k = 0; k < sizeof(policies) / sizeof(policies[0]); k++) {
 		char file[512], subject[64];
 		struct weir_rt_config config = { .plan_file = file };
@@ -253,6 +312,9 @@ int main(int argc, char **argv)
 		snprintf(subject, sizeof(subject), "%s, bound", weir_rt_policy());
 		in_runtime(yields, 1);
 		report(subject, "yield", (double)took / (double)rounds / 2, yardstick);
+		in_runtime(plays, 1);
+		report(subject, "unpark, park and switch", (double)took / (double)rounds / 2,
+		       yardstick);
 		rounds = n;
 		from = used();
 		for (int i = 0; i < 5000; i++) {

@@ -41,8 +41,12 @@ static int serve(const char *name, int argc, char **argv)
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGHUP);
-	/* With --until-alone, Ctrl-C is for the program; this ends after it. */
+	/* Beside a program: Ctrl-C is for that one, and this is not a child that it would have to wait for. */
 	if (alone) {
+		pid_t pid = fork();
+
+		if (pid)
+			return pid < 0;
 		signal(SIGINT, SIG_IGN);
 		sigdelset(&ends, SIGINT);
 	}
@@ -57,8 +61,8 @@ static int serve(const char *name, int argc, char **argv)
 		return 2;
 	}
 	weir_rt_stats(&s);
-	printf("{\"name\":\"%s\",\"policy\":\"%s\",\"cpus\":%u,\"pid\":%d}\n", name, weir_rt_policy(),
-	       s.cpus, getpid());
+	printf("{\"name\":\"%s\",\"policy\":\"%s\",\"cpus\":%u,\"pid\":%d}\n", name,
+	       weir_rt_policy(), s.cpus, getpid());
 	fclose(stdout);
 	/* Alone: nobody for a second, after somebody or ten seconds. */
 	for (int seconds = 0; !left; seconds++) {
@@ -74,8 +78,10 @@ static int serve(const char *name, int argc, char **argv)
 	if (stats)
 		fprintf(stderr,
 			"{\"policy\":\"%s\",\"cpus\":%u,\"programs\":%u,\"threads\":%llu,"
-			"\"dispatches\":%llu,\"blocks\":%llu,\"preemptions\":%llu,\"taken\":%llu,\"expiries\":%llu,"
-			"\"kicks\":%llu,\"sleeps\":%llu,\"idle_ns\":%llu,\"deadline_misses\":%llu}\n",
+			"\"dispatches\":%llu,\"blocks\":%llu,\"preemptions\":%llu,\"taken\":%llu,"
+			"\"expiries\":%llu,"
+			"\"kicks\":%llu,\"sleeps\":%llu,\"idle_ns\":%llu,\"deadline_misses\":%llu}"
+			"\n",
 			weir_rt_policy(), s.cpus, weir_rt_served(), (unsigned long long)s.created,
 			(unsigned long long)s.dispatches, (unsigned long long)s.blocks,
 			(unsigned long long)s.preemptions, (unsigned long long)s.taken,
@@ -115,8 +121,8 @@ static int change(const char *name, const char *plan)
 		err = weir_rt_swap_file(plan, &what);
 	if (err)
 		return failed(err);
-	printf("{\"represented\":%u,\"built\":%u,\"kept\":%u,\"pause_ns\":%llu}\n", what.represented,
-	       what.built, what.kept, (unsigned long long)what.pause_ns);
+	printf("{\"represented\":%u,\"built\":%u,\"kept\":%u,\"pause_ns\":%llu}\n",
+	       what.represented, what.built, what.kept, (unsigned long long)what.pause_ns);
 	weir_rt_close();
 	return 0;
 }
@@ -129,7 +135,8 @@ int main(int argc, char **argv)
 		return ask(argv[2]);
 	if (argc == 4 && !strcmp(argv[1], "switch"))
 		return change(argv[2], argv[3]);
-	fprintf(stderr, "usage: weir-cpus serve NAME PLAN [--until-alone] [--stats] [--trace FILE] [--unlink] | "
+	fprintf(stderr, "usage: weir-cpus serve NAME PLAN [--until-alone] [--stats] [--trace FILE] "
+			"[--unlink] | "
 			"ask NAME | switch NAME PLAN\n");
 	return 2;
 }

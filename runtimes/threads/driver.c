@@ -23,8 +23,8 @@
 
 #include "remote.h"
 
-#define RETRY_NS 100000ull  /* until another attempt at a thread that could not be preempted, */
-#define RETRIES	 6u	    /* doubled with each further one, this often at most */
+#define RETRY_NS 100000ull /* until another attempt at a thread that could not be preempted, */
+#define RETRIES	 6u	   /* doubled with each further one, this often at most */
 #define WINDOW_NS \
 	20000u	  /* what a wake-up costs: polling for as long costs at most twice the best */
 #define PROBE 64u /* sleeps before polling is tried again after it found nothing */
@@ -156,7 +156,7 @@ void kick(struct cpu *c)
 }
 
 /* The CPU is to choose again: signal its holder; a thread that gets the CPU meanwhile sees `resched`. */
-static void interrupt(struct cpu *c)
+void interrupt(struct cpu *c)
 {
 	struct self *s = me();
 
@@ -250,7 +250,8 @@ static void arm_by(struct cpu *c, struct weir_thread *t, u64 from)
 	u64 *armed = t->kind == WEIR_GREEN ? &c->armed : &t->armed;
 
 	/* The driver of a thread of another process waits itself. */
-	if (at == NEVER || t->kind == WEIR_REMOTE || (*armed && *armed <= at) || (t->kind == WEIR_GREEN && !rt.preemptive))
+	if (at == NEVER || t->kind == WEIR_REMOTE || (*armed && *armed <= at) ||
+	    (t->kind == WEIR_GREEN && !rt.preemptive))
 		return;
 	if (t->kind == WEIR_GREEN)
 		c->armed_for = at > from ? at - from : 0;

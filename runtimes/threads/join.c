@@ -22,7 +22,11 @@
 
 #define STACK (64u << 10)
 
-enum use { USE_FREE, USE_TAKEN, USE_LEFT }; /* left: it is free once the server says that its thread has ended */
+enum use {
+	USE_FREE,
+	USE_TAKEN,
+	USE_LEFT
+}; /* left: it is free once the server says that its thread has ended */
 
 static struct {
 	int socket;
@@ -35,7 +39,7 @@ static struct {
 	weir_mutex asking;
 	pthread_t watcher;
 	u32 watched;
-	u32 closing;		  /* (a) */
+	u32 closing; /* (a) */
 	void (*alone)(const char *why);
 	char policy[128];
 	char why[256];
@@ -64,7 +68,8 @@ static void say(struct weir_thread *t, enum remote_message kind, const u64 *word
 	/* It may end at this moment; its block may be another thread's afterwards. */
 	b = t->control;
 	number = b ? (u32)(b - remote_controls(jo.memory)) : 0;
-	while (b && !weir_load(&rt.alone) && ump_send(&jo.ump, words, nr, kind, number) == -WEIR_EAGAIN)
+	while (b && !weir_load(&rt.alone) &&
+	       ump_send(&jo.ump, words, nr, kind, number) == -WEIR_EAGAIN)
 		weir_port_relax(spins++);
 	unspin(&jo.lock);
 	set_errno(was);
@@ -83,9 +88,8 @@ int join_new(struct weir_thread *t)
 	for (u32 n = 0; n < REMOTE_THREADS && err; n++) {
 		u32 i = jo.at++ % REMOTE_THREADS;
 
-		if (jo.used[i] == USE_TAKEN ||
-		    (jo.used[i] == USE_LEFT && !weir_load(&rt.alone) &&
-		     !__atomic_load_n(&all[i].ended, __ATOMIC_ACQUIRE)))
+		if (jo.used[i] == USE_TAKEN || (jo.used[i] == USE_LEFT && !weir_load(&rt.alone) &&
+						!__atomic_load_n(&all[i].ended, __ATOMIC_ACQUIRE)))
 			continue;
 		jo.used[i] = USE_TAKEN;
 		all[i] = (struct control){ .cpu = -1 };
@@ -396,14 +400,16 @@ int join_open(const char *name, void (*alone)(const char *why))
 	if (jo.socket < 0 || connect(jo.socket, (struct sockaddr *)&address, len))
 		return refused(-get_errno(), name,
 			       get_errno() == ECONNREFUSED
-				       ? "no process serves a policy under this name: start one with `runweir threads POLICY --serve NAME`"
+				       ? "no process serves a policy under this name"
 				       : strerror(get_errno()));
 	if (!same_user(jo.socket))
 		return refused(-EPERM, name, "another user serves this name");
 	err = receive(jo.socket, &h, sizeof(h), files, 2);
 	jo.bell = high_file(files[1]);
 	if (err)
-		return refused(err, name, "the process that serves this name does not take this one in: it has another user or a thousand others");
+		return refused(err, name,
+			       "the process that serves this name does not take this one in: it "
+			       "has another user or a thousand others");
 	if (h.version != REMOTE_VERSION || h.bytes != REMOTE_BYTES || !h.nr_cpus ||
 	    h.nr_cpus > REMOTE_CPUS) {
 		close(files[0]);
@@ -427,7 +433,9 @@ int join_open(const char *name, void (*alone)(const char *why))
 	jo.closing = 0;
 	rt.alone = 0;
 	jo.watched = !quiet_thread(&jo.watcher, STACK, watches, 0);
-	return jo.watched ? 0 : refused(-EAGAIN, name, "no thread can be made that watches the connection");
+	return jo.watched ? 0
+			  : refused(-EAGAIN, name,
+				    "no thread can be made that watches the connection");
 }
 
 /* The runtime's threads have ended. */

@@ -264,9 +264,16 @@ static int swap_running(const char *file, const void *plan, u64 bytes, struct we
 		err = swap_to(file, plan, bytes, out);
 		if (!err) {
 			__atomic_fetch_add(&rt.swaps, 1, __ATOMIC_RELAXED);
-			/* A driver that idled under the old policy looks for work once under the new one. */
-			for (u32 i = 0; i < rt.nr_cpus; i++)
+			/*
+			 * A driver that idled under the old policy looks for work once under the new one, and what runs may have been given a
+			 * slice without an end.
+			 */
+			hold();
+			for (u32 i = 0; i < rt.nr_cpus; i++) {
 				kick(&rt.cpus[i]);
+				interrupt(&rt.cpus[i]);
+			}
+			release();
 			gangs_announce();
 		}
 	} else {
@@ -569,7 +576,8 @@ WEIR_API int weir_rt_close(void)
 		weir_mutex_unlock(&one_at_a_time);
 		return fail(-EINVAL, "weir_rt_close", "the runtime is not open");
 	}
-	if (__atomic_load_n(&rt.nr_threads, __ATOMIC_ACQUIRE) > (rt.serving ? serve_threads() : 0)) {
+	if (__atomic_load_n(&rt.nr_threads, __ATOMIC_ACQUIRE) >
+	    (rt.serving ? serve_threads() : 0)) {
 		weir_mutex_unlock(&one_at_a_time);
 		return fail(-EBUSY, "weir_rt_close",
 			    "threads of the runtime are alive: join them first");

@@ -17,14 +17,15 @@
 
 #include "../multikernel/ump.h"
 
-#define REMOTE_NAME    "runweir-cpus-" /* of the server's socket, without a file; the served name follows */
+#define REMOTE_NAME \
+	"runweir-cpus-" /* of the server's socket, without a file; the served name follows */
 #define REMOTE_VERSION 1u
-#ifndef REMOTE_THREADS		/* fewer for tests */
-#define REMOTE_THREADS 4096u	/* of a client */
+#ifndef REMOTE_THREADS	     /* fewer for tests */
+#define REMOTE_THREADS 4096u /* of a client */
 #endif
-#define REMOTE_SLOTS   256u  /* messages on the way */
-#define REMOTE_CPUS    1024u
-#define REMOTE_TEXT    65536u /* the longest manifest, bytes */
+#define REMOTE_SLOTS 256u /* messages on the way */
+#define REMOTE_CPUS  1024u
+#define REMOTE_TEXT  65536u /* the longest manifest, bytes */
 
 /* What a thread that has a CPU tells its driver. */
 enum remote_op {
@@ -62,7 +63,7 @@ enum remote_message {
 	SAYS_END, /* it has no CPU */
 };
 
-#define REMOTE_RING                                                                            \
+#define REMOTE_RING \
 	((sizeof(struct ump_ring) + REMOTE_SLOTS * sizeof(struct ump_slot) + 4095) & ~4095ull)
 #define REMOTE_BYTES (2 * REMOTE_RING + REMOTE_THREADS * sizeof(struct control))
 

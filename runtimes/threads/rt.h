@@ -56,7 +56,7 @@ struct weir_thread {
 	u32 ended;     /* (a) futex: 1 once it has ended */
 	u32 owners;    /* (a) itself and the thread that may join it */
 	u32 adopted;
-	int tid; /* (a) */
+	int tid;    /* (a) */
 	u32 number; /* in a trace: Linux's thread id; green threads have numbers of their own */
 	char name[16];
 	void *sp; /* green: where it resumes */
@@ -75,10 +75,10 @@ struct weir_thread {
 	/* Of a thread under another process's policy, there and here (remote.h). */
 	struct control *control; /* (a) */
 	u32 turn;
-	u32 wants;	       /* (a) here: it waits for a CPU, or has one */
-	int pid;	       /* there: its process, */
+	u32 wants; /* (a) here: it waits for a CPU, or has one */
+	int pid;   /* there: its process, */
 	struct client *client;
-	struct cpu *remote_cpu;	/* and the CPU that it has; under `lock` */
+	struct cpu *remote_cpu; /* and the CPU that it has; under `lock` */
 	u32 waits;		/* there: it sleeps; under `lock` */
 	u32 early;		/* it was woken before it said that it sleeps */
 	void *(*run)(void *);
@@ -112,8 +112,8 @@ struct cpu {
 	struct weir_thread *leaving; /* green: it switched to another one, which frees its stack */
 	struct weir_thread *remote;  /* of another process, that has the CPU; written under */
 	u32 remote_lock;
-	void *sp;		     /* of the driver, while a green thread runs */
-	u64 slice_end;		     /* 0: `slice_ns` after the counter was at `slice_from` */
+	void *sp;      /* of the driver, while a green thread runs */
+	u64 slice_end; /* 0: `slice_ns` after the counter was at `slice_from` */
 	u64 slice_ns;
 	u64 slice_from;
 	u64 next_tick;
@@ -149,13 +149,13 @@ struct rt {
 	struct cpu *cpus;
 	u32 nr_cpus; /* of the plan; the core has one more, for calls of threads that hold none */
 	u32 out_lock;
-	u32 stop;	/* (a) */
-	u32 open;	/* (a) */
-	u32 has_slice;	/* (a) a component answers SLICE */
-	u32 has_tick;	/* (a) a component listens to TICK */
-	u32 has_slots;	/* (a) a component listens to GANG_SLOT */
-	u32 joined;	/* the policy is in another process, */
-	u32 alone;	/* (a) which has ended */
+	u32 stop;      /* (a) */
+	u32 open;      /* (a) */
+	u32 has_slice; /* (a) a component answers SLICE */
+	u32 has_tick;  /* (a) a component listens to TICK */
+	u32 has_slots; /* (a) a component listens to GANG_SLOT */
+	u32 joined;    /* the policy is in another process, */
+	u32 alone;     /* (a) which has ended */
 	u32 serving;
 	u32 preemptive; /* green threads */
 	u32 nr_posix;	/* (a) futex: bound threads that exist */
@@ -206,6 +206,7 @@ void release(void);
 u32 core_enter(void);
 void core_leave(u32 cpu);
 void kick(struct cpu *c);
+void interrupt(struct cpu *c);
 void cpu_begin(struct cpu *c, struct weir_thread *t);
 struct weir_thread *cpu_choose(struct cpu *c);
 void cpu_give(struct cpu *c, struct weir_thread *next);

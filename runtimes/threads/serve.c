@@ -27,12 +27,12 @@
 
 #include "../multikernel/controller.h"
 
-#define ANSWER_NS  100000000ull /* a thread that has not given way by then loses its turn */
-#define AGAIN_NS   5000000ull   /* until it is signalled again */
-#define LOOK_NS	   100000000ull /* between looks at whether a thread that has a CPU is stopped */
-#define QUESTION   (sizeof(struct remote_question) + REMOTE_TEXT)
-#define CLIENTS	   1024u
-#define STACK	   (256u << 10)
+#define ANSWER_NS 100000000ull /* a thread that has not given way by then loses its turn */
+#define AGAIN_NS  5000000ull   /* until it is signalled again */
+#define LOOK_NS	  100000000ull /* between looks at whether a thread that has a CPU is stopped */
+#define QUESTION  (sizeof(struct remote_question) + REMOTE_TEXT)
+#define CLIENTS	  1024u
+#define STACK	  (256u << 10)
 
 enum source { SOURCE_SOCKET, SOURCE_BELL, SOURCE_DEATH, NR_SOURCES };
 
@@ -56,9 +56,9 @@ static struct {
 	int over;
 	pthread_t thread;
 	u32 running;
-	u32 stopping; /* (a) */
-	u32 nr;	      /* (a) clients */
-	u32 numbers;  /* (a) clients that there have been */
+	u32 stopping;	/* (a) */
+	u32 nr;		/* (a) clients */
+	u32 numbers;	/* (a) clients that there have been */
 	u32 nr_threads; /* (a) of all clients */
 	struct client *clients;
 	char *question;
@@ -215,7 +215,8 @@ static void drain(struct client *cl)
 	release();
 	if (err)
 		turn_away(cl, err == -ENOMEM ? "the policy has no memory for more threads"
-					     : "it sent what is no message, or its threads are not visible here (another PID namespace)");
+					     : "it sent what is no message, or its threads are not "
+					       "visible here (another PID namespace)");
 }
 
 /* --- the CPU's side ----------------------------------------------------------------------------------------------- */
@@ -287,7 +288,8 @@ static u32 wait_for(struct cpu *c, struct weir_thread *t)
 			}
 			continue;
 		}
-		if (at >= again && (at >= c->slice_end || __atomic_load_n(&c->resched, __ATOMIC_SEQ_CST))) {
+		if (at >= again &&
+		    (at >= c->slice_end || __atomic_load_n(&c->resched, __ATOMIC_SEQ_CST))) {
 			if (!asked) {
 				asked = at;
 				c->n.expiries += at >= c->slice_end;
@@ -388,8 +390,8 @@ void remote_run(struct cpu *c, struct weir_thread *t)
 
 	/* Its client may have died since the policy chose it; then the record may be another thread's by now, which this CPU has not chosen. */
 	spin(&t->lock);
-	if (t->kind != WEIR_REMOTE || !t->task ||
-	    weir_load(&t->task->state) != WEIR_RUNNING || weir_load(&t->task->cpu) != c->id) {
+	if (t->kind != WEIR_REMOTE || !t->task || weir_load(&t->task->state) != WEIR_RUNNING ||
+	    weir_load(&t->task->cpu) != c->id) {
 		unspin(&t->lock);
 		return;
 	}
@@ -634,7 +636,8 @@ static int gang_call(struct client *cl, const struct remote_question *q, const c
 		hold();
 		spin(&cl->lock);
 		t = cl->thread[q->thread];
-		result = t ? gang_member(t, (u64)(q->gang + 1), outside, q->gang < 0 ? 0 : &mask) : -EINVAL;
+		result = t ? gang_member(t, (u64)(q->gang + 1), outside, q->gang < 0 ? 0 : &mask)
+			   : -EINVAL;
 		unspin(&cl->lock);
 		release();
 		return result;
@@ -782,7 +785,9 @@ int serve_start(const char *name)
 	    epoll_ctl(sv.epoll, EPOLL_CTL_ADD, sv.over, &event)) {
 		err = -errno;
 		serve_stop();
-		return fail(err, name, err == -EADDRINUSE ? "a process serves this name already" : strerror(-err));
+		return fail(err, name,
+			    err == -EADDRINUSE ? "a process serves this name already"
+					       : strerror(-err));
 	}
 	sv.running = !quiet_thread(&sv.thread, STACK, serves, 0);
 	if (sv.running)

@@ -898,7 +898,9 @@ static int read_attributes(char *text)
 	static const struct {
 		const char *name;
 		enum weir_attribute what;
-	} known[] = { { "priority", WEIR_PRIORITY }, { "weight", WEIR_WEIGHT }, { "group", WEIR_GROUP } };
+	} known[] = { { "priority", WEIR_PRIORITY },
+		      { "weight", WEIR_WEIGHT },
+		      { "group", WEIR_GROUP } };
 
 	for (char *part = strtok(text, ","); part; part = strtok(0, ",")) {
 		char *value = strchr(part, '=');
@@ -951,8 +953,12 @@ static int join_runtime(struct weir_rt_config *config)
 	config->join = getenv("WEIR_THREADS_JOIN");
 	config->alone = alone;
 	if (weir_rt_open(config)) {
-		if (!follows)
-			failed(weir_rt_error());
+		if (!follows) {
+			fprintf(stderr, "runweir threads: %s\n", weir_rt_error());
+			fprintf(stderr, "help: `runweir threads POLICY --serve NAME` starts a "
+					"policy that programs join\n");
+			_exit(2);
+		}
 		return 0;
 	}
 	setenv("WEIR_THREADS_JOINED", "1", 1);
@@ -995,7 +1001,8 @@ __attribute__((constructor)) static void open_runtime(void)
 	const char *given = getenv("WEIR_THREADS_ATTRIBUTES");
 
 	if (given && read_attributes(strdup(given)))
-		failed("WEIR_THREADS_ATTRIBUTES: priority, weight and group are known, as `priority=3`");
+		failed("WEIR_THREADS_ATTRIBUTES: priority, weight and group are known, as "
+		       "`priority=3`");
 	sched_getaffinity(0, sizeof(whole), &whole);
 	if (plan) {
 		config.plan_file = plan;

@@ -78,7 +78,8 @@ static void *works(void *arg)
 			weir_sleep(chance(&seed, 200000));
 			break;
 		case 1:
-			weir_thread_set(weir_thread_self(), WEIR_PRIORITY, (int64_t)chance(&seed, 4), 0);
+			weir_thread_set(weir_thread_self(), WEIR_PRIORITY,
+					(int64_t)chance(&seed, 4), 0);
 			break;
 		case 2:
 			weir_blocking_begin();
@@ -139,7 +140,8 @@ void ump_wake(const void *word)
 static char *meet(int *fd, int *bell)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int n = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, REMOTE_NAME "%s", name);
+	int n = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, REMOTE_NAME "%s",
+			 name);
 	struct remote_hello h;
 	char control[CMSG_SPACE(2 * sizeof(int))] __attribute__((aligned(8)));
 	struct iovec io = { .iov_base = &h, .iov_len = sizeof(h) };
@@ -197,11 +199,15 @@ static void misbehave(u64 seed)
 
 			switch (chance(&seed, 12)) {
 			case 0:
-				say(&ump, bell, (u32)chance(&seed, 64) ? SAYS_WAKE : (u32)chance(&seed, 9),
-				    (u32)chance(&seed, 64) ? (u32)chance(&seed, 4) : (u32)chance(&seed, 5000), chance(&seed, 99));
+				say(&ump, bell,
+				    (u32)chance(&seed, 64) ? SAYS_WAKE : (u32)chance(&seed, 9),
+				    (u32)chance(&seed, 64) ? (u32)chance(&seed, 4)
+							   : (u32)chance(&seed, 5000),
+				    chance(&seed, 99));
 				break;
 			case 1:
-				((u64 *)memory)[chance(&seed, REMOTE_RING / 8)] = chance(&seed, ~0ull);
+				((u64 *)memory)[chance(&seed, REMOTE_RING / 8)] =
+					chance(&seed, ~0ull);
 				break;
 			case 2:
 				b->to = (u32)chance(&seed, 6);
@@ -211,14 +217,17 @@ static void misbehave(u64 seed)
 				((u32 *)b)[chance(&seed, 16)] = (u32)chance(&seed, 1u << 31);
 				break;
 			case 4: {
-				struct remote_question q = { .call = (u32)chance(&seed, 9),
-							     .thread = (u32)chance(&seed, 6),
-							     .gang = (int)chance(&seed, 4) - 1,
-							     .number = (u32)chance(&seed, 4),
-							     .bytes = chance(&seed, 8) ? 0 : chance(&seed, 1000) };
+				struct remote_question q = {
+					.call = (u32)chance(&seed, 9),
+					.thread = (u32)chance(&seed, 6),
+					.gang = (int)chance(&seed, 4) - 1,
+					.number = (u32)chance(&seed, 4),
+					.bytes = chance(&seed, 8) ? 0 : chance(&seed, 1000)
+				};
 
 				if (!chance(&seed, 50))
-					send(fd, &q, sizeof(q) - chance(&seed, 2) * 8, MSG_DONTWAIT | MSG_NOSIGNAL);
+					send(fd, &q, sizeof(q) - chance(&seed, 2) * 8,
+					     MSG_DONTWAIT | MSG_NOSIGNAL);
 				break;
 			}
 			case 5:
@@ -229,7 +238,8 @@ static void misbehave(u64 seed)
 
 				if (chance(&seed, 40) == 0)
 					turn += 1u << OP_BITS;
-				__atomic_store_n(&b->op, turn | (u32)chance(&seed, 9), __ATOMIC_RELEASE);
+				__atomic_store_n(&b->op, turn | (u32)chance(&seed, 9),
+						 __ATOMIC_RELEASE);
 				syscall(SYS_futex, &b->op, 1 /* FUTEX_WAKE */, 1, 0, 0, 0);
 			}
 			}
@@ -289,8 +299,8 @@ static void serve(const char *plan, int ready, int over)
 	}
 	REQUIRE(!weir_rt_clients() && !s.threads && !s.faults);
 	REQUIRE(!weir_rt_check());
-	printf("processes: %u served, %llu threads, %llu times a CPU was taken away, ", weir_rt_served(),
-	       (unsigned long long)s.created, (unsigned long long)s.taken);
+	printf("processes: %u served, %llu threads, %llu times a CPU was taken away, ",
+	       weir_rt_served(), (unsigned long long)s.created, (unsigned long long)s.taken);
 	fflush(stdout);
 	REQUIRE(!weir_rt_close());
 	_exit(0);
@@ -350,7 +360,8 @@ int main(int argc, char **argv)
 	just_stopped = !strcmp(argv[2], "stopped");
 	setvbuf(stdout, 0, _IOLBF, 0);
 	snprintf(name, sizeof(name), "processes-%d", getpid());
-	shared = mmap(0, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared =
+		mmap(0, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	REQUIRE(shared != MAP_FAILED && !pipe(ready) && !pipe(over));
 	alarm(60 + (unsigned)(2 * atof(argv[2])));
 	server = fork();
@@ -378,7 +389,8 @@ int main(int argc, char **argv)
 
 		usleep((useconds_t)chance(&seed, 20000));
 		if (victim[i] && waitpid(victim[i], &status, WNOHANG) == victim[i]) {
-			REQUIRE(WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : !WEXITSTATUS(status));
+			REQUIRE(WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL
+						    : !WEXITSTATUS(status));
 			victim[i] = 0;
 		}
 		if (!victim[i]) {

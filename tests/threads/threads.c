@@ -736,7 +736,8 @@ static void *keeps_cpu(void *arg)
 	REQUIRE(weir_thread_deallocations(t) == was);
 	weir_enable();
 	/* The slice was over long ago. */
-	for (u64 at = weir_clock(); weir_clock() - at < 2000000000 && weir_thread_deallocations(t) == was;)
+	for (u64 at = weir_clock();
+	     weir_clock() - at < 2000000000 && weir_thread_deallocations(t) == was;)
 		pattern(5, 20000);
 	REQUIRE(weir_thread_deallocations(t) != was);
 	__atomic_store_n(&until, 0, __ATOMIC_RELAXED);

@@ -254,12 +254,9 @@ fn first_line(mut child: Child) -> Result<String> {
     let mut line = String::new();
     let out = child.stdout.take().ok_or_else(|| broken("no output"))?;
     BufReader::new(out).read_line(&mut line).map_err(|e| broken(&e.to_string()))?;
+    child.wait().map_err(|e| broken(&e.to_string()))?;
     if line.is_empty() {
-        let status = child.wait().map_err(|e| broken(&e.to_string()))?;
-        return Err(Fault::user(
-            format!("the policy's process did not start ({status})"),
-            "its reason is the line above",
-        ));
+        return Err(Fault::user("the policy's process did not start", "its reason is the line above"));
     }
     Ok(line)
 }
@@ -271,7 +268,9 @@ fn asked<T: serde::de::DeserializeOwned>(name: &str, with: &[&OsStr]) -> Result<
         let why = String::from_utf8_lossy(&ran.stderr);
         return Err(Fault::user(
             why.trim().to_owned(),
-            format!("start it with `runweir threads POLICY --serve {name}`, or name a policy that fits it"),
+            format!(
+                "`runweir threads --serve {name}` starts a policy of that name; another one has to fit its CPUs"
+            ),
         ));
     }
     serde_json::from_slice(&ran.stdout).map_err(|e| broken(&e.to_string()))

@@ -23,6 +23,9 @@ pub struct Config {
     pub slice_ns: u64,
     pub stack_bytes: usize,
     pub arena_bytes: usize,
+    pub serve: *const c_char,
+    pub join: *const c_char,
+    pub alone: Option<unsafe extern "C" fn(*const c_char)>,
 }
 
 #[repr(C)]
@@ -54,6 +57,7 @@ pub struct Stats {
     pub swaps: u64,
     pub deadline_misses: u64,
     pub faults: u64,
+    pub taken: u64,
 }
 
 #[repr(C)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The runtime: one per process.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString, c_char};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::{Error, Plan, Result};
 static OPEN: AtomicBool = AtomicBool::new(false);
 
 /// How a runtime is started.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The plan may have more CPUs than this process may use; they take turns. For tests.
     pub oversubscribe: bool,
@@ -24,6 +24,8 @@ pub struct Options {
     pub slice: Option<Duration>,
     /// Address space of the policy's state, bytes; 1 GiB if left out, touched as it is needed.
     pub arena_bytes: Option<usize>,
+    /// Other processes of this user may have their threads under this policy, by this name ([`Runtime::join`]).
+    pub serve: Option<String>,
 }
 
 /// The runtime, while it is open.
@@ -38,6 +40,16 @@ fn why() -> String {
     unsafe { CStr::from_ptr(ffi::weir_rt_error()) }.to_string_lossy().into_owned()
 }
 
+fn text(name: String) -> Result<CString> {
+    CString::new(name).map_err(|_| Error::new("a name has no NUL"))
+}
+
+unsafe extern "C" fn alone(why: *const c_char) {
+    // SAFETY: the library gives a text with a NUL at its end.
+    let why = unsafe { CStr::from_ptr(why) }.to_string_lossy();
+    eprintln!("{why}; the program continues without a policy");
+}
+
 impl Runtime {
     /// Start it: a driver thread for each CPU of the plan, and one that waits for files and timers.
     ///
@@ -50,13 +62,14 @@ impl Runtime {
     /// # Errors
     /// See [`Runtime::open`].
     pub fn open_with(plan: &Plan, options: Options) -> Result<Self> {
-        if OPEN.swap(true, Ordering::AcqRel) {
-            return Err(Error::new("a runtime is open in this process already: there is one at a time"));
-        }
+        let serve = options.serve.map(text).transpose()?;
         let config = ffi::Config {
             plan_file: std::ptr::null(),
             plan: plan.as_bytes().as_ptr().cast(),
             plan_bytes: plan.as_bytes().len(),
+            serve: serve.as_ref().map_or(std::ptr::null(), |s| s.as_ptr()),
+            join: std::ptr::null(),
+            alone: None,
             flags: [(options.oversubscribe, ffi::OVERSUBSCRIBE), (options.private, ffi::PRIVATE)]
                 .iter()
                 .fold(0, |flags, (wanted, flag)| if *wanted { flags | flag } else { flags }),
@@ -64,8 +77,36 @@ impl Runtime {
             stack_bytes: 0,
             arena_bytes: options.arena_bytes.unwrap_or(0),
         };
-        // SAFETY: the configuration and the plan live beyond the call, which copies them.
-        if unsafe { ffi::weir_rt_open(&config) } != 0 {
+        Self::start(&config)
+    }
+
+    /// The threads of this process are under the policy that another process serves by this name. If that process ends, they continue
+    /// without a policy, which stderr says.
+    ///
+    /// # Errors
+    /// A runtime is open already, nobody serves the name, or another user does.
+    pub fn join(name: &str) -> Result<Self> {
+        let name = text(name.to_owned())?;
+        Self::start(&ffi::Config {
+            plan_file: std::ptr::null(),
+            plan: std::ptr::null(),
+            plan_bytes: 0,
+            flags: 0,
+            slice_ns: 0,
+            stack_bytes: 0,
+            arena_bytes: 0,
+            serve: std::ptr::null(),
+            join: name.as_ptr(),
+            alone: Some(alone),
+        })
+    }
+
+    fn start(config: &ffi::Config) -> Result<Self> {
+        if OPEN.swap(true, Ordering::AcqRel) {
+            return Err(Error::new("a runtime is open in this process already: there is one at a time"));
+        }
+        // SAFETY: the configuration, the plan and the names live beyond the call, which copies them.
+        if unsafe { ffi::weir_rt_open(config) } != 0 {
             OPEN.store(false, Ordering::Release);
             return Err(Error::new(why()));
         }

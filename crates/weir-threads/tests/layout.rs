@@ -22,10 +22,10 @@ fn structs_and_numbers_are_those_of_the_header() {
             $(expect(concat!("__builtin_offsetof(", $c, ", ", stringify!($field), ")"), offset_of!(ffi::$rust, $field));)+
         };
     }
-    fields!("struct weir_rt_config" Config: plan_file plan plan_bytes flags slice_ns stack_bytes arena_bytes);
+    fields!("struct weir_rt_config" Config: plan_file plan plan_bytes flags slice_ns stack_bytes arena_bytes serve join alone);
     fields!("struct weir_rt_swapped" Swapped: represented built kept pause_ns);
     fields!("struct weir_rt_stats" Stats: cpus threads created dispatches yields blocks preemptions deferred expiries handovers
-        kicks polls_hit sleeps idle_ns swaps deadline_misses faults);
+        kicks polls_hit sleeps idle_ns swaps deadline_misses faults taken);
     fields!("struct weir_thread_attr" Attr: kind given stack_bytes value value2);
     fields!("struct weir_queue" Queue: lock nr head tail);
     fields!("weir_mutex" RawMutex: state queue);

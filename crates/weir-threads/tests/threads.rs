@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Threads under a policy from Rust. There is one runtime in a process, so the tests take turns.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -295,4 +296,64 @@ fn what_cannot_be_is_refused_in_words() {
     waits.thread().unpark();
     waits.join().expect("no panic");
     closed(runtime);
+}
+
+/// This program again is the process that has the policy, until its input ends.
+#[test]
+fn threads_run_under_the_policy_of_another_process() {
+    const NAME: &str = "WEIR_THREADS_TEST_SERVES";
+    let _turn = turn();
+    if let Some(name) = std::env::var_os(NAME) {
+        let serve = Some(name.into_string().expect("a name"));
+        let options = Options { oversubscribe: true, serve, ..Options::default() };
+        let runtime = Runtime::open_with(&plan(PRIORITY, 2), options).expect("it opens");
+        eprintln!("serves");
+        std::io::stdin().read_to_end(&mut Vec::new()).expect("it ends");
+        closed(runtime);
+        return;
+    }
+    let name = format!("rust-{}", std::process::id());
+    let nobody = Runtime::join(&name).expect_err("nobody is there");
+    assert!(nobody.to_string().contains("no process serves"), "{nobody}");
+    let mut server = Command::new(std::env::current_exe().expect("a path"))
+        .args(["--exact", "threads_run_under_the_policy_of_another_process", "--nocapture"])
+        .env(NAME, &name)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut says = BufReader::new(server.stderr.take().expect("piped"));
+    let mut line = String::new();
+    while line.trim() != "serves" {
+        line.clear();
+        assert!(says.read_line(&mut line).expect("text") > 0, "it did not start");
+    }
+    let runtime = Runtime::join(&name).expect("it is there");
+    let total = Arc::new(Mutex::new(0u64));
+    let threads: Vec<_> = (0..6)
+        .map(|i| {
+            let total = Arc::clone(&total);
+            Builder::new()
+                .priority(i)
+                .spawn(move || {
+                    for _ in 0..100 {
+                        *total.lock() += 1;
+                        yield_now();
+                    }
+                })
+                .expect("made")
+        })
+        .collect();
+    for t in threads {
+        t.join().expect("no panic");
+    }
+    assert_eq!(*total.lock(), 600);
+    let swapped = runtime.swap(&plan(ROUND_ROBIN, 2)).expect("it fits");
+    assert!(swapped.built > 0);
+    let wrong = runtime.swap(&plan(ROUND_ROBIN, 1)).expect_err("another number of CPUs");
+    assert!(wrong.to_string().contains("number of CPUs"), "{wrong}");
+    closed(runtime);
+    drop(server.stdin.take());
+    assert!(server.wait().expect("it ends").success());
 }

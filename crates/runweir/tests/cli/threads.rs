@@ -26,6 +26,13 @@ fn what_cannot_run_is_refused_before_it_starts() {
         (&["threads", "priority", "--cpus", "1024", "--", "ls"], "--cpus 1024"),
         (&["threads", "priority", "--set", "x", "--", "ls"], "comp.param=value"),
         (&["threads", "priority"], "COMMAND"),
+        (&["threads", "--", "ls"], "POLICY"),
+        (&["threads", "priority", "--join", "desk", "--", "ls"], "--join"),
+        (&["threads", "priority", "--serve", "desk", "--", "ls"], "--serve"),
+        (&["threads", "priority", "--serve", "a b"], "letters, digits"),
+        (&["threads", "priority", "--serve", "desk", "--priority", "3"], "--join desk"),
+        (&["threads", "--join", "desk", "--cpus", "1", "--", "ls"], "--cpus"),
+        (&["threads", "priority", "--tree", "--join", "desk", "--", "ls"], "--join"),
         (&["threads", "gang", "--manifest", "/nowhere", "--", "ls"], "/nowhere"),
     ] {
         let ran = with_library(args);
