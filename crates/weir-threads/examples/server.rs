@@ -5,6 +5,7 @@
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
+use httparse::Status;
 use weir_threads::{Builder, Listener, Plan, Runtime, Stream, current};
 
 const POLICY: &str = "annotate priority;\nentry -> priority_order -> cpus;\n";
@@ -17,19 +18,50 @@ fn priority(of: i64) {
     current(|me| me.describe(&Builder::new().priority(of)));
 }
 
+/// The next request's path, and what it takes of `text`; nothing if it has not all come yet.
+fn request(text: &[u8]) -> httparse::Result<(String, usize)> {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut request = httparse::Request::new(&mut headers);
+    Ok(match request.parse(text)? {
+        Status::Complete(bytes) => Status::Complete((request.path.unwrap_or("/").to_owned(), bytes)),
+        Status::Partial => Status::Partial,
+    })
+}
+
+fn answer(stream: &mut Stream, path: &str) -> std::io::Result<()> {
+    let mut parts = path.split('/').skip(1);
+    let urgent = parts.next() == Some("fast");
+    let us = parts.next().and_then(|us| us.parse().ok()).unwrap_or(0);
+    priority(if urgent { URGENT } else { USUAL });
+    let until = Instant::now() + Duration::from_micros(us);
+    while Instant::now() < until {}
+    priority(URGENT);
+    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n")
+}
+
 fn serve(mut stream: Stream) {
-    let mut text = [0; 2048];
-    while let Ok(n @ 1..) = stream.read(&mut text) {
-        let request = String::from_utf8_lossy(&text[..n]);
-        let mut path = request.split_whitespace().nth(1).unwrap_or("/").split('/').skip(1);
-        let (class, us) =
-            (path.next().unwrap_or(""), path.next().and_then(|us| us.parse().ok()).unwrap_or(0));
-        priority(if class == "fast" { URGENT } else { USUAL });
-        let until = Instant::now() + Duration::from_micros(us);
-        while Instant::now() < until {}
-        priority(URGENT);
-        if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n").is_err() {
-            break;
+    let mut text = Vec::new();
+    let mut more = [0; 2048];
+    loop {
+        let done = match request(&text) {
+            Ok(Status::Complete((path, bytes))) => {
+                text.drain(..bytes);
+                answer(&mut stream, &path)
+            }
+            Ok(Status::Partial) => match stream.read(&mut more) {
+                Ok(n @ 1..) => {
+                    text.extend_from_slice(&more[..n]);
+                    Ok(())
+                }
+                _ => return,
+            },
+            Err(_) => {
+                let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+                return;
+            }
+        };
+        if done.is_err() {
+            return;
         }
     }
 }
