@@ -2,17 +2,20 @@
 /*
  * weir-cpus: a process that has CPUs and a policy for the threads of others, and runs nothing itself. `runweir threads --serve` becomes it.
  *
- *   weir-cpus serve NAME PLAN [--until-alone] [--stats] [--trace FILE] [--unlink]
+ *   weir-cpus serve NAME PLAN [--with-parent] [--stats] [--trace FILE] [--unlink]
  *   weir-cpus ask NAME                  CPUs and policy, as JSON
  *   weir-cpus switch NAME PLAN          another policy under load, as JSON what it took
  *
  * Exit status: 0, 1 if the system lacks something, 2 for a wrong name, plan or call.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <weir/threads.h>
 
@@ -22,16 +25,28 @@ static int failed(int err)
 	return err == -ENOMEM || err == -EAGAIN ? 1 : 2;
 }
 
+/* Until a signal comes, or @parent (a pidfd; -1: none) has ended and no program is left. A program that it becomes is the same process. */
+static void wait_for_end(const sigset_t *ends, int parent)
+{
+	struct pollfd p[2] = { { .fd = signalfd(-1, ends, SFD_CLOEXEC), .events = POLLIN },
+			       { .fd = parent, .events = POLLIN } };
+
+	while (poll(p, 2, -1) < 0 || !(p[0].revents || p[1].revents))
+		;
+	while (!p[0].revents && weir_rt_clients())
+		poll(p, 1, 50);
+}
+
 static int serve(const char *name, int argc, char **argv)
 {
 	struct weir_rt_config config = { .plan_file = argv[0], .serve = name };
 	const char *trace = 0;
-	int alone = 0, stats = 0, unlinks = 0, err, left = 0;
+	int follows = 0, stats = 0, unlinks = 0, err, parent = -1;
 	struct weir_rt_stats s;
 	sigset_t ends;
 
 	for (int i = 1; i < argc; i++) {
-		alone |= !strcmp(argv[i], "--until-alone");
+		follows |= !strcmp(argv[i], "--with-parent");
 		stats |= !strcmp(argv[i], "--stats");
 		unlinks |= !strcmp(argv[i], "--unlink");
 		if (!strcmp(argv[i], "--trace") && i + 1 < argc)
@@ -42,9 +57,11 @@ static int serve(const char *name, int argc, char **argv)
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGHUP);
 	/* Beside a program: Ctrl-C is for that one, and this is not a child that it would have to wait for. */
-	if (alone) {
-		pid_t pid = fork();
+	if (follows) {
+		pid_t pid;
 
+		parent = (int)syscall(SYS_pidfd_open, getppid(), 0);
+		pid = fork();
 		if (pid)
 			return pid < 0;
 		signal(SIGINT, SIG_IGN);
@@ -64,14 +81,7 @@ static int serve(const char *name, int argc, char **argv)
 	printf("{\"name\":\"%s\",\"policy\":\"%s\",\"cpus\":%u,\"pid\":%d}\n", name,
 	       weir_rt_policy(), s.cpus, getpid());
 	fclose(stdout);
-	/* Alone: nobody for a second, after somebody or ten seconds. */
-	for (int seconds = 0; !left; seconds++) {
-		struct timespec t = { .tv_sec = 1 };
-
-		if (sigtimedwait(&ends, 0, alone ? &t : 0) > 0)
-			break;
-		left = alone && !weir_rt_clients() && (weir_rt_served() || seconds >= 10);
-	}
+	wait_for_end(&ends, parent);
 	if (trace && weir_rt_trace_end() == -EIO)
 		fprintf(stderr, "the trace could not be written\n");
 	weir_rt_stats(&s);
@@ -135,7 +145,7 @@ int main(int argc, char **argv)
 		return ask(argv[2]);
 	if (argc == 4 && !strcmp(argv[1], "switch"))
 		return change(argv[2], argv[3]);
-	fprintf(stderr, "usage: weir-cpus serve NAME PLAN [--until-alone] [--stats] [--trace FILE] "
+	fprintf(stderr, "usage: weir-cpus serve NAME PLAN [--with-parent] [--stats] [--trace FILE] "
 			"[--unlink] | "
 			"ask NAME | switch NAME PLAN\n");
 	return 2;

@@ -29,8 +29,11 @@ void weir_port_fail(const char *what, const char *file, u32 line)
 
 u32 weir_port_barriers;
 
-/* Before there are threads: a child of fork() has the registration too, and an exec() starts over. */
-__attribute__((constructor)) static void use_barriers(void)
+/*
+ * Before there are threads, as with several the kernel waits for a grace period, 12 ms; so before the constructor of a preloaded library. A child of
+ * fork() has the registration too, and an exec() starts over.
+ */
+__attribute__((constructor(101))) static void use_barriers(void)
 {
 	weir_port_barriers = !syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0);
 }

@@ -130,7 +130,7 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     let mut plan = None;
     if args.tree {
         let name = format!("tree-{}", std::process::id());
-        let ready = serve_command(args, &name)?.arg("--until-alone").stdout(Stdio::piped()).spawn();
+        let ready = serve_command(args, &name)?.arg("--with-parent").stdout(Stdio::piped()).spawn();
         first_line(ready.map_err(|e| broken(&e.to_string()))?)?;
         command.env("WEIR_THREADS_JOIN", name);
     } else if let Some(name) = &args.join {
