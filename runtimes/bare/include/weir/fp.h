@@ -3,6 +3,8 @@
 #ifndef WEIR_BARE_FP_H
 #define WEIR_BARE_FP_H
 
+/* clang-format off */
+
 	.macro each_fp op
 	.irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
 	\op f\n, 8*\n(a0)
