@@ -44,8 +44,10 @@ pub struct Program {
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub harts: u32,
-    /// For one CPU: each hart has a scheduler of its own.
+    /// For one CPU: each hart has a scheduler of its own. With `kernel(true, _)` for all harts.
     pub plan: Vec<u8>,
+    /// Harts run in parallel, for `kernel(_, true)`: no two runs are alike.
+    pub parallel: bool,
     pub trace: bool,
     /// Messages in the trace, too; none of them takes the short way then.
     pub messages: bool,
