@@ -14,7 +14,7 @@
 #define ALL	       0x888 /* timer, software, external */
 #define CALIBRATION    10000 /* counts of MTIME, 100 ns each */
 #define LOOK	       10000 /* likewise: an idle hart looks whether the machine has to stop */
-#define END	       100000000ull /* counts for the rest of the output */
+#define END	       400000000ull /* counts for the rest of the output */
 
 struct remote remotes[MAX_HARTS];
 
