@@ -279,6 +279,32 @@ int main(int argc, char **argv)
 	return argc == 3 ? 0 : 5;
 }
 C
+cat >"$work/reads.c" <<'C'
+#include <weir/mk.h>
+int main(int argc, char **argv)
+{
+	char line[100];
+	u64 sum = 0, lines = 0;
+	s64 n;
+	while ((n = mk_read(line, sizeof(line))) >= 0) {
+		lines++;
+		for (s64 i = 0, v = 0; i <= n; i++) {
+			if (line[i] >= '0' && line[i] <= '9')
+				v = v * 10 + line[i] - '0';
+			else
+				sum += v, v = 0;
+		}
+	}
+	mk_print("%lu lines, sum %lu\n", (unsigned long)lines, (unsigned long)sum);
+	return mk_read(line, sizeof(line)) != -1;
+}
+C
+printf '1 2\n\n30 %0100d\n400' 5 >"$work/input"
+says '4 lines, sum 433' bare priority --harts 2 -q --input "$work/input" -- "$work/reads.c"
+says '0 lines, sum 0' bare worksteal --harts 2 --shared -q -- "$work/reads.c"
+says '1 lines, sum 7' bare priority --harts 1 -q --input - -- "$work/reads.c" <<<7
+head -c 20000 /dev/zero >"$work/zeros"
+refuses 2 'is no input for the console' bare priority -q --input "$work/zeros" -- hello
 says 'two: 3' bare priority --harts 1 -q -- "$work/mine.c" one two
 refuses 1 'one: 2' bare priority --harts 1 -q -- "$work/mine.c" one
 echo 'int main(void) { return nothing; }' >"$work/bad.c"

@@ -71,6 +71,9 @@ pub struct BareArgs {
     /// Replace a folder that is there
     #[arg(long, requires = "out")]
     pub force: bool,
+    /// What the programs read by mk_read(): a file of at most 12 KiB of text, or - for stdin
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub input: Option<PathBuf>,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
@@ -126,6 +129,7 @@ pub fn bare(args: &BareArgs) -> Result<ExitCode> {
         seed: args.seed,
         monitor: image(&folder, "monitor").map_err(fault)?,
         console: image(&folder, "console").map_err(fault)?,
+        console_arguments: std::iter::once("console".into()).chain(input(args.input.as_deref())?).collect(),
         programs,
     };
     let out = args.out.as_deref().map(|dir| OutDir::prepare(dir, args.force)).transpose()?;
@@ -140,6 +144,33 @@ pub fn bare(args: &BareArgs) -> Result<ExitCode> {
     }
     .map_err(fault)?;
     report(args, &setup, &done.results, out)
+}
+
+/// Most that fits beside the programs' arguments.
+const INPUT_BYTES: usize = 12 * 1024;
+
+/// What the console reads.
+fn input(path: Option<&Path>) -> Result<Option<String>> {
+    let Some(path) = path else { return Ok(None) };
+    let shown = path.display();
+    let text = if path == Path::new("-") {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        fs::read_to_string(path)
+    };
+    let text = text.map_err(|e| {
+        Fault::user(
+            format!("`{shown}` cannot be read: {e}"),
+            "name a text file that you may read, or - for stdin",
+        )
+    })?;
+    if text.len() > INPUT_BYTES || text.contains('\0') {
+        return Err(Fault::user(
+            format!("`{shown}` is no input for the console"),
+            format!("it takes text of at most {} KiB, without zero bytes", INPUT_BYTES / 1024),
+        ));
+    }
+    Ok(Some(text))
 }
 
 /// Say so if a component of the policy has tasks for several CPUs, and here each scheduler has one.

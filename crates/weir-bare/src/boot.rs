@@ -57,6 +57,8 @@ pub struct Setup {
     pub seed: u64,
     pub monitor: Image,
     pub console: Image,
+    /// The console's arguments: its name, and what it reads. No zero bytes.
+    pub console_arguments: Vec<String>,
     pub programs: Vec<Program>,
 }
 
@@ -85,7 +87,7 @@ impl Setup {
             image: &self.console,
             flags: SERVICE | CONSOLE,
             hart: 0,
-            arguments: &[],
+            arguments: &self.console_arguments,
         });
         for (hart, p) in (0..).zip(&self.programs) {
             let (name, arguments) = (p.name.clone(), p.arguments.as_slice());
