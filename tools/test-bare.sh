@@ -75,14 +75,17 @@ echo "ok   bare kernel: messages, capabilities, threads"
 inject() { # FOLDER
 	RUNWEIR_BARE=$1 bare priority --harts 1 --quantum 1ms -q --no-trace --duration 3s -- tests/bare/inject.c
 }
-mutant() { # NAME FILE SED
-	local folder=$work/mutant
+alter() { # NAME FILE SED: the folder $folder is made
+	folder=$work/mutant
 	rm -rf "$folder"
 	mkdir "$folder"
 	cp -r core runtimes "$folder"
 	sed -i "$3" "$folder/runtimes/bare/$2"
 	! cmp -s "runtimes/bare/$2" "$folder/runtimes/bare/$2" || { echo "FAIL mutant: $1: does not apply to $2" && exit 1; }
-	BARE_FLAGS=-DBARE_EXACT "$folder/runtimes/bare/build.sh" "$work/bare/obj/unit.o" "$folder/out"
+}
+mutant() { # NAME FILE SED
+	alter "$@"
+	BARE_FLAGS=-DBARE_EXACT BARE_KERNELS=kernel "$folder/runtimes/bare/build.sh" "$work/bare/obj/unit.o" "$folder/out"
 	# One whose expiries are all late does not come to its end in time.
 	if inject "$folder/out" >"$work/out" 2>&1 && grep -qF 'that must be; 0 wrong' "$work/out"; then
 		echo "FAIL mutant: $1: not noticed"
@@ -90,7 +93,7 @@ mutant() { # NAME FILE SED
 	fi
 	mutants=$((${mutants:-0} + 1))
 }
-BARE_FLAGS=-DBARE_EXACT runtimes/bare/build.sh "$work/bare/obj/unit.o" "$work/exact"
+BARE_FLAGS=-DBARE_EXACT BARE_KERNELS='kernel kernel-shared' runtimes/bare/build.sh "$work/bare/obj/unit.o" "$work/exact"
 says 'that must be; 0 wrong' inject "$work/exact"
 places=$(grep -o 'inject: [0-9]* instants, [0-9]* places' "$work/out" | cut -d' ' -f2-)
 mutant "the critical range ends an instruction early" lib/entry.S 's/^critical_high:$/too_late:/; s/^\tjr gp$/critical_high:\n\tjr gp/'
@@ -104,7 +107,74 @@ if [[ -n ${WEIR_LONG:-} ]]; then
 	mutant "the word disabled is not looked at" kernel/start.S '/^\tld t2, D_DISABLED(t1)$/{n;d}'
 	mutant "an expiry on the way to idle waits for the next round" kernel/turn.c 's/if (until && until < h->turn_end/if (until > t \&\& until < h->turn_end/'
 fi
+# With one scheduler for all harts no message takes the short way, so fewer places are hit.
+if [[ -n ${WEIR_LONG:-} ]]; then
+	inject_shared() { RUNWEIR_BARE=$work/exact bare priority --harts 1 --shared --quantum 1ms -q --no-trace --duration 3s -- tests/bare/inject.c; }
+	refuses 1 'that must be; 0 wrong' inject_shared
+fi
 echo "ok   bare kernel: preemption at every instruction, $places; $mutants mutants refused"
+
+# --- one scheduler for all harts ------------------------------------------------------------------------------
+
+# More dispatchers than harts, all made on one core: they stay there, or go where the policy puts them.
+says '1200 rounds on 1 harts' bare worksteal --harts 4 -q -- spread
+says ', 0 wrong' bare worksteal --harts 4 --shared --json -q -- spread
+bare worksteal --harts 4 --shared --json -q -- spread 2>/dev/null >"$work/spread.json"
+python3 - "$work/spread.json" <<'PYTHON'
+import json, sys
+run = json.load(open(sys.argv[1]))
+rounds = [m["value"] for m in run["bare"]["marks"] if 20 <= m["number"] < 24]
+assert sum(rounds) == 1200 and min(rounds) > 150, rounds
+assert all(h["messages_short"] == 0 for h in run["bare"]["harts"])
+assert run["totals"]["migrations"] > 5, run["totals"]
+PYTHON
+policies=(edf linux)
+[[ -z ${WEIR_LONG:-} ]] || policies=(worksteal edf linux priority central decentral global_rr stride eevdf)
+for policy in "${policies[@]}"; do
+	for harts in 2 3 16; do
+		says ', 0 wrong' bare $policy --harts $harts --shared -q --no-trace -- spread
+	done
+	says ', 0 wrong' bare $policy --harts 4 --shared -q --no-trace --quantum 3us -- lmp + caps
+done
+# What is taken from a dispatcher that runs on another hart is gone at once.
+says '40 frames revoked, 40 faults, 0 wrong' bare decentral --harts 2 -q -- tests/bare/shared.c
+says '40 frames revoked, 40 faults, 0 wrong' bare worksteal --harts 4 --shared -q -- tests/bare/shared.c
+says '7200 rounds on 4 cores, 0 wrong' bare worksteal --harts 4 --shared -q -- threads
+says '24 sums of 4000 terms, 0 wrong' bare worksteal --harts 4 --shared -q --set round_robin.slice=100us -- floats
+says '2000 messages to core 3 and back, 0 wrong' bare worksteal --harts 4 --shared -q -- ump
+says 'rounds of 4 members' bare gang --harts 4 --shared -q -- gang slots 2000
+# Harts that run in parallel.
+overlapped=0
+for ((i = 0; i < ${WEIR_LONG:+20}+2; i++)); do
+	for harts in 2 4; do
+		says ', 0 wrong' bare worksteal --harts $harts --shared --parallel -q --no-trace --seed $i -- spread 12 60
+		says '10 frames revoked, 10 faults, 0 wrong' bare worksteal --harts $harts --shared --parallel -q --no-trace --seed $i -- tests/bare/shared.c 10
+		says ', 0 wrong' bare edf --harts $harts --shared --parallel -q --no-trace --seed $i -- caps + threads
+		says ', 0 wrong' bare decentral --harts $harts --parallel -q --no-trace --seed $i -- ump + caps
+		overlapped=$((overlapped + 4))
+	done
+done
+mutants=0
+echo 'annotate affinity; entry -> round_robin(slice = 100us) -> cpus;' >"$work/fast.weir"
+says ', 0 wrong' bare "$work/fast.weir" --harts 3 --shared -q --no-trace -- spread
+mutant_shared() { # NAME FILE SED POLICY PROGRAM
+	alter "${@:1:3}"
+	BARE_KERNELS='kernel kernel-shared' "$folder/runtimes/bare/build.sh" "$work/bare/obj/unit.o" "$folder/out"
+	for harts in 2 3 4; do
+		RUNWEIR_BARE=$folder/out bare "$4" --harts $harts --shared -q --no-trace --duration 60ms -- "${@:5}" >"$work/out" 2>&1 || break
+		grep -qF ', 0 wrong' "$work/out" || break
+		((harts < 4)) || { echo "FAIL mutant: $1: not noticed" && exit 1; }
+	done
+	mutants=$((mutants + 1))
+}
+mutant_shared "another hart keeps the old regions" kernel/dispatch.c 's/^	weir_store(&at->stale, 1);$//' worksteal tests/bare/shared.c
+mutant_shared "an expiry by the clock of another hart is lost" lib/threads.c 's/ || was >> 63)$/ || was == 1)/' edf spread
+if [[ -n ${WEIR_LONG:-} ]]; then
+	mutant_shared "floating-point registers stay where they are" kernel/dispatch.c 's/^		fp_save(k->fp);$/		(void)0;/' "$work/fast.weir" spread
+	mutant_shared "a queued receiver runs on borrowed time" kernel/message.c 's/return SHARED ? k->on == SCHED_BLOCKED : /return /' edf spread
+	mutant_shared "the policy's request does not reach the other hart" kernel/dispatch.c '/^static void ask/,/^}/s/^\tprod(h, hart);$//' worksteal spread
+fi
+echo "ok   bare kernel: one scheduler for all harts; $overlapped runs of harts in parallel; $mutants mutants refused"
 
 # --- programs that mean ill ------------------------------------------------------------------------------
 
@@ -140,8 +210,18 @@ for harts in 4 16; do
 	cmp "$work/json1" "$work/json2"
 	cmp "$work/console1" "$work/console2"
 	diff -r "$work/run1" "$work/run2"
+	for run in 1 2; do
+		status=0
+		bare worksteal --shared --harts $harts -o "$work/run$run" --force --json -- spread + threads + intruder write + deadlines \
+			>"$work/json$run" 2>"$work/console$run" || status=$?
+		((status == 1))
+		sed -i '/^written/d' "$work/console$run"
+	done
+	cmp "$work/json1" "$work/json2"
+	cmp "$work/console1" "$work/console2"
+	diff -r "$work/run1" "$work/run2"
 done
-echo "ok   bare kernel: two runs on 4 and on 16 harts, the same bytes"
+echo "ok   bare kernel: two runs on 4 and on 16 harts, with a scheduler each and with one for all, the same bytes"
 
 # --- the same decisions ------------------------------------------------------------------------------------
 
@@ -199,6 +279,32 @@ int main(int argc, char **argv)
 	return argc == 3 ? 0 : 5;
 }
 C
+cat >"$work/reads.c" <<'C'
+#include <weir/mk.h>
+int main(int argc, char **argv)
+{
+	char line[100];
+	u64 sum = 0, lines = 0;
+	s64 n;
+	while ((n = mk_read(line, sizeof(line))) >= 0) {
+		lines++;
+		for (s64 i = 0, v = 0; i <= n; i++) {
+			if (line[i] >= '0' && line[i] <= '9')
+				v = v * 10 + line[i] - '0';
+			else
+				sum += v, v = 0;
+		}
+	}
+	mk_print("%lu lines, sum %lu\n", (unsigned long)lines, (unsigned long)sum);
+	return mk_read(line, sizeof(line)) != -1;
+}
+C
+printf '1 2\n\n30 %0100d\n400' 5 >"$work/input"
+says '4 lines, sum 433' bare priority --harts 2 -q --input "$work/input" -- "$work/reads.c"
+says '0 lines, sum 0' bare worksteal --harts 2 --shared -q -- "$work/reads.c"
+says '1 lines, sum 7' bare priority --harts 1 -q --input - -- "$work/reads.c" <<<7
+head -c 20000 /dev/zero >"$work/zeros"
+refuses 2 'is no input for the console' bare priority -q --input "$work/zeros" -- hello
 says 'two: 3' bare priority --harts 1 -q -- "$work/mine.c" one two
 refuses 1 'one: 2' bare priority --harts 1 -q -- "$work/mine.c" one
 echo 'int main(void) { return nothing; }' >"$work/bad.c"

@@ -107,7 +107,7 @@ if [[ $(uname -m) == x86_64 ]]; then
 			'/^void switch_out/,/^}/s/set_errno(was);/(void)was;/;/^void on_signal/,/^}/s/set_errno(was);/(void)was;/' "$work/long2.plan" 1
 		mutant 'threads leave the code of the library' driver '/^static int may_leave/,/^}/s/(u64)__start_weir_text/NEVER/' "$work/long2.plan" 1
 		for kind in 0 1 2; do
-			for cpus in 1 2; do ALL=1 "$work/stepped" "$work/long$cpus.plan" $kind 2 1200 $((kind + 1)); done
+			for cpus in 1 2; do ALL=1 "$work/stepped" "$work/long$cpus.plan" $kind 2 60 $((kind + 1)); done
 		done
 	else
 		"$work/stepped" "$work/long1.plan" 0 1 4

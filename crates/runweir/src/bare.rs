@@ -11,13 +11,13 @@ use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
 use serde_json::json;
 use weir::OutDir;
-use weir_bare::{Image, KERNEL, Program, Results, Setup, StopWhy, image};
+use weir_bare::{Image, Program, Results, Setup, StopWhy, image};
+use weir_core::{Class, Plan, catalog};
 use weir_report::{Gantt, HtmlExtras, Meta, Metrics, Trace};
 
-use crate::compile::plan_bytes;
 use crate::fault::{Fault, Result};
 use crate::output::{note, print};
-use crate::{machine, stop, topology, units};
+use crate::{compile, machine, stop, topology, units};
 
 /// The word between two programs.
 const AND: &str = "+";
@@ -28,10 +28,12 @@ Examples:
   runweir bare priority --harts 4 -- hello
   runweir bare edf --harts 2 --out results -- deadlines + intruder write
   runweir bare my.weir --harts 16 --duration 50ms -- ./mine.c 3
+  runweir bare worksteal --harts 4 --shared -- spread
 
 A program is one that `make bare` built (hello, lmp, ump, gang, ...) or a C file, which is compiled with
 the library of weir/mk.h. Its output goes to stdout, with --json to stderr. The machine is emulated by counted
-instructions, one a nanosecond: two runs give the same bytes. docs/bare.md explains kernel and library.")]
+instructions, one a nanosecond: two runs give the same bytes. Each hart has a scheduler of its own; with
+--shared one is for all, for policies that move tasks between CPUs. docs/bare.md explains kernel and library.")]
 pub struct BareArgs {
     /// Scheduler: a catalogue name or a .weir file
     #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
@@ -45,6 +47,12 @@ pub struct BareArgs {
     /// How long a hart runs before the others see what it did: 1us to 1ms
     #[arg(long, value_name = "TIME", default_value = "10us", value_parser = units::parse_duration)]
     pub quantum: u64,
+    /// One scheduler for all harts instead of one for each: dispatchers go where the policy puts them
+    #[arg(long)]
+    pub shared: bool,
+    /// Run the harts in parallel: no two runs are alike, and times mean nothing; for tests of the kernel
+    #[arg(long)]
+    pub parallel: bool,
     /// Set a parameter, as in `run`
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
@@ -63,6 +71,9 @@ pub struct BareArgs {
     /// Replace a folder that is there
     #[arg(long, requires = "out")]
     pub force: bool,
+    /// What the programs read by mk_read(): a file of at most 12 KiB of text, or - for stdin
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub input: Option<PathBuf>,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
@@ -87,10 +98,15 @@ pub fn bare(args: &BareArgs) -> Result<ExitCode> {
     }
     let folder = weir_bare::installed().map_err(fault)?;
     weir_bare::emulator().map_err(fault)?;
-    // Each hart has a scheduler of its own, for one CPU.
-    let shape = machine::resolve("smp-1")?.shape;
+    // Each hart has a scheduler of its own, for one CPU, or all have one.
+    let cpus = if args.shared { args.harts } else { 1 };
+    let shape = machine::resolve(&format!("smp-{cpus}"))?.shape;
     let sets = topology::parse_sets(&args.set)?;
-    let plan = plan_bytes(&args.topology, &shape, &sets, &[], args.quiet)?;
+    let plan = compile::plan(&args.topology, &shape, &sets, &[], args.quiet)?;
+    if !args.shared && args.harts > 1 && !args.quiet {
+        note_alone(&plan);
+    }
+    let plan = compile::flat(&args.topology, &plan)?;
     let work = tempfile::tempdir()
         .map_err(|e| Fault::system(format!("no folder for temporary files: {e}"), "make room in /tmp"))?;
     let mut programs = Vec::new();
@@ -105,6 +121,7 @@ pub fn bare(args: &BareArgs) -> Result<ExitCode> {
     let setup = Setup {
         harts: args.harts,
         plan,
+        parallel: args.parallel,
         trace: !args.no_trace,
         messages: args.messages,
         quantum_ns: args.quantum,
@@ -112,12 +129,13 @@ pub fn bare(args: &BareArgs) -> Result<ExitCode> {
         seed: args.seed,
         monitor: image(&folder, "monitor").map_err(fault)?,
         console: image(&folder, "console").map_err(fault)?,
+        console_arguments: std::iter::once("console".into()).chain(input(args.input.as_deref())?).collect(),
         programs,
     };
     let out = args.out.as_deref().map(|dir| OutDir::prepare(dir, args.force)).transpose()?;
     stop::install_saying("stopping the machine")?;
     let limit = Duration::from_secs(args.limit);
-    let kernel = folder.join(KERNEL);
+    let kernel = folder.join(weir_bare::kernel(args.shared, args.parallel));
     let flag = stop::flag();
     let done = if args.json {
         weir_bare::run(&kernel, &setup, flag, limit, &mut std::io::stderr())
@@ -126,6 +144,48 @@ pub fn bare(args: &BareArgs) -> Result<ExitCode> {
     }
     .map_err(fault)?;
     report(args, &setup, &done.results, out)
+}
+
+/// Most that fits beside the programs' arguments.
+const INPUT_BYTES: usize = 12 * 1024;
+
+/// What the console reads.
+fn input(path: Option<&Path>) -> Result<Option<String>> {
+    let Some(path) = path else { return Ok(None) };
+    let shown = path.display();
+    let text = if path == Path::new("-") {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        fs::read_to_string(path)
+    };
+    let text = text.map_err(|e| {
+        Fault::user(
+            format!("`{shown}` cannot be read: {e}"),
+            "name a text file that you may read, or - for stdin",
+        )
+    })?;
+    if text.len() > INPUT_BYTES || text.contains('\0') {
+        return Err(Fault::user(
+            format!("`{shown}` is no input for the console"),
+            format!("it takes text of at most {} KiB, without zero bytes", INPUT_BYTES / 1024),
+        ));
+    }
+    Ok(Some(text))
+}
+
+/// Say so if a component of the policy has tasks for several CPUs, and here each scheduler has one.
+fn note_alone(plan: &Plan) {
+    let catalog = catalog();
+    let alone = plan
+        .instances
+        .iter()
+        .find(|i| i.outs.len() == 1 && catalog.class(i.class).is_some_and(|c| c.class == Class::Distribute));
+    if let Some(i) = alone {
+        note(&format!(
+            "note: each hart has a scheduler of its own, so `{}` moves no dispatchers; --shared makes one for all harts",
+            i.name
+        ));
+    }
 }
 
 fn fault(e: weir_bare::Error) -> Fault {

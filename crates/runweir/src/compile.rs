@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
+use weir_core::Plan;
 
 use crate::args::one;
 use crate::fault::{Fault, Result};
@@ -66,12 +67,28 @@ pub fn plan_bytes(
     with: &[String],
     quiet: bool,
 ) -> Result<Vec<u8>> {
+    flat(name, &plan(name, shape, sets, with, quiet)?)
+}
+
+/// Its plan.
+pub fn plan(
+    name: &str,
+    shape: &weir_core::MachineShape,
+    sets: &[weir_lang::Set],
+    with: &[String],
+    quiet: bool,
+) -> Result<Plan> {
     let source = topology::source(name)?;
     let compiled = topology::compile_with(&source, shape, sets, with)?;
     if !quiet {
         output::show(&compiled.warnings.iter().map(topology::diag).collect::<Vec<_>>());
     }
-    weir_core::planfile::flat(&compiled.plan).map_err(|e| {
+    Ok(compiled.plan)
+}
+
+/// The plan of the topology called `name`, as bytes.
+pub fn flat(name: &str, plan: &Plan) -> Result<Vec<u8>> {
+    weir_core::planfile::flat(plan).map_err(|e| {
         Fault::user(
             format!("`{name}` cannot become a flat plan: {}", e.message),
             "C runtimes have the components of the catalogue that are written in C; use those",

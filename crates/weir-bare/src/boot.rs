@@ -44,8 +44,10 @@ pub struct Program {
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub harts: u32,
-    /// For one CPU: each hart has a scheduler of its own.
+    /// For one CPU: each hart has a scheduler of its own. With `kernel(true, _)` for all harts.
     pub plan: Vec<u8>,
+    /// Harts run in parallel, for `kernel(_, true)`: no two runs are alike.
+    pub parallel: bool,
     pub trace: bool,
     /// Messages in the trace, too; none of them takes the short way then.
     pub messages: bool,
@@ -55,6 +57,8 @@ pub struct Setup {
     pub seed: u64,
     pub monitor: Image,
     pub console: Image,
+    /// The console's arguments: its name, and what it reads. No zero bytes.
+    pub console_arguments: Vec<String>,
     pub programs: Vec<Program>,
 }
 
@@ -83,7 +87,7 @@ impl Setup {
             image: &self.console,
             flags: SERVICE | CONSOLE,
             hart: 0,
-            arguments: &[],
+            arguments: &self.console_arguments,
         });
         for (hart, p) in (0..).zip(&self.programs) {
             let (name, arguments) = (p.name.clone(), p.arguments.as_slice());

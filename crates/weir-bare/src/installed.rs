@@ -10,6 +10,17 @@ use crate::image::Image;
 /// The kernel's file in its folder.
 pub const KERNEL: &str = "kernel.elf";
 
+/// The file of its variant. `shared`: one scheduler for all harts. `parallel`: harts do not take turns.
+#[must_use]
+pub fn kernel(shared: bool, parallel: bool) -> &'static str {
+    match (shared, parallel) {
+        (false, false) => KERNEL,
+        (true, false) => "kernel-shared.elf",
+        (false, true) => "kernel-parallel.elf",
+        (true, true) => "kernel-shared-parallel.elf",
+    }
+}
+
 /// The folder with the kernel: where `RUNWEIR_BARE` says, where `make install` or where `make bare` put it.
 ///
 /// # Errors

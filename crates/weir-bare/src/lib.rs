@@ -13,7 +13,7 @@ mod results;
 pub use boot::{Program, Setup};
 pub use error::{Error, Result};
 pub use image::Image;
-pub use installed::{KERNEL, image, installed};
+pub use installed::{KERNEL, image, installed, kernel};
 pub use machine::{Done, EMULATOR, emulator, run};
 pub use results::{HartResult, Results, StopWhy};
 

@@ -54,7 +54,8 @@ pub fn run(
     let megabytes = setup.ram_bytes() >> 20;
     let mut child = Command::new(emulator)
         .args(["-nodefaults", "-no-user-config", "-display", "none", "-monitor", "none", "-bios", "none"])
-        .args(["-icount", "shift=0,sleep=off", "-machine", "virt,memory-backend=ram"])
+        .args(if setup.parallel { ["-accel", "tcg,thread=multi"] } else { ["-icount", "shift=0,sleep=off"] })
+        .args(["-machine", "virt,memory-backend=ram"])
         .arg("-object")
         .arg(format!("memory-backend-file,id=ram,size={megabytes}M,mem-path={},share=on", ram.display()))
         .args(["-m", &format!("{megabytes}M"), "-smp", &setup.harts.to_string()])

@@ -265,14 +265,14 @@ impl Reporter {
         let (t, cpu, hart) = (r.time, r.hart, r.hart as usize);
         match r.kind {
             NEW => {
-                let group = results.domain(r.a);
+                let (group, home) = (results.domain(r.a), r.b >> 32);
                 let others = results
                     .records
                     .iter()
-                    .filter(|o| o.kind == NEW && o.a == r.a && o.hart == r.hart && o.task < r.task);
+                    .filter(|o| o.kind == NEW && o.a == r.a && o.b >> 32 == home && o.task < r.task);
                 let name = match others.count() {
-                    0 => format!("{group}.{cpu}"),
-                    n => format!("{group}.{cpu}.{n}"),
+                    0 => format!("{group}.{home}"),
+                    n => format!("{group}.{home}.{n}"),
                 };
                 self.task(task).known = true;
                 observer.event(t, &Event::TaskNew { task, name: &name, group });

@@ -72,6 +72,8 @@ fn boot(lab: &Lab<'_>, folder: &Path, policy: &str, harts: u32, lines: &[String]
     let setup = Setup {
         harts,
         plan: planfile::flat(&plan).map_err(|e| failed(&e.message, "use another topology"))?,
+        parallel: false,
+        console_arguments: Vec::new(),
         trace: true,
         messages: false,
         // Turns of harts are interrupts: few of them.

@@ -173,6 +173,8 @@ int main(int argc, char **argv)
 		mk_sleep(20000);
 	/* The server has its end, too, when it is asked next. */
 	mk_sleep(100000);
+	while (is(way, "alone") && !weir_load(&client))
+		mk_sleep(20000);
 	for (u64 i = 0; i < n; i++) {
 		u64 words[4] = { i, i * 3, ~i, CALL }, from = instructions(), took;
 

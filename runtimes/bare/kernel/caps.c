@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Capabilities: what a dispatcher may do. They are in kernel memory and named by slot, so none can be forged. All capabilities of a hart
+ * Capabilities: what a dispatcher may do. They are in kernel memory and named by slot, so none can be forged. All capabilities of a home
  * are in one list, each behind its parent and one level deeper, so its descendants follow it directly. Memory that other cores know is
  * retyped and revoked by agreement of the monitors. Source: 1, 1.5.
  */
@@ -14,11 +14,11 @@ void cap_put(struct hart *h, struct cap *c, struct kdcb *owner, const struct cap
 	c->depth = parent ? parent->depth + 1 : 0;
 	c->remote = parent ? parent->remote : what->remote;
 	c->prev = parent;
-	c->next = parent ? parent->next : h->caps;
+	c->next = parent ? parent->next : harts[owner->home].caps;
 	if (parent)
 		parent->next = c;
 	else
-		h->caps = c;
+		harts[owner->home].caps = c;
 	if (c->next)
 		c->next->prev = c;
 	h->n.capabilities++;
@@ -49,8 +49,7 @@ static int map(struct hart *h, struct kdcb *k, const struct cap *c)
 	k->region[n] = encoded(c);
 	k->config[n / 8] |= (0x18ull | (c->rights & (RIGHT_READ | RIGHT_WRITE))) << n % 8 * 8;
 	k->nr_regions++;
-	if (k == h->current)
-		regions_set(k);
+	regions_changed(h, k);
 	return MK_OK;
 }
 
@@ -67,8 +66,7 @@ static int unmap(struct hart *h, struct kdcb *k, u64 which)
 	k->config[n / 8] |= (k->config[last / 8] >> last % 8 * 8 & 0xff) << n % 8 * 8;
 	k->config[last / 8] &= ~(0xffull << last % 8 * 8);
 	k->nr_regions--;
-	if (k == h->current)
-		regions_set(k);
+	regions_changed(h, k);
 	return MK_OK;
 }
 
@@ -88,7 +86,7 @@ void cap_delete(struct hart *h, struct cap *c)
 	if (c->prev)
 		c->prev->next = c->next;
 	else
-		h->caps = c->next;
+		harts[owner->home].caps = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
 	*c = (struct cap){ 0 };
@@ -111,11 +109,11 @@ static int is_memory(const struct cap *c)
 }
 
 /* Whether memory of [base, base + bytes) has been retyped, except to raw memory as large as @whole. */
-static u32 used(struct hart *h, u64 base, u64 bytes, u64 whole)
+static u32 used(const struct kdcb *k, u64 base, u64 bytes, u64 whole)
 {
 	u32 nr = 0;
 
-	for (struct cap *c = h->caps; c; c = c->next)
+	for (struct cap *c = harts[k->home].caps; c; c = c->next)
 		if (is_memory(c) && c->object < base + bytes && base < c->object + c->bytes)
 			nr += c->type == CAP_FRAME || c->bytes < whole;
 	return nr;
@@ -141,7 +139,7 @@ static s64 retype(struct hart *h, struct kdcb *k, struct cap *c, u64 type, u64 b
 		return slot && slot < NR_SLOTS ? MK_EBUSY : MK_EINVAL;
 	if (c->remote)
 		return MK_EREMOTE;
-	if (used(h, c->object + offset, bytes, c->bytes))
+	if (used(k, c->object + offset, bytes, c->bytes))
 		return MK_EUSED;
 	what.type = type;
 	what.object += offset;
@@ -181,7 +179,7 @@ static s64 kernel(struct hart *h, struct kdcb *k, u64 *area)
 	case CMD_KILL:
 		if (a >= MAX_DISPATCHERS || !dispatchers[k->home][a].block)
 			return MK_EDEAD;
-		retire(h, &dispatchers[k->home][a], 0, 64);
+		end(h, &dispatchers[k->home][a], 0, 64);
 		return MK_OK;
 	case CMD_GRANT: {
 		struct cap *slot;
@@ -220,12 +218,12 @@ static s64 kernel(struct hart *h, struct kdcb *k, u64 *area)
 	case CMD_PUBLISH:
 		if (b != ~0ull && (b >= MAX_DISPATCHERS || !dispatchers[k->home][b].block))
 			return MK_EDEAD;
-		return publish(h, b == ~0ull ? 0 : &dispatchers[k->home][b], a, c, d) ? MK_EINVAL
-										      : MK_OK;
+		other = b == ~0ull ? 0 : &dispatchers[k->home][b];
+		return publish(h, other, k->home, a, c, d) ? MK_EINVAL : MK_OK;
 	case CMD_OVERLAP: {
 		u32 nr = 0;
 
-		for (struct cap *at = h->caps, *after; at; at = after) {
+		for (struct cap *at = harts[k->home].caps, *after; at; at = after) {
 			after = at->next;
 			if (!is_memory(at) || at->object >= a + b || a >= at->object + at->bytes)
 				continue;
@@ -246,7 +244,7 @@ static s64 kernel(struct hart *h, struct kdcb *k, u64 *area)
 		identify(&dispatchers[k->home][a].cap[b], area);
 		return area[10];
 	case CMD_REMOTE:
-		for (struct cap *at = h->caps; at; at = at->next)
+		for (struct cap *at = harts[k->home].caps; at; at = at->next)
 			if (is_memory(at) && at->object < a + b && a < at->object + at->bytes)
 				at->remote = 1;
 		return MK_OK;
@@ -270,13 +268,16 @@ static s64 dispatcher(struct hart *h, struct kdcb *k, const struct cap *cap, u64
 	case CMD_SET:
 		if (a >= 64 || !(may >> a & 1))
 			return MK_ERIGHT;
-		return publish(h, of, a, b, area[14]) ? MK_EINVAL : MK_OK;
+		return publish(h, of, of->home, a, b, area[14]) ? MK_EINVAL : MK_OK;
 	case CMD_TIMER:
-		of->timer = a;
-		h->rearm = 1;
+		weir_store(&of->timer, a);
+		if (SHARED && of->home != h->cpu)
+			prod(h, of->home);
+		else
+			h->rearm = 1;
 		return MK_OK;
 	case CMD_EXIT:
-		retire(h, of, a, 0);
+		end(h, of, a, 0);
 		return MK_OK;
 	case CMD_ENDPOINT:
 	case CMD_NOTIFY:
@@ -353,8 +354,8 @@ s64 invoke(struct hart *h, struct kdcb *k, u64 *area)
 	case CAP_NOTIFY:
 		if (command != CMD_POKE)
 			return MK_EINVAL;
-		if (c->object >> 32 == h->cpu)
-			notify(h, &dispatchers[h->cpu][(u32)c->object], 1ull << c->badge);
+		if (c->object >> 32 == k->home)
+			notify(h, &dispatchers[k->home][(u32)c->object], 1ull << c->badge);
 		else
 			poke(h, c->object >> 32, (u32)c->object, 1ull << c->badge);
 		return MK_OK;

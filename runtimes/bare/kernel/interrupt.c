@@ -7,6 +7,7 @@
 
 #define PLIC		 0xc000000ull
 #define PRIORITY(source) (*(volatile u32 *)(PLIC + 4 * (source)))
+#define PENDING(source)	 (*(volatile u32 *)(PLIC + 0x1000 + (source) / 32 * 4))
 #define ENABLED(source)	 (*(volatile u32 *)(PLIC + 0x2000 + (source) / 32 * 4))
 #define THRESHOLD	 (*(volatile u32 *)(PLIC + 0x200000))
 #define CLAIM		 (*(volatile u32 *)(PLIC + 0x200004))
@@ -33,12 +34,24 @@ void interrupt_external(struct hart *h)
 		return;
 	h->n.interrupts++;
 	trace(h, TRACE_INTERRUPT, ~0u, source, 0);
-	if (source < NR_SOURCES && source_of[source].to && source_of[source].to->block) {
-		source_of[source].pending = 1;
-		deliver(h, source_of[source].to, source_of[source].badge, words);
-	} else {
-		CLAIM = source;
+	if (source < NR_SOURCES && source_of[source].to) {
+		struct kdcb *to = source_of[source].to;
+
+		home_lock(h, to->home);
+		if (to->block) {
+			source_of[source].pending = 1;
+			deliver(h, to, source_of[source].badge, words);
+			source = 0;
+		}
+		home_unlock(h);
 	}
+	if (source)
+		CLAIM = source;
+}
+
+int interrupt_waits(void)
+{
+	return PENDING(0) & ENABLED(0) || PENDING(32) & ENABLED(32);
 }
 
 int interrupt_bind(u64 source, struct kdcb *k, u64 badge)

@@ -2,6 +2,10 @@
 /*
  * The CPU driver of one hart: event-driven, with interrupts off, on one stack that is empty between events. Its state belongs to its
  * hart; other harts access only `remote`. Source: 1, 1.3 and 1.4.
+ *
+ * With BARE_SHARED all harts have one scheduler, and a dispatcher runs on any of them. It keeps its home: the hart whose monitor, names,
+ * capabilities and memory it has. One lock per home protects all records of its dispatchers (docs/decisions/0182). With BARE_PARALLEL the
+ * harts do not take turns (parallel.c).
  */
 #ifndef BARE_KERNEL_H
 #define BARE_KERNEL_H
@@ -21,6 +25,17 @@
 #define PRIVATE_BYTES 131072ull
 #define RAM_BYTES     PRIVATE_BYTES
 
+#ifdef BARE_SHARED
+#define SHARED 1
+#else
+#define SHARED 0
+#endif
+#ifdef BARE_PARALLEL
+#define PARALLEL 1
+#else
+#define PARALLEL 0
+#endif
+
 #define CSR_READ(name)                                                    \
 	({                                                                \
 		u64 v_;                                                   \
@@ -29,7 +44,7 @@
 	})
 #define CSR_WRITE(name, v) __asm__ volatile("csrw " #name ", %0" ::"r"((u64)(v)) : "memory")
 
-/* A capability in its slot. All of a hart are in one list, children behind their parents and deeper. */
+/* A capability in its slot. All of a home are in one list, children behind their parents and deeper. */
 struct cap {
 	u32 type;
 	u32 rights;
@@ -68,7 +83,16 @@ struct kdcb {
 	u64 timer;
 	u64 ready_at;
 	u64 fp[33]; /* f0 to f31, fcsr, while another dispatcher has the registers */
+	/* One scheduler for all harts: */
+	u32 hart;    /* where it runs, or ran last */
+	u32 ending;  /* another dispatcher has ended it: the hart that chooses it next removes it */
+	u64 left_at; /* by that hart's clock */
+	u64 end_number; /* of `ending`, as for retire() */
+	u64 end_cause;
 };
+
+#define ASKED_TO_CHOOSE	 1u /* if it is idle */
+#define ASKED_TO_PREEMPT 2u
 
 /* Written by other harts. */
 struct remote {
@@ -77,6 +101,8 @@ struct remote {
 	u64 at; /* the earliest, by the sender's clock */
 	u64 notified[MAX_DISPATCHERS];
 	u32 mine[MAX_DISPATCHERS];
+	u32 asked; /* ASKED_ by the policy */
+	u32 unused2;
 };
 
 struct hart {
@@ -107,6 +133,11 @@ struct hart {
 	struct kdcb *fp_owner; /* its values are in the floating-point registers */
 	u64 fresh[32];
 	struct hart_result n;
+	/* One scheduler for all harts: */
+	u32 holds;  /* the home whose lock it has, and one; 0: none */
+	u32 inside; /* (a) it is in the kernel, and checks `stale` before it leaves */
+	u32 stale;  /* (a) another hart has changed the memory of `current` */
+	u32 unused2;
 } __attribute__((aligned(1 << H_BYTES_SHIFT)));
 
 _Static_assert(__builtin_offsetof(struct hart, cpu) == H_CPU &&
@@ -138,6 +169,9 @@ _Static_assert(sizeof(struct cap) == 1 << C_SHIFT &&
 extern struct hart harts[MAX_HARTS];
 extern struct kdcb dispatchers[MAX_HARTS][MAX_DISPATCHERS];
 extern struct remote remotes[MAX_HARTS];
+extern struct home {
+	u32 lock;
+} __attribute__((aligned(64))) homes[MAX_HARTS];
 
 WEIR_INLINE struct boot *boot_record(void)
 {
@@ -158,6 +192,40 @@ WEIR_INLINE u64 now(const struct hart *h)
 	return h->base + (CSR_READ(minstret) - h->start);
 }
 
+/* One scheduler for all harts: the lock of a home. A hart has at most one, and none while it passes its turn on or chooses. */
+WEIR_INLINE void home_lock(struct hart *h, u32 home)
+{
+	if (!SHARED)
+		return;
+	weir_assert(!h->holds);
+	weir_spin_lock(&homes[home].lock);
+	h->holds = home + 1;
+}
+
+WEIR_INLINE void home_unlock(struct hart *h)
+{
+	u32 home = h->holds;
+
+	if (!SHARED || !home)
+		return;
+	h->holds = 0;
+	weir_spin_unlock(&homes[home - 1].lock);
+}
+
+/* Its CPU in its scheduler. */
+WEIR_INLINE u32 cpu_of(const struct hart *h)
+{
+	return SHARED ? h->cpu : 0;
+}
+
+/* Whether it must run to see what happened to it. */
+WEIR_INLINE int has_something(const struct kdcb *k)
+{
+	if (SHARED && (k->ending || k->block->notified))
+		return 1;
+	return k->block->haswork || k->block->lmp_head != k->block->lmp_tail;
+}
+
 /* support.c */
 void *memset(void *p, int c, __SIZE_TYPE__ n);
 void *memcpy(void *p, const void *q, __SIZE_TYPE__ n);
@@ -167,13 +235,17 @@ void go(u64 *area) __attribute__((noreturn));
 void fp_save(u64 *area);
 void fp_load(const u64 *area);
 
-/* turn.c: turns of harts, and time. */
+/* turn.c, or parallel.c: turns of harts, and time. */
 void turn_begin(struct hart *h);
 /* Pass the turn on; return at our next turn, or at @until if that is in this one. @until: idle until then; 0: busy. */
 void turn_pass(struct hart *h, u64 until);
 /* A timer interrupt at @at, or at the end of the turn. */
 void turn_arm(struct hart *h, u64 at);
 void poke(struct hart *from, u32 hart, u32 dispatcher, u64 bits);
+/* Another hart looks at its `remote` and its timers, by this hart's clock. */
+void prod(struct hart *from, u32 hart);
+/* It looks now (parallel.c). */
+void prodded(struct hart *h);
 
 /* dispatch.c */
 #define GRACE_NS 5000000ull
@@ -191,11 +263,18 @@ u64 *yield(struct hart *h, struct kdcb *to);
 void wake(struct hart *h, struct kdcb *k);
 void notify(struct hart *h, struct kdcb *k, u64 bits);
 /* Saves nothing: the caller has done it. */
-void left(struct kdcb *k);
+void left(struct hart *h, struct kdcb *k);
+/* The last step in the kernel. */
+void leave(struct hart *h);
+/* The regions of @k have changed, which may run on any hart: none of them uses the old ones after this. */
+void regions_changed(struct hart *h, struct kdcb *k);
 u64 *dispatch(struct hart *h, struct kdcb *k);
 void retire(struct hart *h, struct kdcb *k, u64 number, u64 cause);
+/* End a dispatcher that may run on another hart. */
+void end(struct hart *h, struct kdcb *k, u64 number, u64 cause);
 struct kdcb *create(struct hart *h, u32 home, u32 domain, u64 entry, u64 argument);
-int publish(struct hart *h, struct kdcb *k, u32 topic, u64 value, u64 value2);
+/* @cpu: of a message without a dispatcher. */
+int publish(struct hart *h, struct kdcb *k, u32 cpu, u32 topic, u64 value, u64 value2);
 u64 pool_take(struct hart *h);
 void regions_set(const struct kdcb *k);
 /* An instruction was illegal: give the current dispatcher the floating-point registers. 0: it has them, or there are none. */
@@ -218,6 +297,8 @@ int deliver(struct hart *h, struct kdcb *to, u64 badge, const u64 *words);
 /* interrupt.c */
 void interrupt_start(struct hart *h);
 void interrupt_external(struct hart *h);
+/* One waits for hart 0. */
+int interrupt_waits(void);
 int interrupt_bind(u64 source, struct kdcb *k, u64 badge);
 void interrupt_ack(u64 source);
 

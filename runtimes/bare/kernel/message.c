@@ -17,7 +17,8 @@ int deliver(struct hart *h, struct kdcb *to, u64 badge, const u64 *words)
 	slot->badge = badge;
 	for (u32 i = 0; i < 4; i++)
 		slot->word[i] = words[i];
-	d->lmp_head++;
+	/* Its dispatcher may run on another hart. */
+	weir_store_release(&d->lmp_head, d->lmp_head + 1);
 	d->haswork = 1;
 	h->n.messages_buffered++;
 	wake(h, to);
@@ -42,6 +43,12 @@ static s64 check(struct hart *h, struct kdcb *k, u64 slot, u64 along, struct cap
 	return MK_OK;
 }
 
+/* Whether it may run on another one's time. If one scheduler is for all harts, another hart may have chosen one that is queued. */
+static int may_borrow(const struct kdcb *k)
+{
+	return SHARED ? k->on == SCHED_BLOCKED : k->on != SCHED_RUNNING;
+}
+
 u64 *message(struct hart *h, struct kdcb *k, u64 *area)
 {
 	u64 flags = area[15], along = flags >> LMP_CAP_SHIFT, badge,
@@ -61,8 +68,7 @@ u64 *message(struct hart *h, struct kdcb *k, u64 *area)
 	d = to->block;
 	badge = c->badge;
 	waits = to != k && to->state == STATE_ENABLED && d->lmp_head == d->lmp_tail &&
-		(to == h->charged ||
-		 (to->on != SCHED_RUNNING && !(flags & (LMP_FINAL | LMP_ANSWER))));
+		(to == h->charged || (may_borrow(to) && !(flags & (LMP_FINAL | LMP_ANSWER))));
 	if (!waits && d->lmp_head - d->lmp_tail >= LMP_BUFFERS) {
 		area[10] = MK_EBUSY;
 		k->state = STATE_RUNNING;
@@ -94,11 +100,11 @@ u64 *message(struct hart *h, struct kdcb *k, u64 *area)
 		k->state = STATE_RUNNING;
 		return area;
 	}
-	left(k);
+	left(h, k);
 	/* Back to the owner of the time, or to another dispatcher on the same time: the earlier lender is no longer involved. */
 	if (k != h->charged) {
 		h->current = 0;
-		if (k->state == STATE_DISABLED || k->block->haswork)
+		if (k->state == STATE_DISABLED || has_something(k))
 			wake(h, k);
 	}
 	{

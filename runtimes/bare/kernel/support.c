@@ -76,7 +76,7 @@ void stop(u32 why, s32 detail, const char *text)
 
 	r->why = why;
 	r->detail = detail;
-	r->time = self()->base;
+	r->time = PARALLEL ? now(self()) : self()->base;
 	for (i = 0; text && text[i] && i + 1 < sizeof(r->text); i++)
 		r->text[i] = text[i];
 	for (i = 0; i < boot_record()->harts; i++) {

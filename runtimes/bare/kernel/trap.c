@@ -33,6 +33,7 @@ static u64 *after_interrupt(struct hart *h, u64 *area)
 			turn_pass(h, 0);
 		events(h);
 	}
+	home_lock(h, k->home);
 	k->state = area == (u64 *)k->block->enabled ? STATE_ENABLED : STATE_DISABLED;
 	preempt(h, h->resched == 2 ? WHY_SLICE : WHY_PREEMPTED);
 	return next(h);
@@ -104,7 +105,10 @@ u64 *trap(u64 cause, u64 value, u64 *area)
 {
 	struct hart *h = self();
 
+	if (SHARED)
+		weir_store(&h->inside, 1);
 	if (cause == CAUSE_CALL) {
+		home_lock(h, h->current->home);
 		area = call(h, area);
 	} else if (cause & CAUSE_INTERRUPT) {
 		h->current->faults = 0;
@@ -112,6 +116,7 @@ u64 *trap(u64 cause, u64 value, u64 *area)
 			interrupt_external(h);
 		area = after_interrupt(h, area);
 	} else if (cause != CAUSE_ILLEGAL || !fp_give(h)) {
+		home_lock(h, h->current->home);
 		area = fault(h, cause, value, area);
 	}
 	/* Effects of a call are handled at once, by an interrupt. */
@@ -119,6 +124,7 @@ u64 *trap(u64 cause, u64 value, u64 *area)
 		h->rearm = 0;
 		turn_arm(h, h->resched ? 0 : next_due(h));
 	}
+	leave(h);
 	return area;
 }
 
@@ -129,14 +135,18 @@ void boot(u64 cpu)
 
 	if (cpu >= MAX_HARTS || cpu >= boot->harts)
 		return;
+	if (SHARED)
+		weir_store(&h->inside, 1);
 	turn_begin(h);
 	CSR_WRITE(mcounteren, 7);
 	CSR_WRITE(scounteren, 7);
-	if (boot->flags & BOOT_MESSAGES)
+	/* The short way takes no lock. */
+	if (SHARED || boot->flags & BOOT_MESSAGES)
 		CSR_WRITE(mtvec, trap_entry_long);
 	h->started = 1;
 	interrupt_start(h);
 	sched_start(h);
+	home_lock(h, h->cpu);
 	/* The monitor comes first on each hart: it is dispatcher 0. */
 	for (u32 i = 0; i < boot->nr_images; i++)
 		if (boot->image[i].hart == cpu && boot->image[i].flags & IMAGE_MONITOR)
@@ -149,6 +159,7 @@ void boot(u64 cpu)
 
 		area = next(h);
 		turn_arm(h, next_due(h));
+		leave(h);
 		go(area);
 	}
 }

@@ -10,9 +10,11 @@
  *
  * A hart's actions become visible to others up to a quantum late, but never early, because messages carry the sender's time.
  *
- * Only this file of the kernel depends on the emulator. On a processor, turn_pass() would wait for an interrupt and poke() send one.
+ * Only this file of the kernel depends on the emulator. parallel.c replaces it where harts run in parallel.
  */
 #include "kernel.h"
+
+#ifndef BARE_PARALLEL
 
 #define MTIME	       (*(volatile u64 *)0x200bff8)
 #define MTIMECMP(hart) (*(volatile u64 *)(0x2004000 + 8ull * (hart)))
@@ -77,6 +79,9 @@ static u64 next_round(struct hart *h)
 		if (at < first)
 			first = at;
 	}
+	/* The driver may run on another hart than the one that gets its interrupt. */
+	if (SHARED && interrupt_waits())
+		first = 0;
 	if (first == NEVER) {
 		if (!(boot->flags & BOOT_INPUT) || !programs_left())
 			stop(programs_left() ? STOP_WAITING : STOP_DONE, 0, 0);
@@ -166,15 +171,24 @@ void turn_arm(struct hart *h, u64 at)
 	CSR_WRITE(mie, 0x880);
 }
 
-void poke(struct hart *from, u32 hart, u32 dispatcher, u64 bits)
+void prod(struct hart *from, u32 hart)
 {
 	struct remote *m = &remotes[hart];
 	u64 at = now(from);
 
-	from->n.pokes++;
-	weir_fetch_or(&m->notified[dispatcher % MAX_DISPATCHERS], bits);
-	weir_store(&m->mine[dispatcher % MAX_DISPATCHERS], 1);
 	if (!weir_load(&m->any) || at < m->at)
 		m->at = at;
 	weir_store_release(&m->any, 1);
 }
+
+void poke(struct hart *from, u32 hart, u32 dispatcher, u64 bits)
+{
+	struct remote *m = &remotes[hart];
+
+	from->n.pokes++;
+	weir_fetch_or(&m->notified[dispatcher % MAX_DISPATCHERS], bits);
+	weir_store(&m->mine[dispatcher % MAX_DISPATCHERS], 1);
+	prod(from, hart);
+}
+
+#endif

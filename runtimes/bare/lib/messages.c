@@ -393,7 +393,7 @@ s64 mk_phase(u64 gang, u32 phase)
 /* --- the console ------------------------------------------------------------------------------------------------ */
 
 struct line {
-	char text[512];
+	char text[CONSOLE_LINE];
 	u32 n;
 };
 
@@ -447,6 +447,16 @@ static void format_line(struct line *l, const char *f, va_list a)
 	}
 }
 
+/* It may not have begun yet. */
+static void find_console(struct lib *l)
+{
+	for (u32 i = 0; !l->has_console && i < 1000; i++) {
+		l->has_console = !mk_bind("console", &l->console);
+		if (!l->has_console)
+			mk_sleep(50000);
+	}
+}
+
 void mk_print(const char *format, ...)
 {
 	struct lib *l = lib();
@@ -457,19 +467,42 @@ void mk_print(const char *format, ...)
 	format_line(&line, format, a);
 	va_end(a);
 	mk_lock(&l->printing);
-	/* It may not have begun yet. */
-	for (u32 i = 0; !l->has_console && i < 1000; i++) {
-		l->has_console = !mk_bind("console", &l->console);
-		if (!l->has_console)
-			mk_sleep(50000);
-	}
+	find_console(l);
 	for (u32 at = 0; l->has_console && at < line.n;) {
 		u64 words[UMP_WORDS] = { 0 };
 		u32 n = line.n - at < sizeof(words) ? line.n - at : sizeof(words);
 
 		memcpy(words, line.text + at, n);
 		at += n;
-		mk_channel_send(&l->console, words, UMP_WORDS, at < line.n ? 1 : 2, n);
+		mk_channel_send(&l->console, words, UMP_WORDS,
+				at < line.n ? CONSOLE_MORE : CONSOLE_LAST, n);
 	}
 	mk_unlock(&l->printing);
+}
+
+s64 mk_read(char *line, u32 room)
+{
+	struct lib *l = lib();
+	u64 words[UMP_WORDS] = { 0 };
+	u32 kind = CONSOLE_MORE, n = 0;
+
+	mk_lock(&l->printing);
+	find_console(l);
+	if (!l->has_console) {
+		mk_unlock(&l->printing);
+		return -1;
+	}
+	mk_channel_send(&l->console, words, UMP_WORDS, CONSOLE_READ, 0);
+	while (kind == CONSOLE_MORE) {
+		u32 bytes;
+
+		mk_channel_recv(&l->console, words, UMP_WORDS, &kind, &bytes);
+		for (u32 i = 0; i < bytes && i < sizeof(words); i++)
+			if (n + 1 < room)
+				line[n++] = ((const char *)words)[i];
+	}
+	mk_unlock(&l->printing);
+	if (room)
+		line[n] = 0;
+	return kind == CONSOLE_END ? -1 : (s64)n;
 }

@@ -106,7 +106,7 @@ static void messages(void)
 	 * Only those that are here: a client that is answered can send the next one at once, and would keep the ready threads from running
 	 * forever. An expiry meanwhile goes first, too.
 	 */
-	for (u64 head = d->lmp_head; d->lmp_tail != head && !d->notified;) {
+	for (u64 head = weir_load_acquire(&d->lmp_head); d->lmp_tail != head && !d->notified;) {
 		struct mk_lmp *m = &d->buffer[d->lmp_tail % LMP_BUFFERS];
 		u64 words[4] = { m->word[0], m->word[1], m->word[2], m->word[3] }, badge = m->badge;
 
@@ -122,9 +122,9 @@ static void messages(void)
 static void look_around(void)
 {
 	struct lib *l = lib();
-	u64 t;
+	/* In one step: with one scheduler for all harts the kernel of another one may add to it. */
+	u64 was = __atomic_exchange_n(&mk_self()->notified, 0, __ATOMIC_ACQ_REL), t;
 
-	mk_self()->notified = 0;
 	t = l->sleeping ? mk_now() : 0;
 	for (struct mk_channel *c = l->channels; c; c = c->next)
 		if (c->waiting && ump_ready(&c->ump)) {
@@ -140,7 +140,8 @@ static void look_around(void)
 		l->sleeping = w->next;
 		ready(w, 0);
 	}
-	if (l->timer <= t)
+	/* It has fired; also if by the clock of this hart it has yet to. */
+	if (l->timer <= t || was >> 63)
 		l->timer = 0;
 	messages();
 }

@@ -2,6 +2,8 @@
 /*
  * The console: a driver of the serial port (a 16550) in user mode, and a service that prints lines. It has the device's registers as a
  * frame and its interrupt as a capability; the interrupt arrives as a message. Lines of several clients are not mixed.
+ *
+ * What it reads is its argument, so that two runs read the same at the same time; each line goes to the client that asks first.
  */
 #include <weir/mk.h>
 
@@ -19,12 +21,13 @@ struct client {
 	struct mk_channel *channel;
 	struct client *next;
 	u32 n;
-	char line[512];
+	char line[CONSOLE_LINE];
 };
 
 static char queue[QUEUE];
 static u32 head, tail;
 static struct mk_thread *writer;
+static const char *input;
 
 /* As much as the device accepts; the interrupt requests more. */
 static void feed(void)
@@ -64,6 +67,31 @@ static void print(const char *text, u32 n)
 	d->disabled = 0;
 }
 
+/* The next line fits into the client's ring, because it asks for one at a time. */
+static void read_for(struct mk_channel *c)
+{
+	u32 n = 0, more = *input != 0;
+
+	while (input[n] && input[n] != '\n' && n < CONSOLE_LINE)
+		n++;
+	for (u32 at = 0;;) {
+		u64 words[UMP_WORDS] = { 0 };
+		u32 bytes = n - at < sizeof(words) ? n - at : sizeof(words);
+
+		memcpy(words, input + at, bytes);
+		at += bytes;
+		mk_channel_send(c, words, UMP_WORDS,
+				!more	 ? CONSOLE_END
+				: at < n ? CONSOLE_MORE
+					 : CONSOLE_LAST,
+				bytes);
+		if (at == n)
+			break;
+	}
+	input += n;
+	input += *input == '\n';
+}
+
 static void take(struct client *c)
 {
 	u64 words[UMP_WORDS];
@@ -72,10 +100,14 @@ static void take(struct client *c)
 	while (!mk_channel_try(c->channel, words, UMP_WORDS, &kind, &bytes)) {
 		const char *text = (const char *)words;
 
+		if (kind == CONSOLE_READ) {
+			read_for(c->channel);
+			continue;
+		}
 		for (u32 i = 0; i < bytes && i < sizeof(words); i++)
 			if (c->n < sizeof(c->line))
 				c->line[c->n++] = text[i];
-		if (kind != 2)
+		if (kind != CONSOLE_LAST)
 			continue;
 		print(c->line, c->n);
 		if (c->n && c->line[c->n - 1] != '\n')
@@ -89,8 +121,7 @@ int main(int argc, char **argv)
 	struct client *first = 0;
 	u64 slot = mk_slot();
 
-	(void)argc;
-	(void)argv;
+	input = argc > 1 ? argv[1] : "";
 	mk_set(WEIR_TOPIC_PRIORITY, 999, 0);
 	mk_invoke(SLOT_DEVICE, CMD_MAP, 0, 0, 0, 0);
 	FIFO = 7;

@@ -154,6 +154,7 @@ struct mk_dcb {
 	volatile u64
 		fp; /* the kernel's: 1 once the dispatcher has used a floating-point register */
 	struct mk_lmp buffer[LMP_BUFFERS];
+	volatile u64 hart; /* where it runs: with one scheduler for all harts not always its core */
 };
 
 _Static_assert(__builtin_offsetof(struct mk_dcb, run) == D_RUN &&

@@ -58,7 +58,7 @@ struct boot {
 };
 
 enum trace_kind {
-	TRACE_NEW = 1,	/* a: domain; b: number on its hart */
+	TRACE_NEW = 1,	/* a: domain; b: number on its home, which is in bits 32 on */
 	TRACE_READY,	/* a: 1 woken */
 	TRACE_RUN,	/* a: time since it was ready */
 	TRACE_OFF,	/* a: enum trace_why */

@@ -164,5 +164,19 @@ s64 mk_phase(u64 gang, u32 phase);
 
 /* %s %d %u %x %c; lines are not mixed. */
 void mk_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/*
+ * The next line of the console's input (`runweir bare --input`), without its end and at most @room - 1 bytes of it, ended by a zero byte: how
+ * many. -1: there is none. Each line is read once, by the program that asks first.
+ */
+s64 mk_read(char *line, u32 room);
+
+/* Between programs and the console: kinds of messages, whose tag is a number of bytes. */
+#define CONSOLE_LINE 512u /* bytes of a line, at most */
+enum {
+	CONSOLE_MORE = 1, /* a part of a line */
+	CONSOLE_LAST = 2, /* the end of a line */
+	CONSOLE_READ = 3, /* the client asks for one */
+	CONSOLE_END = 4	  /* there is none */
+};
 
 #endif
