@@ -71,6 +71,10 @@ queues        weir_pq_props             bmc   12 NumEntries=3                   
 queues-quick  weir_pq_props             bmc   9  NumEntries=3                    q
 mutexes-quick weir_mutexes_props        bmc   16 NumThreads=2                     q
 mutexes-two   weir_mutexes_props        bmc   20 NumThreads=2                     -
+conditions    weir_conditions_props     prove 4  NumThreads=4                     q
+conditions-8  weir_conditions_props     prove 4  NumThreads=8,NumConditions=4     -
+kernel        weir_kernel_props         prove 4  NumThreads=4                     -
+kernel-two    weir_kernel_props         prove 4  NumThreads=2                     q
 threads-two   weir_threads_props        bmc   30 NumThreads=2                     -
 interrupts    weir_interrupts_props     bmc   20 NumThreads=4                     -
 interrupts-quick weir_interrupts_props  bmc   13 NumThreads=2                     q
@@ -120,7 +124,19 @@ answers-first	mutexes-quick	weir_mutexes	s/rvalid_o <= !waits;/rvalid_o <= 1'b1;
 sleeps-through	interrupts-quick	weir_interrupts	s/                  if (was) begin/                  if (1'b0) begin/
 drops-edge	interrupts-quick	weir_interrupts	s/lines_i\[l\] \&\& !lines_q\[l\]) latched_q\[l\] <= 1'b1/lines_i[l] \&\& !lines_q[l] \&\& state_q == Idle) latched_q[l] <= 1'b1/
 stays-enabled	interrupts-quick	weir_interrupts	s/          enabled_q\[line_q\] <= 1'b0;//
+signal-lost	conditions	weir_conditions	s/waits_q\[first\] <= 1'b0;//
+sleeps-anyway	conditions	weir_conditions	s/state_q  <= waits_q\[id_q\] ? Block : Idle;/state_q <= Block;/
+wakes-one	conditions	weir_conditions	s/state_q <= cmd_q == Broadcast ? Look : Idle;/state_q <= Idle;/
+wakes-again	conditions	weir_conditions	s/cmd_q == Signal || cmd_q == Broadcast) \&\& some;/cmd_q == Broadcast) \&\& some;/
+last-first	conditions	weir_wait_lists	s/assign first_o = head;/assign first_o = tail;/
+lost-waiter	conditions	weir_wait_lists	s/if (some_o) next_mem\[tail\] <= id_i;//
+any-done	kernel	weir_kernel	s/assign done     = op_done ? granted : '0;/assign done = op_done ? ops : '0;/
+lets-go	kernel	weir_kernel	s/if (!taken_q) begin/if (1'b1) begin/
+unfair	kernel-two	weir_kernel	s/if (ops\[2'(turn_q + 2'(i))\]) turn = turn_q + 2'(i);/if (ops[2'(i)]) turn = 2'(i);/
+others-answer	kernel	weir_kernel	s/lists_rvalid_i(lists_rvalid \&\& !ours_q)/lists_rvalid_i(lists_rvalid)/
+lost-call	kernel-two	weir_kernel	s/late_q <= (from_threads || late_q) \&\& busy_q;/late_q <= 1'b0;/
 lost-wake-up	threads-two	weir_threads	s/else blocked_q\[id_q\] <= 1'b0;/else blocked_q[id_q] <= blocked_q[id_q];/
+puts-back-all	threads-two	weir_threads	s/assign rests    = runs_q \&\& !blocked_q\[current_q\];/assign rests    = runs_q;/
 queues-current	threads	weir_threads	s/Add: ask = alive \&\& !here;/Add: ask = alive;/
 too-early	timers	weir_timers	s/assign due        = valid \&\& key <= now_q;/assign due        = valid;/
 rings-twice	timers	weir_timers	s/armed_q\[first\] <= 1'b0;//
@@ -139,7 +155,7 @@ beside() {
 }
 
 # Status 0: proved; 1: refused; 2: neither.
-run_one() { # FOLDER TOP MODE DEPTH PARAMETERS
+run_one() { # FOLDER TOP MODE DEPTH PARAMETERS [OPTION OF YOSYS]
 	local dir=$1 top=$2 mode=$3 depth=$4 p
 	{
 		echo "[options]"
@@ -148,9 +164,10 @@ run_one() { # FOLDER TOP MODE DEPTH PARAMETERS
 		echo "[engines]"
 		echo "smtbmc yices"
 		echo "[script]"
-		echo "read_verilog -sv -formal $(cd "$dir" && echo *.sv)"
+		echo "read_verilog -sv -formal ${6:-} $(cd "$dir" && echo *.sv)"
 		for p in ${5//,/ }; do echo "chparam -set ${p%%=*} ${p#*=} $top"; done
-		echo "prep -top $top"
+		# Properties that name registers of the module see them in a flat design only.
+		echo "prep $(! grep -q hierconn "$dir/$top.sv" || echo -flatten) -top $top"
 		echo "[files]"
 		(cd "$dir" && ls -- *.sv)
 	} >"$dir/proof.sby"
@@ -186,8 +203,9 @@ mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS FILE CHANGE
 		fail
 		return
 	fi
-	# A counterexample is enough: bounded, which is quicker.
-	run_one "$dir" "$top" bmc "$((depth < 12 ? 12 : depth))" "$params" || status=$?
+	# A counterexample is enough, and the search ends with it: so what holds for all time is tried with more clocks than any needs.
+	# What the module promises has to refuse it, not the steps of an induction.
+	run_one "$dir" "$top" bmc "$((depth < 12 ? 12 : depth))" "$params" -DPROMISES_ONLY || status=$?
 	((status == 1)) || { fail && word="NOT REFUSED by $proof" && tail -3 "$dir/log" >&2; }
 	printf 'mutant %-14s %s, %d s\n' "$name" "$word" $((SECONDS - began))
 }
@@ -202,7 +220,8 @@ done <<<"$proofs"
 if ((!quick)); then
 	while IFS=$'\t' read -r name proof file change; do
 		[[ $name == *"$only"* || $proof == *"$only"* ]] || continue
-		read -r _ top _ depth params _ < <(grep "^$proof " <<<"$proofs")
+		read -r _ top mode depth params _ < <(grep "^$proof " <<<"$proofs")
+		[[ $mode == bmc ]] || depth=30
 		beside mutate_one "$name" "$proof" "$top" "$depth" "$params" "$file" "$change"
 	done <<<"$mutants"
 fi

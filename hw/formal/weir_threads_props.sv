@@ -159,7 +159,11 @@ module weir_threads_props #(
     if (rvalid) assert (open_q);
     if (op_done) assert (op_q);
     // No thread is in two places: neither twice in the lists, nor there while it runs.
-    if (ask_q && list_cmd_q == 4'd1 && running_q && who_q == current_q) assert (open_q && (cmd == Next || cmd == Yield));
+    // Of the current one only NEXT and YIELD make a queued one, and not if it has to wait or has ended.
+    if (ask_q && list_cmd_q == 4'd1 && running_q && who_q == current_q) begin
+      assert (open_q && (cmd == Next || cmd == Yield));
+      assert (!blocked_q[current_q] && alive_q[current_q]);
+    end
     if (running_q) assert (!queued_q[current_q]);
     // A number is given once.
     if (rvalid && cmd == Create && !rdata[31]) assert (!used_q[rdata[IdWidth-1:0]]);

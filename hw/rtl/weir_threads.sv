@@ -259,6 +259,13 @@ module weir_threads #(
     end
   end
 
+`ifdef FORMAL
+`ifndef PROMISES_ONLY
+  // A step of inductions: no thread joins itself.
+  always_comb if (rst_ni) for (int unsigned t = 0; t < NumThreads; t++) if (joined_q[t]) assert (parent_mem[t] != IdWidth'(t));
+`endif
+`endif
+
   // Of a smaller configuration not all bits of arguments count.
   logic unused;
   assign unused = ^{addr_i, arg_q};
