@@ -49,9 +49,7 @@ export PATH=$bin:$PATH
 # A proof: name, module of properties, mode (prove: for all time, bmc: DEPTH clocks), depth, parameters, q: quick, d: deep. The longest are
 # first, so that the others run beside it.
 proofs='
-mutexes-deep  weir_mutexes_props        bmc   24 NumThreads=4                     d
 unified-deep  weir_unified_props        bmc   22 Settle=7                         d
-mutexes       weir_mutexes_props        bmc   22 NumThreads=4                     -
 unified       weir_unified_props        bmc   18 Settle=7                         -
 context       weir_laxity_context_props prove 3  NumCpus=4                       q
 context-8     weir_laxity_context_props prove 3  NumCpus=8,IdWidth=6             q
@@ -65,14 +63,13 @@ tree          weir_select_props         prove 6  Select=1,NumIn=8,NumOut=2      
 pipelined     weir_select_props         prove 8  Select=2,NumIn=8,NumOut=2       q
 pipelined-5x3 weir_select_props         prove 8  Select=2                        -
 axil          weir_axil_bus_props       bmc   14 NumCpus=3                        q
-lists         weir_lists_props          bmc   14 NumThreads=2,NumLevels=2      -
-lists-quick   weir_lists_props          bmc   12 NumThreads=2,NumLevels=2      q
+lists         weir_lists_props          prove 4  NumThreads=4,NumLevels=2      q
+lists-two     weir_lists_props          prove 4  NumThreads=2,NumLevels=2      -
 queues        weir_pq_props             bmc   12 NumEntries=3                    -
 queues-quick  weir_pq_props             bmc   9  NumEntries=3                    q
-mutexes-quick weir_mutexes_props        bmc   16 NumThreads=2                     q
-mutexes-two   weir_mutexes_props        bmc   20 NumThreads=2                     -
+mutexes       weir_mutexes_props        prove 4  NumThreads=4                     q
+mutexes-two   weir_mutexes_props        prove 4  NumThreads=2                     -
 conditions    weir_conditions_props     prove 4  NumThreads=4                     q
-conditions-8  weir_conditions_props     prove 4  NumThreads=8,NumConditions=4     -
 kernel        weir_kernel_props         prove 4  NumThreads=4                     -
 kernel-two    weir_kernel_props         prove 4  NumThreads=2                     q
 threads-two   weir_threads_props        bmc   30 NumThreads=2                     -
@@ -114,13 +111,13 @@ removes-first	queues-quick	weir_pq_systolic	s/(drop\[e\] && valid_q\[e\] && id_q
 part-word	axil	weir_axil_bus	s/take_write \&\& wstrb_i != 4'b1111/1'b0/
 in-a-hurry	axil	weir_axil_bus	s/WriteAnswer: if (bready_i)/WriteAnswer:/
 any-window	axil	weir_axil_bus	s/>= NumCpus) resp = 2'd3/>= 32) resp = 2'd3/
-lists-lifo	lists	weir_lists	s/head_we    = (link \&\& (front || !some_q\[level_q\]))/head_we    = link/
-stays-linked	lists	weir_lists	s/if (only) some_q\[level_q\] <= 1'b0;//
-hasty	lists	weir_lists	s/Rest: if (rest_q == '0)/Rest: if (1'b1)/
+lists-lifo	lists-two	weir_lists	s/head_we    = (link \&\& (front || !some_q\[level_q\]))/head_we    = link/
+stays-linked	lists-two	weir_lists	s/if (only) some_q\[level_q\] <= 1'b0;//
+hasty	lists-two	weir_lists	s/Rest: if (rest_q == '0)/Rest: if (1'b1)/
 both-load	contexts	weir_laxity	s/sched\[29\]         = waits_for;/sched[29]         = 1'b0;/
-barges	mutexes-quick	weir_mutexes	s/op_id_o <= first;/op_id_o <= id_q;/
+barges	mutexes-two	weir_mutexes	s/op_id_o <= first;/op_id_o <= id_q;/
 forgets-owner	mutexes-two	weir_mutexes	s/owner_we    = last \&\& some;/owner_we    = 1'b0;/
-answers-first	mutexes-quick	weir_mutexes	s/rvalid_o <= !waits;/rvalid_o <= 1'b1;/
+answers-first	mutexes-two	weir_mutexes	s/rvalid_o <= !waits;/rvalid_o <= 1'b1;/
 sleeps-through	interrupts-quick	weir_interrupts	s/                  if (was) begin/                  if (1'b0) begin/
 drops-edge	interrupts-quick	weir_interrupts	s/lines_i\[l\] \&\& !lines_q\[l\]) latched_q\[l\] <= 1'b1/lines_i[l] \&\& !lines_q[l] \&\& state_q == Idle) latched_q[l] <= 1'b1/
 stays-enabled	interrupts-quick	weir_interrupts	s/          enabled_q\[line_q\] <= 1'b0;//
@@ -132,7 +129,6 @@ last-first	conditions	weir_wait_lists	s/assign first_o = head;/assign first_o = 
 lost-waiter	conditions	weir_wait_lists	s/if (some_o) next_mem\[tail\] <= id_i;//
 any-done	kernel	weir_kernel	s/assign done     = op_done ? granted : '0;/assign done = op_done ? ops : '0;/
 lets-go	kernel	weir_kernel	s/if (!taken_q) begin/if (1'b1) begin/
-unfair	kernel-two	weir_kernel	s/if (ops\[2'(turn_q + 2'(i))\]) turn = turn_q + 2'(i);/if (ops[2'(i)]) turn = 2'(i);/
 others-answer	kernel	weir_kernel	s/lists_rvalid_i(lists_rvalid \&\& !ours_q)/lists_rvalid_i(lists_rvalid)/
 lost-call	kernel-two	weir_kernel	s/late_q <= (from_threads || late_q) \&\& busy_q;/late_q <= 1'b0;/
 lost-wake-up	threads-two	weir_threads	s/else blocked_q\[id_q\] <= 1'b0;/else blocked_q[id_q] <= blocked_q[id_q];/

@@ -210,6 +210,8 @@ module weir_kernel_props #(
     if (\u_kernel.lists_rvalid ) assert (list_open_q);
     if (\u_kernel.from_threads ) assert (!asked_q);
     if (lists_answer) assert (asked_q);
+    // It begins as soon as the scheduler is free.
+    if (asked_q && !list_open_q) assert (\u_kernel.lists_req && !\u_kernel.direct );
     // In time: 8 clocks for a call of the scheduler, and as many for one that is before it.
     if (list_open_q) assert (list_age_q <= 5'd8);
     if (asked_q) assert (asked_age_q <= 5'd18);
@@ -257,10 +259,6 @@ module weir_kernel_props #(
     if (\u_kernel.u_mutexes.append ) assume (!\u_kernel.u_mutexes.u_waits.in_q [\u_kernel.u_mutexes.id_q ]);
     if (\u_kernel.u_conditions.append ) assume (!\u_kernel.u_conditions.u_waits.in_q [\u_kernel.u_conditions.id_q ]);
   end
-
-  // The scheduler gives a queued thread, as its own proof says.
-  (* hierconn *) wire [IdWidth-1:0] \u_kernel.u_lists.head ;
-  always_comb if (lstate == 3'd2) assume (queued[\u_kernel.u_lists.head ]);
 
   // Which units have a call: waiting for them, under way in them, or answered in this clock.
   logic [5:0] held, busy;
