@@ -72,11 +72,10 @@ mutexes-two   weir_mutexes_props        prove 4  NumThreads=2                   
 conditions    weir_conditions_props     prove 4  NumThreads=4                     q
 kernel        weir_kernel_props         prove 4  NumThreads=4                     -
 kernel-two    weir_kernel_props         prove 4  NumThreads=2                     q
-threads-two   weir_threads_props        bmc   30 NumThreads=2                     -
+threads-two   weir_threads_props        prove 4  NumThreads=2                     -
 interrupts    weir_interrupts_props     bmc   20 NumThreads=4                     -
 interrupts-quick weir_interrupts_props  bmc   13 NumThreads=2                     q
-threads       weir_threads_props        bmc   24 NumThreads=4                     -
-threads-quick weir_threads_props        bmc   18 NumThreads=2                     q
+threads       weir_threads_props        prove 4  NumThreads=4                     q
 timers        weir_timers_props         bmc   26 NumThreads=2                     q
 unified-quick weir_unified_props        bmc   16 Settle=7                         q
 engine        weir_laxity_props         prove 8  Select=1                        -
@@ -133,7 +132,7 @@ others-answer	kernel	weir_kernel	s/lists_rvalid_i(lists_rvalid \&\& !ours_q)/lis
 lost-call	kernel-two	weir_kernel	s/late_q <= (from_threads || late_q) \&\& busy_q;/late_q <= 1'b0;/
 lost-wake-up	threads-two	weir_threads	s/else blocked_q\[id_q\] <= 1'b0;/else blocked_q[id_q] <= blocked_q[id_q];/
 puts-back-all	threads-two	weir_threads	s/assign rests    = runs_q \&\& !blocked_q\[current_q\];/assign rests    = runs_q;/
-queues-current	threads	weir_threads	s/Add: ask = alive \&\& !here;/Add: ask = alive;/
+queues-current	threads-two	weir_threads	s/Add: ask = alive \&\& !here;/Add: ask = alive;/
 too-early	timers	weir_timers	s/assign due        = valid \&\& key <= now_q;/assign due        = valid;/
 rings-twice	timers	weir_timers	s/armed_q\[first\] <= 1'b0;//
 not-strictly	unified-quick	weir_unified	s/best > current_level_q/best >= current_level_q/
