@@ -73,8 +73,7 @@ conditions    weir_conditions_props     prove 4  NumThreads=4                   
 kernel        weir_kernel_props         prove 4  NumThreads=4                     -
 kernel-two    weir_kernel_props         prove 4  NumThreads=2                     q
 threads-two   weir_threads_props        prove 4  NumThreads=2                     -
-interrupts    weir_interrupts_props     bmc   20 NumThreads=4                     -
-interrupts-quick weir_interrupts_props  bmc   13 NumThreads=2                     q
+interrupts    weir_interrupts_props     prove 4  NumThreads=4                     q
 threads       weir_threads_props        prove 4  NumThreads=4                     q
 timers        weir_timers_props         bmc   26 NumThreads=2                     q
 unified-quick weir_unified_props        bmc   16 Settle=7                         q
@@ -117,9 +116,9 @@ both-load	contexts	weir_laxity	s/sched\[29\]         = waits_for;/sched[29]     
 barges	mutexes-two	weir_mutexes	s/op_id_o <= first;/op_id_o <= id_q;/
 forgets-owner	mutexes-two	weir_mutexes	s/owner_we    = last \&\& some;/owner_we    = 1'b0;/
 answers-first	mutexes-two	weir_mutexes	s/rvalid_o <= !waits;/rvalid_o <= 1'b1;/
-sleeps-through	interrupts-quick	weir_interrupts	s/                  if (was) begin/                  if (1'b0) begin/
-drops-edge	interrupts-quick	weir_interrupts	s/lines_i\[l\] \&\& !lines_q\[l\]) latched_q\[l\] <= 1'b1/lines_i[l] \&\& !lines_q[l] \&\& state_q == Idle) latched_q[l] <= 1'b1/
-stays-enabled	interrupts-quick	weir_interrupts	s/          enabled_q\[line_q\] <= 1'b0;//
+sleeps-through	interrupts	weir_interrupts	s/                  if (was) begin/                  if (1'b0) begin/
+drops-edge	interrupts	weir_interrupts	s/lines_i\[l\] \&\& !lines_q\[l\]) latched_q\[l\] <= 1'b1/lines_i[l] \&\& !lines_q[l] \&\& state_q == Idle) latched_q[l] <= 1'b1/
+stays-enabled	interrupts	weir_interrupts	s/          enabled_q\[line_q\] <= 1'b0;//
 signal-lost	conditions	weir_conditions	s/waits_q\[first\] <= 1'b0;//
 sleeps-anyway	conditions	weir_conditions	s/state_q  <= waits_q\[id_q\] ? Block : Idle;/state_q <= Block;/
 wakes-one	conditions	weir_conditions	s/state_q <= cmd_q == Broadcast ? Look : Idle;/state_q <= Idle;/
