@@ -283,6 +283,8 @@ module weir_threads #(
       assert (free_count_q < (IdWidth + 1)'(NumThreads) && used_q == '0 && !free_q);
       for (int t = 0; t < Few; t++) if ((IdWidth + 1)'(t) < free_count_q) assert (stack_mem[t] == IdWidth'(NumThreads - 1 - t));
     end else assert (free_count_q + used_count + (IdWidth + 1)'(free_q) == (IdWidth + 1)'(NumThreads));
+    // The current thread's number is used until NEXT has left it.
+    if (runs_q) assert (used_q[current_q] || (state_q == Ask && (cmd_q == Next || cmd_q == Yield) && leaves));
     if (free_q) assert (!free[id_q] && !used_q[id_q] && (state_q == Idle || state_q == Ask));
     if (state_q == Do && free_count_q != '0) assert (top == stack_mem[free_count_q[IdWidth-1:0]-IdWidth'(1)]);
     if (state_q == Do) assert (parent == parent_mem[id_q]);
