@@ -58,11 +58,11 @@ match-8       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=4           
 monitor       weir_laxity_monitor_props bmc   20 Separation=1,Width=3            -
 monitor-bmc   weir_laxity_monitor_props bmc   12 Separation=1                    q
 monitor-one   weir_laxity_monitor_props bmc   12 Separation=0                    q
-serial        weir_select_props         bmc   14 Select=0                        q
+serial        weir_select_props         prove 14 Select=0                        q
 tree          weir_select_props         prove 6  Select=1,NumIn=8,NumOut=2       q
 pipelined     weir_select_props         prove 8  Select=2,NumIn=8,NumOut=2       q
 pipelined-5x3 weir_select_props         prove 8  Select=2                        -
-axil          weir_axil_bus_props       bmc   14 NumCpus=3                        q
+axil          weir_axil_bus_props       prove 8 NumCpus=3                        q
 lists         weir_lists_props          prove 4  NumThreads=4,NumLevels=2      q
 lists-two     weir_lists_props          prove 4  NumThreads=2,NumLevels=2      -
 queues        weir_pq_props             bmc   12 NumEntries=3                    -
