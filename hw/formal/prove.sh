@@ -65,8 +65,7 @@ pipelined-5x3 weir_select_props         prove 8  Select=2                       
 axil          weir_axil_bus_props       prove 8 NumCpus=3                        q
 lists         weir_lists_props          prove 4  NumThreads=4,NumLevels=2      q
 lists-two     weir_lists_props          prove 4  NumThreads=2,NumLevels=2      -
-queues        weir_pq_props             bmc   12 NumEntries=3                    -
-queues-quick  weir_pq_props             bmc   9  NumEntries=3                    q
+queues        weir_pq_props             prove 4  NumEntries=4                    q
 mutexes       weir_mutexes_props        prove 4  NumThreads=4                     q
 mutexes-two   weir_mutexes_props        prove 4  NumThreads=2                     -
 conditions    weir_conditions_props     prove 4  NumThreads=4                     q
@@ -101,11 +100,11 @@ last-one	serial	weir_select_serial	s/below\[o-1\] ? best_q\[o-1\] : key_q/key_q/
 unsorted	tree	weir_select_merge	s/assign swap = high < low;/assign swap = 1'b0;/
 wrong-half	tree	weir_select_merge	s/< b_i\[NumKeys-1-e\] ? a_i\[e\] : b_i\[NumKeys-1-e\]/< b_i[e] ? a_i[e] : b_i[e]/
 early-word	pipelined	weir_select_tree	s/if (Pipelined || l == Levels)/if (l == 0 || l == Levels)/
-lifo	queues-quick	weir_pq_array	s/|| key_i < key_q\[e\];/|| key_i <= key_q[e];/
-systolic-lifo	queues-quick	weir_pq_systolic	s/|| key\[e\] < key_q\[e\]);/|| key[e] <= key_q[e]);/
+lifo	queues	weir_pq_array	s/|| key_i < key_q\[e\];/|| key_i <= key_q[e];/
+systolic-lifo	queues	weir_pq_systolic	s/|| key\[e\] < key_q\[e\]);/|| key[e] <= key_q[e]);/
 overtaken	queues	weir_pq_systolic	s/|| bump\[e\] ||/||/
-no-rest	queues-quick	weir_pq_systolic	s/assign ready_o = !rest_q;/assign ready_o = 1'b1;/
-removes-first	queues-quick	weir_pq_systolic	s/(drop\[e\] && valid_q\[e\] && id_q\[e\] == id\[e\])/drop[e]/
+no-rest	queues	weir_pq_systolic	s/assign ready_o = !rest_q;/assign ready_o = 1'b1;/
+removes-first	queues	weir_pq_systolic	s/(drop\[e\] && valid_q\[e\] && id_q\[e\] == id\[e\])/drop[e]/
 part-word	axil	weir_axil_bus	s/take_write \&\& wstrb_i != 4'b1111/1'b0/
 in-a-hurry	axil	weir_axil_bus	s/WriteAnswer: if (bready_i)/WriteAnswer:/
 any-window	axil	weir_axil_bus	s/>= NumCpus) resp = 2'd3/>= 32) resp = 2'd3/
