@@ -74,7 +74,7 @@ kernel-two    weir_kernel_props         prove 4  NumThreads=2                   
 threads-two   weir_threads_props        prove 4  NumThreads=2                     -
 interrupts    weir_interrupts_props     prove 4  NumThreads=4                     q
 threads       weir_threads_props        prove 4  NumThreads=4                     q
-timers        weir_timers_props         bmc   26 NumThreads=2                     q
+timers        weir_timers_props         prove 4  NumThreads=2                     q
 unified-quick weir_unified_props        bmc   16 Settle=7                         q
 engine        weir_laxity_props         prove 8  Select=1                        -
 engine-8      weir_laxity_props         prove 8  Select=1,NumTasks=8             -
