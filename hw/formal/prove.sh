@@ -55,10 +55,10 @@ context       weir_laxity_context_props prove 3  NumCpus=4                      
 context-8     weir_laxity_context_props prove 3  NumCpus=8,IdWidth=6             q
 match-3       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=3            q
 match-8       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=4            -
-monitor       weir_laxity_monitor_props bmc   20 Separation=1,Width=3            -
-monitor-bmc   weir_laxity_monitor_props bmc   12 Separation=1                    q
-monitor-one   weir_laxity_monitor_props bmc   12 Separation=0                    q
 serial        weir_select_props         prove 14 Select=0                        q
+monitor       weir_laxity_monitor_props prove 6  Separation=1,Width=16           q
+monitor-one   weir_laxity_monitor_props prove 6  Separation=0,Width=16           q
+monitor-3     weir_laxity_monitor_props prove 6  Separation=1,Width=3            -
 tree          weir_select_props         prove 6  Select=1,NumIn=8,NumOut=2       q
 pipelined     weir_select_props         prove 8  Select=2,NumIn=8,NumOut=2       q
 pipelined-5x3 weir_select_props         prove 8  Select=2                        -
@@ -91,11 +91,11 @@ sleeper	match-3	weir_laxity_match	s/some\[b\] = some_q\[b\] && !drop_i\[best_q\[
 asleep	match-3	weir_laxity_match	s/some_i\[b\] && awake\[best_i\[b\]\]/some_i[b]/
 takes-all	context	weir_laxity_context	s/assign wait_o = busy_i && |other;/assign wait_o = 1'b0;/
 holds-on	context	weir_laxity_context	s/holds_q\[c\] <= busy_i && !wait_o;/if (busy_i \&\& !wait_o) holds_q[c] <= 1'b1;/
-any-job	monitor-bmc	weir_laxity_monitor	s/report_q <= done_i && .*/report_q <= done_i;/
-works-waiting	monitor-bmc	weir_laxity_monitor	s/assign count_left = chosen_i && ready_q;/assign count_left = ready_q;/
-too-soon	monitor	weir_laxity_monitor	s/: period_q), .tick_i/: deadline_q), .tick_i/
-unasked	monitor-bmc	weir_laxity_monitor	s/ && (!sporadic_q || wait_q);/;/
-overruns	monitor-bmc	weir_laxity_monitor	s/done || (tick_i && spent)) begin/done) begin/
+any-job	monitor-3	weir_laxity_monitor	s/report_q <= done_i && .*/report_q <= done_i;/
+works-waiting	monitor-3	weir_laxity_monitor	s/assign count_left = chosen_i && ready_q;/assign count_left = ready_q;/
+too-soon	monitor-3	weir_laxity_monitor	s/: period_q), .tick_i/: deadline_q), .tick_i/
+unasked	monitor-3	weir_laxity_monitor	s/ && (!sporadic_q || wait_q);/;/
+overruns	monitor-3	weir_laxity_monitor	s/done || (tick_i && spent)) begin/done) begin/
 last-one	serial	weir_select_serial	s/below\[o-1\] ? best_q\[o-1\] : key_q/key_q/
 unsorted	tree	weir_select_merge	s/assign swap = high < low;/assign swap = 1'b0;/
 wrong-half	tree	weir_select_merge	s/< b_i\[NumKeys-1-e\] ? a_i\[e\] : b_i\[NumKeys-1-e\]/< b_i[e] ? a_i[e] : b_i[e]/
