@@ -49,34 +49,32 @@ export PATH=$bin:$PATH
 # A proof: name, module of properties, mode (prove: for all time, bmc: DEPTH clocks), depth, parameters, q: quick, d: deep. The longest are
 # first, so that the others run beside it.
 proofs='
-mutexes-deep  weir_mutexes_props        bmc   24 NumThreads=4                     d
 unified-deep  weir_unified_props        bmc   22 Settle=7                         d
-mutexes       weir_mutexes_props        bmc   22 NumThreads=4                     -
 unified       weir_unified_props        bmc   18 Settle=7                         -
 context       weir_laxity_context_props prove 3  NumCpus=4                       q
 context-8     weir_laxity_context_props prove 3  NumCpus=8,IdWidth=6             q
 match-3       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=3            q
 match-8       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=4            -
-monitor       weir_laxity_monitor_props bmc   20 Separation=1,Width=3            -
-monitor-bmc   weir_laxity_monitor_props bmc   12 Separation=1                    q
-monitor-one   weir_laxity_monitor_props bmc   12 Separation=0                    q
-serial        weir_select_props         bmc   14 Select=0                        q
+serial        weir_select_props         prove 14 Select=0                        q
+monitor       weir_laxity_monitor_props prove 6  Separation=1,Width=16           q
+monitor-one   weir_laxity_monitor_props prove 6  Separation=0,Width=16           q
+monitor-3     weir_laxity_monitor_props prove 6  Separation=1,Width=3            -
 tree          weir_select_props         prove 6  Select=1,NumIn=8,NumOut=2       q
 pipelined     weir_select_props         prove 8  Select=2,NumIn=8,NumOut=2       q
 pipelined-5x3 weir_select_props         prove 8  Select=2                        -
-axil          weir_axil_bus_props       bmc   14 NumCpus=3                        q
-lists         weir_lists_props          bmc   14 NumThreads=2,NumLevels=2      -
-lists-quick   weir_lists_props          bmc   12 NumThreads=2,NumLevels=2      q
-queues        weir_pq_props             bmc   12 NumEntries=3                    -
-queues-quick  weir_pq_props             bmc   9  NumEntries=3                    q
-mutexes-quick weir_mutexes_props        bmc   16 NumThreads=2                     q
-mutexes-two   weir_mutexes_props        bmc   20 NumThreads=2                     -
-threads-two   weir_threads_props        bmc   30 NumThreads=2                     -
-interrupts    weir_interrupts_props     bmc   20 NumThreads=4                     -
-interrupts-quick weir_interrupts_props  bmc   13 NumThreads=2                     q
-threads       weir_threads_props        bmc   24 NumThreads=4                     -
-threads-quick weir_threads_props        bmc   18 NumThreads=2                     q
-timers        weir_timers_props         bmc   26 NumThreads=2                     q
+axil          weir_axil_bus_props       prove 8 NumCpus=3                        q
+lists         weir_lists_props          prove 4  NumThreads=4,NumLevels=2      q
+lists-two     weir_lists_props          prove 4  NumThreads=2,NumLevels=2      -
+queues        weir_pq_props             prove 4  NumEntries=4                    q
+mutexes       weir_mutexes_props        prove 4  NumThreads=4                     q
+mutexes-two   weir_mutexes_props        prove 4  NumThreads=2                     -
+conditions    weir_conditions_props     prove 4  NumThreads=4                     q
+kernel        weir_kernel_props         prove 4  NumThreads=4                     -
+kernel-two    weir_kernel_props         prove 4  NumThreads=2                     q
+threads-two   weir_threads_props        prove 4  NumThreads=2                     -
+interrupts    weir_interrupts_props     prove 4  NumThreads=4                     q
+threads       weir_threads_props        prove 4  NumThreads=4                     q
+timers        weir_timers_props         prove 4  NumThreads=2                     q
 unified-quick weir_unified_props        bmc   16 Settle=7                         q
 engine        weir_laxity_props         prove 8  Select=1                        -
 engine-8      weir_laxity_props         prove 8  Select=1,NumTasks=8             -
@@ -93,35 +91,46 @@ sleeper	match-3	weir_laxity_match	s/some\[b\] = some_q\[b\] && !drop_i\[best_q\[
 asleep	match-3	weir_laxity_match	s/some_i\[b\] && awake\[best_i\[b\]\]/some_i[b]/
 takes-all	context	weir_laxity_context	s/assign wait_o = busy_i && |other;/assign wait_o = 1'b0;/
 holds-on	context	weir_laxity_context	s/holds_q\[c\] <= busy_i && !wait_o;/if (busy_i \&\& !wait_o) holds_q[c] <= 1'b1;/
-any-job	monitor-bmc	weir_laxity_monitor	s/report_q <= done_i && .*/report_q <= done_i;/
-works-waiting	monitor-bmc	weir_laxity_monitor	s/assign count_left = chosen_i && ready_q;/assign count_left = ready_q;/
-too-soon	monitor	weir_laxity_monitor	s/: period_q), .tick_i/: deadline_q), .tick_i/
-unasked	monitor-bmc	weir_laxity_monitor	s/ && (!sporadic_q || wait_q);/;/
-overruns	monitor-bmc	weir_laxity_monitor	s/done || (tick_i && spent)) begin/done) begin/
+any-job	monitor-3	weir_laxity_monitor	s/report_q <= done_i && .*/report_q <= done_i;/
+works-waiting	monitor-3	weir_laxity_monitor	s/assign count_left = chosen_i && ready_q;/assign count_left = ready_q;/
+too-soon	monitor-3	weir_laxity_monitor	s/: period_q), .tick_i/: deadline_q), .tick_i/
+unasked	monitor-3	weir_laxity_monitor	s/ && (!sporadic_q || wait_q);/;/
+overruns	monitor-3	weir_laxity_monitor	s/done || (tick_i && spent)) begin/done) begin/
 last-one	serial	weir_select_serial	s/below\[o-1\] ? best_q\[o-1\] : key_q/key_q/
 unsorted	tree	weir_select_merge	s/assign swap = high < low;/assign swap = 1'b0;/
 wrong-half	tree	weir_select_merge	s/< b_i\[NumKeys-1-e\] ? a_i\[e\] : b_i\[NumKeys-1-e\]/< b_i[e] ? a_i[e] : b_i[e]/
 early-word	pipelined	weir_select_tree	s/if (Pipelined || l == Levels)/if (l == 0 || l == Levels)/
-lifo	queues-quick	weir_pq_array	s/|| key_i < key_q\[e\];/|| key_i <= key_q[e];/
-systolic-lifo	queues-quick	weir_pq_systolic	s/|| key\[e\] < key_q\[e\]);/|| key[e] <= key_q[e]);/
+lifo	queues	weir_pq_array	s/|| key_i < key_q\[e\];/|| key_i <= key_q[e];/
+systolic-lifo	queues	weir_pq_systolic	s/|| key\[e\] < key_q\[e\]);/|| key[e] <= key_q[e]);/
 overtaken	queues	weir_pq_systolic	s/|| bump\[e\] ||/||/
-no-rest	queues-quick	weir_pq_systolic	s/assign ready_o = !rest_q;/assign ready_o = 1'b1;/
-removes-first	queues-quick	weir_pq_systolic	s/(drop\[e\] && valid_q\[e\] && id_q\[e\] == id\[e\])/drop[e]/
+no-rest	queues	weir_pq_systolic	s/assign ready_o = !rest_q;/assign ready_o = 1'b1;/
+removes-first	queues	weir_pq_systolic	s/(drop\[e\] && valid_q\[e\] && id_q\[e\] == id\[e\])/drop[e]/
 part-word	axil	weir_axil_bus	s/take_write \&\& wstrb_i != 4'b1111/1'b0/
 in-a-hurry	axil	weir_axil_bus	s/WriteAnswer: if (bready_i)/WriteAnswer:/
 any-window	axil	weir_axil_bus	s/>= NumCpus) resp = 2'd3/>= 32) resp = 2'd3/
-lists-lifo	lists	weir_lists	s/head_we    = (link \&\& (front || !some_q\[level_q\]))/head_we    = link/
-stays-linked	lists	weir_lists	s/if (only) some_q\[level_q\] <= 1'b0;//
-hasty	lists	weir_lists	s/Rest: if (rest_q == '0)/Rest: if (1'b1)/
+lists-lifo	lists-two	weir_lists	s/head_we    = (link \&\& (front || !some_q\[level_q\]))/head_we    = link/
+stays-linked	lists-two	weir_lists	s/if (only) some_q\[level_q\] <= 1'b0;//
+hasty	lists-two	weir_lists	s/Rest: if (rest_q == '0)/Rest: if (1'b1)/
 both-load	contexts	weir_laxity	s/sched\[29\]         = waits_for;/sched[29]         = 1'b0;/
-barges	mutexes-quick	weir_mutexes	s/op_id_o <= first;/op_id_o <= id_q;/
+barges	mutexes-two	weir_mutexes	s/op_id_o <= first;/op_id_o <= id_q;/
 forgets-owner	mutexes-two	weir_mutexes	s/owner_we    = last \&\& some;/owner_we    = 1'b0;/
-answers-first	mutexes-quick	weir_mutexes	s/rvalid_o <= !waits;/rvalid_o <= 1'b1;/
-sleeps-through	interrupts-quick	weir_interrupts	s/                  if (was) begin/                  if (1'b0) begin/
-drops-edge	interrupts-quick	weir_interrupts	s/lines_i\[l\] \&\& !lines_q\[l\]) latched_q\[l\] <= 1'b1/lines_i[l] \&\& !lines_q[l] \&\& state_q == Idle) latched_q[l] <= 1'b1/
-stays-enabled	interrupts-quick	weir_interrupts	s/          enabled_q\[line_q\] <= 1'b0;//
+answers-first	mutexes-two	weir_mutexes	s/rvalid_o <= !waits;/rvalid_o <= 1'b1;/
+sleeps-through	interrupts	weir_interrupts	s/                  if (was) begin/                  if (1'b0) begin/
+drops-edge	interrupts	weir_interrupts	s/lines_i\[l\] \&\& !lines_q\[l\]) latched_q\[l\] <= 1'b1/lines_i[l] \&\& !lines_q[l] \&\& state_q == Idle) latched_q[l] <= 1'b1/
+stays-enabled	interrupts	weir_interrupts	s/          enabled_q\[line_q\] <= 1'b0;//
+signal-lost	conditions	weir_conditions	s/waits_q\[first\] <= 1'b0;//
+sleeps-anyway	conditions	weir_conditions	s/state_q  <= waits_q\[id_q\] ? Block : Idle;/state_q <= Block;/
+wakes-one	conditions	weir_conditions	s/state_q <= cmd_q == Broadcast ? Look : Idle;/state_q <= Idle;/
+wakes-again	conditions	weir_conditions	s/cmd_q == Signal || cmd_q == Broadcast) \&\& some;/cmd_q == Broadcast) \&\& some;/
+last-first	conditions	weir_wait_lists	s/assign first_o = head;/assign first_o = tail;/
+lost-waiter	conditions	weir_wait_lists	s/if (some_o) next_mem\[tail\] <= id_i;//
+any-done	kernel	weir_kernel	s/assign done     = op_done ? granted : '0;/assign done = op_done ? ops : '0;/
+lets-go	kernel	weir_kernel	s/if (!taken_q) begin/if (1'b1) begin/
+others-answer	kernel	weir_kernel	s/lists_rvalid_i(lists_rvalid \&\& !ours_q)/lists_rvalid_i(lists_rvalid)/
+lost-call	kernel-two	weir_kernel	s/late_q <= (from_threads || late_q) \&\& busy_q;/late_q <= 1'b0;/
 lost-wake-up	threads-two	weir_threads	s/else blocked_q\[id_q\] <= 1'b0;/else blocked_q[id_q] <= blocked_q[id_q];/
-queues-current	threads	weir_threads	s/Add: ask = alive \&\& !here;/Add: ask = alive;/
+puts-back-all	threads-two	weir_threads	s/assign rests    = runs_q \&\& !blocked_q\[current_q\];/assign rests    = runs_q;/
+queues-current	threads-two	weir_threads	s/Add: ask = alive \&\& !here;/Add: ask = alive;/
 too-early	timers	weir_timers	s/assign due        = valid \&\& key <= now_q;/assign due        = valid;/
 rings-twice	timers	weir_timers	s/armed_q\[first\] <= 1'b0;//
 not-strictly	unified-quick	weir_unified	s/best > current_level_q/best >= current_level_q/
@@ -139,7 +148,7 @@ beside() {
 }
 
 # Status 0: proved; 1: refused; 2: neither.
-run_one() { # FOLDER TOP MODE DEPTH PARAMETERS
+run_one() { # FOLDER TOP MODE DEPTH PARAMETERS [OPTION OF YOSYS]
 	local dir=$1 top=$2 mode=$3 depth=$4 p
 	{
 		echo "[options]"
@@ -148,9 +157,10 @@ run_one() { # FOLDER TOP MODE DEPTH PARAMETERS
 		echo "[engines]"
 		echo "smtbmc yices"
 		echo "[script]"
-		echo "read_verilog -sv -formal $(cd "$dir" && echo *.sv)"
+		echo "read_verilog -sv -formal ${6:-} $(cd "$dir" && echo *.sv)"
 		for p in ${5//,/ }; do echo "chparam -set ${p%%=*} ${p#*=} $top"; done
-		echo "prep -top $top"
+		# Properties that name registers of the module see them in a flat design only.
+		echo "prep $(! grep -q hierconn "$dir/$top.sv" || echo -flatten) -top $top"
 		echo "[files]"
 		(cd "$dir" && ls -- *.sv)
 	} >"$dir/proof.sby"
@@ -186,8 +196,9 @@ mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS FILE CHANGE
 		fail
 		return
 	fi
-	# A counterexample is enough: bounded, which is quicker.
-	run_one "$dir" "$top" bmc "$((depth < 12 ? 12 : depth))" "$params" || status=$?
+	# A counterexample is enough, and the search ends with it: so what holds for all time is tried with more clocks than any needs.
+	# What the module promises has to refuse it, not the steps of an induction.
+	run_one "$dir" "$top" bmc "$((depth < 12 ? 12 : depth))" "$params" -DPROMISES_ONLY || status=$?
 	((status == 1)) || { fail && word="NOT REFUSED by $proof" && tail -3 "$dir/log" >&2; }
 	printf 'mutant %-14s %s, %d s\n' "$name" "$word" $((SECONDS - began))
 }
@@ -202,7 +213,8 @@ done <<<"$proofs"
 if ((!quick)); then
 	while IFS=$'\t' read -r name proof file change; do
 		[[ $name == *"$only"* || $proof == *"$only"* ]] || continue
-		read -r _ top _ depth params _ < <(grep "^$proof " <<<"$proofs")
+		read -r _ top mode depth params _ < <(grep "^$proof " <<<"$proofs")
+		[[ $mode == bmc ]] || depth=30
 		beside mutate_one "$name" "$proof" "$top" "$depth" "$params" "$file" "$change"
 	done <<<"$mutants"
 fi

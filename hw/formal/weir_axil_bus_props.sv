@@ -107,4 +107,33 @@ module weir_axil_bus_props #(
     if (rvalid && inside_q) assert (rdata == answer_q);
     cover (rvalid && inside_q);
   end
+
+`ifndef PROMISES_ONLY
+  // ------------------------------------------------------------------ steps of the induction
+  localparam logic [2:0] SIdle = 3'd0, SRequest = 3'd1, SWait = 3'd2, SWriteAnswer = 3'd3, SReadAnswer = 3'd4;
+  // The induction sees registers of the module: these wires are joined with them when the hierarchy is flattened.
+  (* hierconn *) wire [2:0]  \u_bus.state_q ;
+  (* hierconn *) wire        \u_bus.write_q ;
+  (* hierconn *) wire [15:0] \u_bus.addr_q ;
+  (* hierconn *) wire [31:0] \u_bus.data_q ;
+  (* hierconn *) wire [1:0]  \u_bus.resp_q ;
+  logic [2:0] state;
+  assign state = \u_bus.state_q ;
+  always_comb if (rst_ni && live_q) begin
+    assert (state <= SReadAnswer);
+    assert ((write_q || read_q) == (state != SIdle));
+    assert ((answer_1 || answer_2) == (state == SWait) && !(answer_1 && answer_2));
+    if (state != SIdle) begin
+      assert (\u_bus.write_q == write_q && \u_bus.addr_q == addr_q);
+      assert (\u_bus.resp_q == (!inside_q ? 2'd3 : !whole_q ? 2'd2 : 2'd0));
+      if (read_q) assert (whole_q);
+    end
+    if (state == SRequest) assert (!asked_q && inside_q && whole_q && (read_q || \u_bus.data_q == data_q));
+    if (state == SWait) assert (asked_q && inside_q && whole_q);
+    if (state == SWriteAnswer || state == SReadAnswer) begin
+      assert (write_q == (state == SWriteAnswer) && asked_q == (inside_q && whole_q));
+      if (asked_q) assert (\u_bus.data_q == answer_q);
+    end
+  end
+`endif
 endmodule

@@ -110,4 +110,71 @@ module weir_interrupts_props #(
     // And it is woken soon.
     assert (quiet_q <= Latest);
   end
+
+`ifndef PROMISES_ONLY
+  // ------------------------------------------------------------------ steps of the induction
+  localparam logic [2:0] SIdle = 3'd0, SLook = 3'd1, SBlock = 3'd3, SWake = 3'd4;
+  // The induction sees registers of the module: these wires are joined with them when the hierarchy is flattened.
+  (* hierconn *) wire [2:0]           \u_interrupts.state_q ;
+  (* hierconn *) wire                 \u_interrupts.held_q ;
+  (* hierconn *) wire                 \u_interrupts.deliver_q ;
+  (* hierconn *) wire                 \u_interrupts.any_q ;
+  (* hierconn *) wire                 \u_interrupts.top_q ;
+  (* hierconn *) wire                 \u_interrupts.line_q ;
+  (* hierconn *) wire [IdWidth-1:0]   \u_interrupts.id_q ;
+  (* hierconn *) wire [1:0]           \u_interrupts.lines_q ;
+  (* hierconn *) wire [1:0]           \u_interrupts.latched_q ;
+  (* hierconn *) wire [1:0]           \u_interrupts.enabled_q ;
+  (* hierconn *) wire [2*IdWidth-1:0] \u_interrupts.threads ;
+  logic [2:0]              state;
+  logic                    held, at;
+  logic [1:0][IdWidth-1:0] threads;
+  assign state   = \u_interrupts.state_q ;
+  assign held    = \u_interrupts.held_q ;
+  assign at      = \u_interrupts.line_q ;
+  assign threads = \u_interrupts.threads ;
+  logic [IdWidth-1:0] id;
+  assign id = addr_q[6+:IdWidth];
+
+  // What the model will say a clock later: calls have their effect in the clock before it sees them.
+  logic       event_now;
+  logic [1:0] enabled;
+  logic [1:0][IdWidth-1:0] thread;
+  always_comb begin
+    event_now = event_q;
+    enabled   = enabled_q;
+    thread    = thread_q;
+    if (accept && !line && !(lines_q[0] && !lines_qq[0]) && ((cmd == Associate && rdata[0] && rvalid) || cmd == Clear))
+      event_now = 1'b0;
+    if (accept && cmd == Associate && op_req) begin
+      enabled[line] = 1'b1;
+      thread[line]  = addr_q[6+:IdWidth];
+    end
+    if (accept && cmd == Disable) enabled[line] = 1'b0;
+  end
+
+  always_comb if (rst_ni && live_q) begin
+    assert (state <= SWake && state != 3'd2);
+    if (open_q) assert (32'(rvalid) + 32'(held) + 32'(state == SBlock) == 32'd1);
+    else assert (!rvalid && !held && state != SBlock);
+    if (open_q) assert (cmd <= Clear && cmd != Enable && addr_q[13:6+IdWidth] == '0 && addr_q[21:15] == '0);
+    if (open_q && cmd == Associate && !taken_q && !accept) assert (!enabled_q[!line]);
+    if (held) assert (!taken_q);
+    if (state == SBlock) assert (cmd == Associate && !taken_q && \u_interrupts.id_q == id && at == line);
+    if (rvalid) assert (taken_q == (cmd == Associate && rdata == '0) && state == SIdle);
+    if (state == SLook || state == SWake) assert (\u_interrupts.deliver_q && enabled_q[at] && (at || event_q));
+    if (state == SWake) assert (op_id == threads[at]);
+    assert (\u_interrupts.lines_q == lines_q);
+    assert (\u_interrupts.latched_q [0] == event_now);
+    assert (\u_interrupts.enabled_q == enabled);
+    assert (enabled != 2'b11);
+    for (int l = 0; l < 2; l++) if (enabled[l]) assert (threads[l] == thread[l]);
+    // From an event to its service.
+    if (quiet_q != '0) assert (\u_interrupts.any_q && !\u_interrupts.top_q );
+    if (state == SLook) assert (quiet_q <= 4'd2);
+    if (state == SWake) assert (quiet_q <= 4'd3);
+    if (state == SIdle) assert (quiet_q <= 4'd1 || (quiet_q <= 4'd4 && !(enabled_q[0] && event_q)));
+    if (open_q) assert (quiet_q <= 4'd1);
+  end
+`endif
 endmodule

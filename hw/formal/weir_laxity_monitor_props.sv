@@ -137,4 +137,33 @@ module weir_laxity_monitor_props #(
     if (sporadic_q) assert (since_q >= period_q);
     else assert (since_q == period_q);
   end
+
+`ifndef PROMISES_ONLY
+  // ------------------------------------------------------------------ steps of the induction
+  // It sees registers of the module: these wires are joined with them when the hierarchy is flattened.
+  (* hierconn *) wire [Width-1:0] \u_monitor.period_q ;
+  (* hierconn *) wire [Width-1:0] \u_monitor.wcet_q ;
+  always_comb if (rst_ni && begun_q) begin
+    if (!live_q) assert (!valid && !ready && job == '0 && !report && !waits && !asked_q);
+    if (ready) assert (valid);
+    if (valid) assert (\u_monitor.period_q == period_q && \u_monitor.wcet_q == wcet_q);
+    if (valid) assert (wcet_q != '0 && wcet_q < period_q && relative_q <= period_q && relative_q != '0 && wcet_q <= relative_q);
+    if (live_q && valid && !had_q && !came) assert (!ready);
+  end
+  // Time to the next release, of the counter that there is.
+  (* hierconn *) wire             \u_monitor.gen_separation.sporadic_q ;
+  (* hierconn *) wire [Width-1:0] \u_monitor.gen_separation.deadline_q ;
+  (* hierconn *) wire [Width-1:0] \u_monitor.gen_separation.apart ;
+  (* hierconn *) wire [Width-1:0] \u_monitor.gen_implicit.time_left ;
+  logic [Width-1:0] apart;
+  assign apart = Separation ? \u_monitor.gen_separation.apart : \u_monitor.gen_implicit.time_left ;
+  always_comb if (rst_ni && live_q && valid) begin
+    if (Separation) assert (\u_monitor.gen_separation.sporadic_q == sporadic_q && \u_monitor.gen_separation.deadline_q == relative_q);
+    else assert (!sporadic_q && relative_q == period_q);
+    if (!sporadic_q) assert (apart != '0);
+    if (came) assert (apart == period_q);
+    else if (had_q && apart != '0) assert (apart <= period_q && since_q == period_q - apart);
+    else if (had_q) assert (since_q >= period_q);
+  end
+`endif
 endmodule

@@ -43,6 +43,8 @@ module weir_lists_props #(
   logic                                  enters, leaves;
   logic [IdWidth-1:0]                    target;
 
+  logic                                  front;
+  assign front  = cmd_q == Enqueue && arg_q[0];
   assign target = cmd_q == Next ? rdata[IdWidth-1:0] : id_q;
   assign enters = rvalid && ((cmd_q == Enqueue && !in_q[id_q]) || (cmd_q == SetPriority && in_q[id_q]));
   assign leaves = rvalid && (cmd_q == Dequeue || (cmd_q == Next && !rdata[31]));
@@ -92,9 +94,9 @@ module weir_lists_props #(
     if (!begun_q) level_q <= '0;
     else if (rvalid && cmd_q == SetPriority) level_q[id_q] <= arg_q[LevelWidth-1:0];
     if (enters) begin
-      // A thread that comes is younger than all that are there.
-      for (int t = 0; t < NumThreads; t++) older_q[t][id_q] <= 1'b0;
-      older_q[id_q] <= in_q;
+      // A thread that comes is younger than all that are there; one that was preempted goes before them.
+      for (int t = 0; t < NumThreads; t++) older_q[t][id_q] <= front;
+      older_q[id_q] <= front ? '0 : in_q;
       older_q[id_q][id_q] <= 1'b0;
     end
   end
@@ -135,4 +137,81 @@ module weir_lists_props #(
       assert (preempt_q && more);
     end
   end
+
+`ifndef PROMISES_ONLY
+  // ------------------------------------------------------------------ steps of the induction
+  localparam logic [2:0] SIdle = 3'd0, SRest = 3'd1, SHead = 3'd2, SThread = 3'd3, SChange = 3'd4, SRelink = 3'd5;
+  // The induction sees registers of the module: these wires are joined with them when the hierarchy is flattened.
+  (* hierconn *) wire [2:0]            \u_lists.state_q ;
+  (* hierconn *) wire [3:0]            \u_lists.cmd_q ;
+  (* hierconn *) wire [IdWidth-1:0]    \u_lists.id_q ;
+  (* hierconn *) wire [7:0]            \u_lists.arg_q ;
+  (* hierconn *) wire [1:0]            \u_lists.rest_q ;
+  (* hierconn *) wire                  \u_lists.again_q ;
+  (* hierconn *) wire                  \u_lists.runs_q ;
+  (* hierconn *) wire                  \u_lists.preempt_q ;
+  (* hierconn *) wire [IdWidth-1:0]    \u_lists.current_q ;
+  (* hierconn *) wire [LevelWidth-1:0] \u_lists.current_level_q ;
+  (* hierconn *) wire [NumThreads-1:0] \u_lists.queued_q ;
+  (* hierconn *) wire [LevelWidth-1:0] \u_lists.highest ;
+  (* hierconn *) wire [NumThreads*LevelWidth-1:0] \u_lists.prios ;
+  (* hierconn *) wire [NumThreads*LevelWidth-1:0] \u_lists.at_q ;
+  (* hierconn *) wire [NumThreads*NumThreads-1:0] \u_lists.older_q ;
+  logic [2:0]                            state;
+  logic [NumThreads-1:0]                 queued, now;
+  logic [NumThreads-1:0][LevelWidth-1:0] prios, at;
+  logic [NumThreads-1:0][NumThreads-1:0] list_older, older;
+  assign state      = \u_lists.state_q ;
+  assign queued     = \u_lists.queued_q ;
+  assign prios      = \u_lists.prios ;
+  assign at         = \u_lists.at_q ;
+  assign list_older = \u_lists.older_q ;
+
+  // What the model will say a clock later, with the answer of this one.
+  always_comb begin
+    now   = in_q;
+    older = older_q;
+    if (enters) begin
+      now[id_q] = 1'b1;
+      for (int t = 0; t < NumThreads; t++) older[t][id_q] = front;
+      older[id_q] = front ? '0 : in_q;
+      older[id_q][id_q] = 1'b0;
+    end
+    if (leaves) now[target] = 1'b0;
+  end
+
+  logic moves, priority_set;
+  assign moves        = state == SRelink || (state == SChange && \u_lists.again_q );
+  // Its priority counts before the answer.
+  assign priority_set = open_q && cmd_q == SetPriority && state != SThread;
+  always_comb if (rst_ni && live_q) begin
+    assert (state <= SRelink);
+    if (open_q) assert (rvalid != (state != SIdle));
+    else assert (!rvalid && state == SIdle);
+    if (open_q) assert (\u_lists.cmd_q == cmd_q && \u_lists.arg_q == arg_q && (cmd_q == Next || \u_lists.id_q == id_q));
+    if (state == SRest) assert (age_q + 4'(\u_lists.rest_q ) <= 4'd4);
+    if (state == SHead) assert (age_q <= 4'd5);
+    if (state == SThread) assert (age_q <= (cmd_q == Next ? 4'd6 : 4'd1));
+    if (state == SChange) assert (age_q <= (cmd_q == Next ? 4'd7 : moves ? 4'd4 : 4'd2));
+    if (state == SRelink) assert (age_q <= 4'd3);
+    // What runs: NEXT has changed it when it leaves the queue, or when there is none.
+    if (open_q && cmd_q == Next && (state == SChange || rvalid)) begin
+      assert (\u_lists.runs_q == !(rvalid && rdata[31]));
+      if (\u_lists.runs_q ) assert (\u_lists.current_q == \u_lists.id_q && \u_lists.current_level_q == prios[\u_lists.id_q ]);
+    end else begin
+      assert (\u_lists.runs_q == runs_q);
+      if (runs_q) assert (\u_lists.current_q == running_q);
+      if (runs_q) assert (\u_lists.current_level_q == (priority_set && id_q == running_q ? arg_q[LevelWidth-1:0] : current_q));
+    end
+    assert (preempt_q == \u_lists.preempt_q || (rvalid && cmd_q == Preemption));
+    for (int t = 0; t < NumThreads; t++) begin
+      assert (now[t] == (queued[t] || (moves && \u_lists.id_q == IdWidth'(t))));
+      if (!(priority_set && id_q == IdWidth'(t))) assert (level_q[t] == prios[t]);
+      else assert (prios[t] == arg_q[LevelWidth-1:0]);
+      for (int u = 0; u < NumThreads; u++)
+        if (queued[t] && queued[u] && at[t] == at[u]) assert (list_older[t][u] == older[t][u]);
+    end
+    if (rvalid && cmd_q == Next && !rdata[31]) assert (target == \u_lists.id_q && rdata[8+:LevelWidth] == prios[target]);
+  end
+`endif
 endmodule

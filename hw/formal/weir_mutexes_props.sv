@@ -132,4 +132,91 @@ module weir_mutexes_props #(
     if (op_req && !op_block) assert (owed_q && op_id == woken_q);
     if (owed_q && rvalid && open_q) assert (0);
   end
+
+`ifndef PROMISES_ONLY
+  // ------------------------------------------------------------------ steps of the induction
+  localparam logic [2:0] SIdle = 3'd0, SLook = 3'd1, SAct = 3'd2, SBlock = 3'd3, SPop = 3'd4, SWake = 3'd5;
+  // The induction sees registers of the module: these wires are joined with them when the hierarchy is flattened.
+  (* hierconn *) wire [2:0]            \u_mutexes.state_q ;
+  (* hierconn *) wire                  \u_mutexes.held_q ;
+  (* hierconn *) wire [3:0]            \u_mutexes.cmd_q ;
+  (* hierconn *) wire [IdWidth-1:0]    \u_mutexes.id_q ;
+  (* hierconn *) wire [MutexWidth-1:0] \u_mutexes.mutex_q ;
+  (* hierconn *) wire [NumMutexes-1:0] \u_mutexes.locked_q ;
+  (* hierconn *) wire [NumMutexes-1:0] \u_mutexes.recursive_q ;
+  (* hierconn *) wire [NumMutexes-1:0] \u_mutexes.once ;
+  (* hierconn *) wire [NumMutexes*IdWidth-1:0]    \u_mutexes.owners ;
+  (* hierconn *) wire [NumMutexes*NumThreads-1:0] \u_mutexes.u_waits.waiting ;
+  (* hierconn *) wire [NumThreads*NumThreads-1:0] \u_mutexes.u_waits.older_q ;
+  logic [2:0]                            state;
+  logic                                  held, busy;
+  logic [NumMutexes-1:0][IdWidth-1:0]    owners;
+  logic [NumMutexes-1:0][NumThreads-1:0] lists;
+  logic [NumThreads-1:0][NumThreads-1:0] list_older;
+  assign state      = \u_mutexes.state_q ;
+  assign held       = \u_mutexes.held_q ;
+  assign owners     = \u_mutexes.owners ;
+  assign lists      = \u_mutexes.u_waits.waiting ;
+  assign list_older = \u_mutexes.u_waits.older_q ;
+  assign busy       = state == SLook || state == SAct || state == SBlock;
+
+  // What the model will say a clock later, with the answer of this one.
+  logic [NumMutexes-1:0]                 locked;
+  logic [NumMutexes-1:0][IdWidth-1:0]    owner;
+  logic [NumMutexes-1:0][NumThreads-1:0] waits;
+  logic [NumThreads-1:0][NumThreads-1:0] older;
+  logic [IdWidth-1:0]                    woken;
+  logic                                  owed;
+  always_comb begin
+    locked = locked_q;
+    owner  = owner_q;
+    waits  = waits_q;
+    older  = older_q;
+    woken  = woken_q;
+    owed   = owed_q;
+    if (rvalid && (cmd == Lock || cmd == TryLock) && !locked_q[m]) begin
+      locked[m] = 1'b1;
+      owner[m]  = id;
+    end else if (((rvalid && cmd == Lock) || state == SBlock) && !mine) begin
+      // It waits from before it is blocked.
+      waits[m][id] = 1'b1;
+      older[id]    = waits_q[m];
+      for (int t = 0; t < NumThreads; t++) if (t != id) older[t][id] = 1'b0;
+    end
+    if (rvalid && cmd == Unlock && mine) begin
+      if (waits_q[m] == '0) locked[m] = 1'b0;
+      else begin
+        owner[m]         = oldest;
+        waits[m][oldest] = 1'b0;
+        owed             = 1'b1;
+        woken            = oldest;
+      end
+    end
+  end
+
+  always_comb if (rst_ni && live_q) begin
+    assert (state <= SWake && \u_mutexes.recursive_q == '0);
+    if (open_q) assert (32'(rvalid) + 32'(held) + 32'(busy) == 32'd1);
+    else assert (!rvalid && !held && !busy);
+    if (busy) assert (\u_mutexes.cmd_q == cmd && \u_mutexes.id_q == id && \u_mutexes.mutex_q == m);
+    if (held) assert (state == SIdle || state == SWake);
+    if (rvalid) assert (state == SIdle || state == SPop);
+    if (state == SPop) assert (rvalid && cmd == Unlock);
+    if (state == SBlock) assert (cmd == Lock && locked_q[m] && !mine && op_id == id);
+    if (open_q && !rvalid) assert (!blocked_q);
+    if (open_q) assert (cmd <= Owner && addr_q[13:6+IdWidth] == '0 && addr_q[21:14+MutexWidth] == '0 && !anywhere[id]);
+    assert (owed == (state == SPop || state == SWake));
+    if (owed) assert (op_id == woken);
+    for (int x = 0; x < NumMutexes; x++) begin
+      assert (\u_mutexes.locked_q [x] == locked[x]);
+      if (locked[x]) assert (owners[x] == owner[x] && \u_mutexes.once [x]);
+      else assert (waits[x] == '0);
+      assert (lists[x] == waits[x]);
+      for (int t = 0; t < NumThreads; t++) begin
+        if (waits[x][t]) assert ((list_older[t] & waits[x]) == (older[t] & waits[x]));
+        if (waits[x][t]) for (int y = 0; y < x; y++) assert (!waits[y][t]);
+      end
+    end
+  end
+`endif
 endmodule

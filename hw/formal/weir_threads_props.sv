@@ -147,6 +147,8 @@ module weir_threads_props #(
     // Nobody clears a thread that joins another.
     if (req_i && addr_i[5:2] == Clear)
       for (int t = 0; t < NumThreads; t++) assume (!(joined_q[t] && alive_q[t] && joiner_q[t] == addr_i[6+:IdWidth]));
+    // A thread that joins another does not end before that one.
+    if (req_i && addr_i[5:2] == Exit && running_q && joined_q[current_q]) assume (alive_q[joiner_q[current_q]]);
     // DETACH recycles numbers later, which this model does not follow.
     if (req_i) assume (addr_i[5:2] != Detach && !(addr_i[5:2] == Create && addr_i[14]));
     // Others hold their request until it is done.
@@ -159,7 +161,11 @@ module weir_threads_props #(
     if (rvalid) assert (open_q);
     if (op_done) assert (op_q);
     // No thread is in two places: neither twice in the lists, nor there while it runs.
-    if (ask_q && list_cmd_q == 4'd1 && running_q && who_q == current_q) assert (open_q && (cmd == Next || cmd == Yield));
+    // Of the current one only NEXT and YIELD make a queued one, and not if it has to wait or has ended.
+    if (ask_q && list_cmd_q == 4'd1 && running_q && who_q == current_q) begin
+      assert (open_q && (cmd == Next || cmd == Yield));
+      assert (!blocked_q[current_q] && alive_q[current_q]);
+    end
     if (running_q) assert (!queued_q[current_q]);
     // A number is given once.
     if (rvalid && cmd == Create && !rdata[31]) assert (!used_q[rdata[IdWidth-1:0]]);
@@ -169,4 +175,156 @@ module weir_threads_props #(
       if (alive_q[t] && added_q[t] && !blocked_q[t]) assert (queued_q[t] || (running_q && current_q == t));
     end
   end
+
+`ifndef PROMISES_ONLY
+  // ------------------------------------------------------------------ steps of the induction
+  localparam logic [2:0] SIdle = 3'd1, SLook = 3'd2, SDo = 3'd3, SAsk = 3'd4, SAgain = 3'd5;
+  // The induction sees registers of the module: these wires are joined with them when the hierarchy is flattened.
+  (* hierconn *) wire [2:0]            \u_threads.state_q ;
+  (* hierconn *) wire                  \u_threads.held_q ;
+  (* hierconn *) wire                  \u_threads.op_q ;
+  (* hierconn *) wire [3:0]            \u_threads.cmd_q ;
+  (* hierconn *) wire [IdWidth-1:0]    \u_threads.id_q ;
+  (* hierconn *) wire [7:0]            \u_threads.arg_q ;
+  (* hierconn *) wire [IdWidth-1:0]    \u_threads.current_q ;
+  (* hierconn *) wire [IdWidth-1:0]    \u_threads.parent ;
+  (* hierconn *) wire                  \u_threads.runs_q ;
+  (* hierconn *) wire [NumThreads-1:0] \u_threads.used_q ;
+  (* hierconn *) wire [NumThreads-1:0] \u_threads.exited_q ;
+  (* hierconn *) wire [NumThreads-1:0] \u_threads.joined_q ;
+  (* hierconn *) wire [NumThreads-1:0] \u_threads.detached_q ;
+  (* hierconn *) wire [NumThreads-1:0] \u_threads.blocked_q ;
+  (* hierconn *) wire [NumThreads*IdWidth-1:0] \u_threads.parents ;
+  logic [2:0]                         state;
+  logic                               held, busy, for_op, runs, rests;
+  logic [3:0]                         did;
+  logic [IdWidth-1:0]                 tid, now_current, whom;
+  logic [NumThreads-1:0]              exists, living, blocks, now_used, now_alive, now_blocked, now_added, now_joined;
+  logic [NumThreads-1:0][IdWidth-1:0] parents, now_joiner;
+  assign state       = \u_threads.state_q ;
+  assign held        = \u_threads.held_q ;
+  assign for_op      = \u_threads.op_q ;
+  assign did         = \u_threads.cmd_q ;
+  assign tid         = \u_threads.id_q ;
+  assign now_current = \u_threads.current_q ;
+  assign runs        = \u_threads.runs_q ;
+  assign exists      = \u_threads.used_q ;
+  assign living      = exists & ~\u_threads.exited_q ;
+  assign blocks      = \u_threads.blocked_q ;
+  assign parents     = \u_threads.parents ;
+  assign busy        = state > SIdle && !for_op;
+  assign rests       = runs && !blocks[now_current];
+
+  // What the model will say after the command that has had its effect on threads, but not been answered or done, or is just now.
+  logic late;
+  assign late = state == SAsk || state == SAgain;
+  always_comb begin
+    now_used    = used_q;
+    now_alive   = alive_q;
+    now_blocked = blocked_q;
+    now_added   = added_q;
+    now_joined  = joined_q;
+    now_joiner  = joiner_q;
+    if (rvalid && !rdata[31] && cmd == Create) begin
+      now_used[rdata[IdWidth-1:0]]    = 1'b1;
+      now_alive[rdata[IdWidth-1:0]]   = 1'b1;
+      now_blocked[rdata[IdWidth-1:0]] = 1'b0;
+      now_added[rdata[IdWidth-1:0]]   = 1'b0;
+      now_joined[rdata[IdWidth-1:0]]  = 1'b0;
+    end
+    if ((rvalid && !rdata[31]) || (late && !for_op)) begin
+      if (cmd == Clear) begin
+        now_used[id]  = 1'b0;
+        now_alive[id] = 1'b0;
+      end
+      if (cmd == Exit) begin
+        now_alive[now_current] = 1'b0;
+        if (joined_q[now_current]) begin
+          now_blocked[joiner_q[now_current]] = 1'b0;
+          now_added[joiner_q[now_current]]   = 1'b1;
+        end
+      end
+      if (cmd == Add) begin
+        now_blocked[id] = 1'b0;
+        now_added[id]   = 1'b1;
+      end
+      if (cmd == Block) now_blocked[id] = 1'b1;
+      if (rvalid && cmd == Join && rdata[0]) begin
+        now_joined[id]           = 1'b1;
+        now_joiner[id]           = now_current;
+        now_blocked[now_current] = 1'b1;
+      end
+      if (rvalid && cmd == Join && rdata == '0) now_used[id] = 1'b0;
+    end
+    if ((op_done || (late && for_op)) && alive_q[op_id_i]) begin
+      now_blocked[op_id_i] = op_block_i;
+      now_added[op_id_i]   = added_q[op_id_i] || !op_block_i;
+    end
+  end
+
+  // What the scheduler was asked for.
+  logic [3:0] want;
+  always_comb begin
+    want = 4'd1;
+    whom = tid;
+    unique case (did)
+      Next, Yield: begin
+        want = rests ? 4'd1 : 4'd10;
+        whom = now_current;
+      end
+      Exit:         whom = \u_threads.parent ;
+      Clear, Block: want = 4'd2;
+      4'd5:         want = 4'd3;
+      default: ;
+    endcase
+  end
+
+  always_comb if (rst_ni && live_q) begin
+    // Calls, requests, and the scheduler's answers.
+    if (open_q) assert (32'(rvalid) + 32'(held) + 32'(busy) == 32'd1);
+    else assert (!rvalid && !held && !busy);
+    if (open_q) assert (cmd <= Status && cmd != Detach && addr_q[13:6+IdWidth] == '0 && !(cmd == Create && addr_q[14]));
+    if (busy) assert (did == cmd && tid == (cmd == Exit && state < SAsk ? now_current : cmd == Exit ? tid : id));
+    if (busy && cmd == Create) assert (!\u_threads.arg_q [0]);
+    if (busy && cmd == Exit) assert (tid == now_current);
+    if (state > SIdle && for_op) assert (op_q && tid == op_id_i && did == (op_block_i ? Block : Add));
+    if (op_done) assert (op_q && state == SIdle);
+    if (rvalid) assert (state == SIdle);
+    if (held) assert (state == 3'd0 || state == SIdle || for_op);
+    assert (ask_q == (state == SAsk));
+    if (state == SAsk) assert (list_cmd_q == want && (want == 4'd10 || who_q == whom));
+    if (state == SAgain) assert (rests && (did == Next || did == Yield) && queued_q[now_current]);
+    if (state == SAsk) assert (did == Next || did == Yield || did == Clear || did == Exit || did == Add || did == Block || did == 4'd5);
+    if (state == SAsk && (did == Next || did == Yield) && !rests) assert (!runs || blocks[now_current]);
+    if (state == SAsk && (did == Add || did == Exit)) assert (living[whom] && !blocks[whom] && !(runs && now_current == whom));
+    if (state == SAsk && did == Exit) assert (runs && joined_q[now_current] && joiner_q[now_current] == whom);
+    if (state == SAsk && want == 4'd2) assert (!(runs && now_current == tid) && (blocks[tid] || !exists[tid]));
+    if (late && for_op) assert (alive_q[op_id_i]);
+    if (late && !for_op && (did == Add || did == Block)) assert (alive_q[id]);
+    if (late && !for_op && did == Clear) assert (used_q[id]);
+    if (rvalid && !rdata[31] && (cmd == Add || cmd == Block)) assert (alive_q[id]);
+    if (rvalid && cmd == Exit && !rdata[31]) assert (runs);
+    if (rvalid && cmd == Join && !rdata[31]) assert (rdata <= 32'd1 && !(rdata[0] && !runs) && !(rdata == '0 && alive_q[id]));
+    // Threads.
+    assert (\u_threads.detached_q == '0);
+    assert (exists == now_used);
+    assert (living == now_alive);
+    assert (running_q == (runs && state != SAgain));
+    if (runs) assert (current_q == now_current);
+    if (runs) assert (exists[now_current]);
+    if (open_q && cmd == Exit && (held || state < SAsk) && !rvalid && running_q && joined_q[current_q])
+      assert (alive_q[joiner_q[current_q]]);
+    for (int t = 0; t < NumThreads; t++) begin
+      if (living[t]) assert (blocks[t] == now_blocked[t]);
+      if (exists[t]) assert (\u_threads.joined_q [t] == now_joined[t]);
+      if (exists[t] && now_joined[t]) assert (parents[t] == now_joiner[t]);
+      if (exists[t] && !living[t]) assert (blocks[t]);
+      // In a queue, in the clocks of a change too.
+      if (queued_q[t]) assert ((state == SAsk && want == 4'd2 && tid == IdWidth'(t)) || (living[t] && !blocks[t]));
+      if (queued_q[t]) assert (!(runs && now_current == IdWidth'(t)) || state == SAgain);
+      if (living[t] && now_added[t] && !blocks[t])
+        assert (queued_q[t] || (runs && now_current == IdWidth'(t)) || (state == SAsk && (did == Add || did == Exit) && whom == IdWidth'(t)));
+    end
+  end
+`endif
 endmodule

@@ -168,6 +168,12 @@ module weir_interrupts #(
     end
   end
 
+`ifdef FORMAL
+  // For the steps of an induction, which sees no memories.
+  logic [NumLines-1:0][IdWidth-1:0] threads;
+  always_comb for (int unsigned l = 0; l < NumLines; l++) threads[l] = thread_mem[l];
+`endif
+
   // Of a smaller configuration not all bits of arguments count.
   logic unused;
   assign unused = ^addr_i;

@@ -274,6 +274,83 @@ module weir_lists #(
 `ifdef FORMAL
   // Proofs begin with all priorities 0, so that they need not be set one by one.
   initial for (int unsigned t = 0; t < NumThreads; t++) prio_mem[t] = '0;
+
+`ifndef PROMISES_ONLY
+  // What the memories have to say: which threads are in which list, and behind which. These are steps of the induction for each module
+  // with this scheduler; they look at each pair of threads, so they are for few.
+  localparam bit          Steps  = NumThreads <= 8 && NumLevels <= 8;
+  localparam int unsigned Few    = Steps ? NumThreads : 0;
+  localparam int unsigned Levels = Steps ? NumLevels : 0;
+  logic [NumThreads-1:0][LevelWidth-1:0] at_q, prios;
+  logic [NumThreads-1:0][NumThreads-1:0] older_q;
+  logic [NumLevels-1:0][NumThreads-1:0]  waiting;
+  level_t                                highest;
+  always_comb begin
+    waiting = '0;
+    highest = '0;
+    for (int l = 0; l < Levels; l++) begin
+      for (int t = 0; t < Few; t++) waiting[l][t] = queued_q[t] && at_q[t] == LevelWidth'(l);
+      if (some_q[l]) highest = LevelWidth'(l);
+    end
+    prios = '0;
+    for (int t = 0; t < Few; t++) prios[t] = prio_mem[t];
+  end
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      at_q    <= '0;
+      older_q <= '0;
+    end else if (link) begin
+      at_q[id_q] <= level_q;
+      for (int t = 0; t < Few; t++) older_q[t][id_q] <= front && IdWidth'(t) != id_q;
+      older_q[id_q] <= front ? '0 : waiting[level_q];
+    end
+  end
+  always_comb if (rst_ni && Steps) begin
+    // What is read of the memories.
+    if (state_q == Head) assert (some_q[top_q] && head == head_mem[top_q]);
+    if (state_q == Thread) assert (prio == prio_mem[id_q] && next == next_mem[id_q] && prev == prev_mem[id_q]);
+    if (state_q == Thread && cmd_q == Next) assert (queued_q[id_q] && prio == highest && id_q == head_mem[highest]);
+    if (state_q == Change) begin
+      assert (!some_q[level_q] || (head == head_mem[level_q] && tail == tail_mem[level_q]));
+      if (unlink) assert (queued_q[id_q] && level_q == at_q[id_q] && next == next_mem[id_q] && prev == prev_mem[id_q]);
+      if (link) assert (!queued_q[id_q] && level_q == prio_mem[id_q]);
+    end
+    if (state_q == Rest || state_q == Head) assert (cmd_q == Next);
+    if (state_q == Relink || again_q) assert (cmd_q == SetPriority);
+    if (state_q == Relink) assert (again_q && !queued_q[id_q] && level_q == prio_mem[id_q]);
+    if (again_q) assert (state_q == Relink || state_q == Change || state_q == Idle);
+    if (state_q == Change) assert (cmd_q == Enqueue || cmd_q == Dequeue || cmd_q == Next || cmd_q == SetPriority);
+    // The highest level, two clocks after a change.
+    for (int g = 0; g < (Steps ? Groups : 0); g++)
+      if (rest_q <= 2'd2) begin
+        assert (group_q[g] == |some_q[g*Group+:Group]);
+        for (int i = 0; i < Group; i++)
+          if (some_q[g*Group+i]) assert (within_q[g] >= GroupWidth'(i) && some_q[g*Group+32'(within_q[g])]);
+      end
+    if (rest_q <= 2'd1) assert (top_valid_q == |some_q && (!top_valid_q || top_q == highest));
+    for (int l = 0; l < Levels; l++) begin
+      assert (some_q[l] == |waiting[l]);
+      if (some_q[l]) begin
+        assert (waiting[l][head_mem[l]] && (older_q[head_mem[l]] & waiting[l]) == '0);
+        assert (waiting[l][tail_mem[l]] &&
+                (older_q[tail_mem[l]] & waiting[l]) == (waiting[l] & ~(NumThreads'(1) << tail_mem[l])));
+      end
+      for (int t = 0; t < Few; t++)
+        if (waiting[l][t]) begin
+          assert (!older_q[t][t]);
+          for (int u = 0; u < Few; u++) if (u != t && waiting[l][u]) assert (older_q[t][u] != older_q[u][t]);
+          if (tail_mem[l] != IdWidth'(t))
+            assert (waiting[l][next_mem[t]] && (older_q[next_mem[t]] & waiting[l]) ==
+                    ((older_q[t] & waiting[l]) | (NumThreads'(1) << t)));
+          if (head_mem[l] != IdWidth'(t))
+            assert (waiting[l][prev_mem[t]] && (older_q[t] & waiting[l]) ==
+                    ((older_q[prev_mem[t]] & waiting[l]) | (NumThreads'(1) << prev_mem[t])));
+          // A priority is written a clock before the thread leaves its list.
+          if (!(state_q == Change && cmd_q == SetPriority && !again_q && id_q == IdWidth'(t))) assert (prio_mem[t] == at_q[t]);
+        end
+    end
+  end
+`endif
 `endif
 
   // Of a smaller configuration not all bits of arguments count.

@@ -162,6 +162,16 @@ module weir_mutexes #(
     end
   end
 
+`ifdef FORMAL
+  // For the steps of an induction, which sees no memories.
+  logic [NumMutexes-1:0][IdWidth-1:0] owners;
+  logic [NumMutexes-1:0]              once;
+  always_comb for (int unsigned m = 0; m < NumMutexes; m++) begin
+    owners[m] = owner_mem[m];
+    once[m]   = count_mem[m] == 8'd1;
+  end
+`endif
+
   // Of a smaller configuration not all bits of arguments count.
   logic unused;
   assign unused = ^addr_i;

@@ -259,6 +259,43 @@ module weir_threads #(
     end
   end
 
+`ifdef FORMAL
+`ifndef PROMISES_ONLY
+  // Steps of inductions: a number is used, or free once, and no thread joins itself. They look at each pair of numbers, so they are for few.
+  localparam int unsigned Few = (NumThreads <= 8) ? NumThreads : 0;
+  logic [NumThreads-1:0][IdWidth-1:0] parents;
+  logic [NumThreads-1:0]              free;
+  logic [IdWidth:0]                   used_count;
+  always_comb begin
+    parents    = '0;
+    free       = '0;
+    used_count = '0;
+    for (int t = 0; t < Few; t++) begin
+      parents[t] = parent_mem[t];
+      used_count = used_count + (IdWidth + 1)'(used_q[t]);
+      if ((IdWidth + 1)'(t) < free_count_q) free[stack_mem[t]] = 1'b1;
+    end
+  end
+  always_comb if (rst_ni && Few != 0) begin
+    assert (state_q <= Again);
+    assert ((free & used_q) == '0);
+    if (state_q == Fill) begin
+      assert (free_count_q < (IdWidth + 1)'(NumThreads) && used_q == '0 && !free_q);
+      for (int t = 0; t < Few; t++) if ((IdWidth + 1)'(t) < free_count_q) assert (stack_mem[t] == IdWidth'(NumThreads - 1 - t));
+    end else assert (free_count_q + used_count + (IdWidth + 1)'(free_q) == (IdWidth + 1)'(NumThreads));
+    // The current thread's number is used until NEXT has left it.
+    if (runs_q) assert (used_q[current_q] || (state_q == Ask && (cmd_q == Next || cmd_q == Yield) && leaves));
+    if (free_q) assert (!free[id_q] && !used_q[id_q] && (state_q == Idle || state_q == Ask));
+    if (state_q == Do && free_count_q != '0) assert (top == stack_mem[free_count_q[IdWidth-1:0]-IdWidth'(1)]);
+    if (state_q == Do) assert (parent == parent_mem[id_q]);
+    for (int t = 0; t < Few; t++) begin
+      if (joined_q[t]) assert (parent_mem[t] != IdWidth'(t));
+      for (int u = 0; u < t; u++) if ((IdWidth + 1)'(t) < free_count_q) assert (stack_mem[t] != stack_mem[u]);
+    end
+  end
+`endif
+`endif
+
   // Of a smaller configuration not all bits of arguments count.
   logic unused;
   assign unused = ^{addr_i, arg_q};

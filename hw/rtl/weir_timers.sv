@@ -134,6 +134,12 @@ module weir_timers #(
     end
   end
 
+`ifdef FORMAL
+  // For the steps of an induction, which sees no memories.
+  logic [NumThreads-1:0][ClockWidth-1:0] expiries;
+  always_comb for (int unsigned t = 0; t < NumThreads; t++) expiries[t] = expiry_mem[t];
+`endif
+
   // The array takes an operation each clock; of a smaller configuration not all bits of arguments count.
   logic unused;
   assign unused = ^{ready, addr_i};
