@@ -347,7 +347,13 @@ void cpu_leave(struct cpu *c)
 		cpu_give(c, cpu_choose(c));
 }
 
-/* The same for a thread whose policy is in another process. */
+/* A thread whose policy is in another process: its timer ends its slice. */
+static void joined_arm(struct weir_thread *t)
+{
+	if (t->slice_end != NEVER && (!t->armed || t->armed > t->slice_end))
+		arm(t->timer, &t->armed, t->slice_end);
+}
+
 static void joined_wait(struct weir_thread *t)
 {
 	struct self *s = me();
@@ -358,6 +364,8 @@ static void joined_wait(struct weir_thread *t)
 	count(&c->n.dispatches);
 	if (weir_load(&tracing))
 		trace(c, t, LEFT_BEGIN);
+	t->slice_end = weir_load(&t->control->slice_end);
+	joined_arm(t);
 	if (join_must_go(t))
 		s->pending = 1;
 }
@@ -618,9 +626,14 @@ static int must_go(struct cpu *c, struct weir_thread *t)
 {
 	u64 at;
 
-	if (rt.joined)
-		return join_must_go(t);
 	at = now();
+	if (rt.joined) {
+		if (join_must_go(t) || (at >= t->slice_end && !weir_load(&rt.alone)))
+			return 1;
+		if (!weir_load(&rt.alone))
+			joined_arm(t);
+		return 0;
+	}
 	slice_settle(c, at);
 	if (weir_load(&rt.has_tick) && at >= c->next_tick) {
 		struct weir_msg msg = { .topic = WEIR_TOPIC_TICK, .cpu = c->id };

@@ -7,6 +7,8 @@
  * its gate, and then sleeps at the thread's `op`, where the thread says that it gives the CPU up, and why. Everything else is a message
  * to the server (ump.h): a thread is new, wakes up, has other attributes.
  *
+ * A thread ends its slice itself, by a timer: only that is precise while it has the CPU. Its driver tells it to somewhat later.
+ *
  * `op` also has the number of the turn, which the driver raises before it opens the gate. A thread that is stopped, or does not answer, loses its turn:
  * what it says of an old turn does not count, and it finds out when it says so.
  */
@@ -48,6 +50,7 @@ struct control {
 	u32 resched;	   /* (a) the driver: give the CPU up */
 	int cpu;	   /* (a) the driver: that it has; -1: none */
 	u64 deallocations; /* (a) the driver */
+	u64 slice_end;	   /* the driver, before it opens the gate; NEVER: there is none */
 	u32 to;		   /* OP_HAND_OVER: number of the other thread's block */
 	u32 woken;	   /* OP_HAND_OVER: the other one sleeps, and this wakes it */
 	u32 passed;	   /* of the last OP_HAND_OVER: 0, the other thread had the CPU */

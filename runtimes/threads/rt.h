@@ -75,8 +75,9 @@ struct weir_thread {
 	/* Of a thread under another process's policy, there and here (remote.h). */
 	struct control *control; /* (a) */
 	u32 turn;
-	u32 wants; /* (a) here: it waits for a CPU, or has one */
-	int pid;   /* there: its process, */
+	u64 slice_end; /* here */
+	u32 wants;     /* (a) here: it waits for a CPU, or has one */
+	int pid;       /* there: its process, */
 	struct client *client;
 	struct cpu *remote_cpu; /* and the CPU that it has; under `lock` */
 	u32 waits;		/* there: it sleeps; under `lock` */

@@ -29,6 +29,7 @@
 
 #define ANSWER_NS 100000000ull /* a thread that has not given way by then loses its turn */
 #define AGAIN_NS  5000000ull   /* until it is signalled again */
+#define LATE_NS	  1000000ull   /* a thread has not ended its slice by then: it is told to */
 #define LOOK_NS	  100000000ull /* between looks at whether a thread that has a CPU is stopped */
 #define QUESTION  (sizeof(struct remote_question) + REMOTE_TEXT)
 #define CLIENTS	  1024u
@@ -256,6 +257,7 @@ static u32 wait_for(struct cpu *c, struct weir_thread *t)
 	struct control *b = t->control;
 	const u32 runs = t->turn << OP_BITS;
 	u64 asked = 0, again = 0, look = now() + LOOK_NS;
+	u64 end = c->slice_end > NEVER - LATE_NS ? NEVER : c->slice_end + LATE_NS;
 
 	for (;;) {
 		u32 word = __atomic_load_n(&b->op, __ATOMIC_ACQUIRE);
@@ -288,16 +290,13 @@ static u32 wait_for(struct cpu *c, struct weir_thread *t)
 			}
 			continue;
 		}
-		if (at >= again &&
-		    (at >= c->slice_end || __atomic_load_n(&c->resched, __ATOMIC_SEQ_CST))) {
-			if (!asked) {
+		if (at >= again && (at >= end || __atomic_load_n(&c->resched, __ATOMIC_SEQ_CST))) {
+			if (!asked)
 				asked = at;
-				c->n.expiries += at >= c->slice_end;
-			}
 			again = at + AGAIN_NS;
 			signal_to(t);
 		}
-		until = asked ? again : c->slice_end;
+		until = asked ? again : end;
 		if (weir_load(&rt.has_tick) && c->next_tick < until)
 			until = c->next_tick;
 		if (look < until)
@@ -413,6 +412,7 @@ void remote_run(struct cpu *c, struct weir_thread *t)
 	__atomic_store_n(&c->remote, t, __ATOMIC_SEQ_CST);
 	unspin(&c->remote_lock);
 	cpu_begin(c, t);
+	weir_store(&b->slice_end, c->slice_end);
 	__atomic_store_n(&b->gate, c->id + 1, __ATOMIC_RELEASE);
 	shared_wake(&b->gate);
 	op = wait_for(c, t);
@@ -423,6 +423,7 @@ void remote_run(struct cpu *c, struct weir_thread *t)
 		op = OP_EXIT;
 	c->n.preemptions += op == OP_PREEMPTED || op == OP_TAKEN;
 	c->n.taken += op == OP_TAKEN;
+	c->n.expiries += op == OP_PREEMPTED && now() >= c->slice_end;
 	c->n.blocks += op == OP_BLOCK;
 	c->n.yields += op == OP_YIELD;
 	if (weir_load(&tracing))
