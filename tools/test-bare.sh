@@ -118,6 +118,7 @@ echo "ok   bare kernel: preemption at every instruction, $places; $mutants mutan
 
 # More dispatchers than harts, all made on one core: they stay there, or go where the policy puts them.
 says '1200 rounds on 1 harts' bare worksteal --harts 4 -q -- spread
+says '`work_stealing` moves no dispatchers; --shared' bare worksteal --harts 2 -- hello
 says ', 0 wrong' bare worksteal --harts 4 --shared --json -q -- spread
 bare worksteal --harts 4 --shared --json -q -- spread 2>/dev/null >"$work/spread.json"
 python3 - "$work/spread.json" <<'PYTHON'
@@ -143,6 +144,13 @@ says '7200 rounds on 4 cores, 0 wrong' bare worksteal --harts 4 --shared -q -- t
 says '24 sums of 4000 terms, 0 wrong' bare worksteal --harts 4 --shared -q --set round_robin.slice=100us -- floats
 says '2000 messages to core 3 and back, 0 wrong' bare worksteal --harts 4 --shared -q -- ump
 says 'rounds of 4 members' bare gang --harts 4 --shared -q -- gang slots 2000
+for how in write frame; do
+	refuses 1 'the kernel ended `intruder`' bare worksteal --harts 2 --shared -q -- deadlines + intruder $how
+	grep -qF '40 jobs on 2 cores, 0 missed' "$work/out"
+done
+for how in disabled block answered; do
+	says '40 jobs on 2 cores, 0 missed' bare worksteal --harts 2 --shared -q --no-trace --duration 60ms -- deadlines + intruder $how
+done
 # Harts that run in parallel.
 overlapped=0
 for ((i = 0; i < ${WEIR_LONG:+20}+2; i++)); do

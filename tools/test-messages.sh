@@ -40,6 +40,10 @@ echo "ok   UMP: eleven mistakes found"
 
 "$cc" "${flags[@]}" -O2 -Icore/include -Icore/port/native -o "$work/messages" tests/threads/messages.c core/port/native/port.c -lpthread
 "$work/messages" "$messages"
+"$cc" "${flags[@]}" -O2 -DUMP_BREAK=12 -Icore/include -Icore/port/native -o "$work/mistake" tests/threads/messages.c core/port/native/port.c -lpthread
+if ("$work/mistake" 1000) >"$work/log" 2>&1 || ! grep -q 'messages.c' "$work/log"; then
+	echo "FAIL mistake 12 was not found" && exit 1
+fi
 
 # --- monitors: names, binds, agreement --------------------------------------------------------------
 

@@ -78,9 +78,17 @@ WEIR_INLINE u64 ump_epoch(const struct ump *c, u64 n)
 /* Whether every slot holds a message that may not have been read. */
 WEIR_INLINE int ump_full(struct ump *c)
 {
+	u64 line;
+
 	if (c->sent - c->taken < c->nr)
 		return 0;
-	c->taken = weir_load_acquire(&c->tx->taken);
+	/*
+	 * Messages may have said more, and the line may be old: the other side writes it for half a ring without a message to us. Back at
+	 * its number, the 16 bits of the next message would mean another one.
+	 */
+	line = weir_load_acquire(&c->tx->taken);
+	if (line > c->taken || UMP_BREAK == 12)
+		c->taken = line;
 	return UMP_BREAK == 1 ? c->sent - c->taken > c->nr : c->sent - c->taken >= c->nr;
 }
 

@@ -367,6 +367,30 @@ static void forged(void)
 	REQUIRE(ump_send(&a, words[0], 1, 0, 0) == -WEIR_EAGAIN);
 }
 
+/*
+ * A talk in which messages carry all acknowledgements, so that the line stays at 0. Once the 17th bit of the count was set, a sender that found the ring full
+ * went back to the line's number and waited for ever.
+ */
+static void talk(void)
+{
+	u64 sent = 0, word, w;
+	struct ump a, b;
+	u32 kind, tag;
+
+	fresh(4);
+	REQUIRE(!ump_init(&a, shared[0], shared[1], slots) &&
+		!ump_init(&b, shared[1], shared[0], slots));
+	for (u64 got = 0; got < 200000; got++) {
+		word = sent;
+		while (!ump_send(&a, &word, 1, 1, 0))
+			word = ++sent;
+		REQUIRE(!ump_recv(&b, &w, 1, &kind, &tag) && w == got);
+		REQUIRE(!ump_send(&b, &w, 1, 1, 0));
+		REQUIRE(!ump_recv(&a, &w, 1, &kind, &tag) && w == got);
+	}
+	REQUIRE(!weir_load(&a.tx->taken) && !weir_load(&b.tx->taken));
+}
+
 int main(int argc, char **argv)
 {
 	static const u32 sizes[] = { 2, 4, 16, 64 };
@@ -380,6 +404,7 @@ int main(int argc, char **argv)
 	pool = mmap(0, 8 * BUFFER, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	REQUIRE(pool != MAP_FAILED);
 	forged();
+	talk();
 	for (u32 i = 0; i < 4; i++) {
 		if (only && sizes[i] != only)
 			continue;

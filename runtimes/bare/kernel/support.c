@@ -74,6 +74,19 @@ void stop(u32 why, s32 detail, const char *text)
 	struct results *r = (struct results *)boot_record()->results;
 	u32 i;
 
+	/* It comes from the end of a turn, so no call of the core is under way. */
+	for (i = 0; !PARALLEL && (why == STOP_DONE || why == STOP_TIME) &&
+		    i < (SHARED ? 1 : boot_record()->harts);
+	     i++) {
+		int line = harts[i].sched ? weir_check(harts[i].sched) : 0;
+
+		if (line) {
+			why = STOP_BROKEN;
+			detail = line;
+			text = "the scheduler's state is not consistent: core/src/check.c has the "
+			       "invariant in this line";
+		}
+	}
 	r->why = why;
 	r->detail = detail;
 	r->time = PARALLEL ? now(self()) : self()->base;
