@@ -51,6 +51,7 @@ export PATH=$bin:$PATH
 proofs='
 unified-deep  weir_unified_props        bmc   22 Settle=7                         d
 unified       weir_unified_props        bmc   18 Settle=7                         -
+contexts      weir_laxity_props         bmc   28 Select=1,NumTasks=2,Policies=1,Contexts=1 -
 context       weir_laxity_context_props prove 3  NumCpus=4                       q
 context-8     weir_laxity_context_props prove 3  NumCpus=8,IdWidth=6             q
 match-3       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=3            q
@@ -79,7 +80,6 @@ unified-quick weir_unified_props        bmc   16 Settle=7                       
 engine        weir_laxity_props         prove 8  Select=1                        -
 engine-8      weir_laxity_props         prove 8  Select=1,NumTasks=8             -
 engine-pipe   weir_laxity_props         prove 10 Select=2                        -
-contexts      weir_laxity_props         bmc   28 Select=1,NumTasks=2,Policies=1,Contexts=1 -
 '
 
 # A mutant: name, the proof that must refuse it, file, what sed does to it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// What weir_kernel promises, for any calls, lines and timers: each call is answered once, by its unit. The units meet the thread
+/// What weir_kernel promises, for any calls, lines and timers: a call is answered by its unit, and not twice. The units meet the thread
 /// manager, and the manager meets the scheduler, as the proofs of each assume: one request at a time, held until it is done, and
 /// the answer goes to the one that asked. No unit waits while another is served twice. A thread that was woken is queued or runs
 /// until it is blocked or ends; nothing else is queued.
@@ -189,7 +189,7 @@ module weir_kernel_props #(
   assign lists_answer = \u_kernel.lists_rvalid && !list_ours_q;
 
   always_comb if (rst_ni && live_q) begin
-    // Each call is answered once, by its unit.
+    // A call is answered by its unit, and not twice.
     if (rvalid) assert (open_q);
     for (int u = 0; u < 6; u++) if (\u_kernel.rvalid [u]) assert (open_q && unit_no == 3'(u) && !\u_kernel.none_q );
     if (\u_kernel.none_q ) assert (unit_no > 3'd5 && rdata == '1);
