@@ -151,7 +151,7 @@ done
 for how in disabled block answered; do
 	says '40 jobs on 2 cores, 0 missed' bare worksteal --harts 2 --shared -q --no-trace --duration 60ms -- deadlines + intruder $how
 done
-# Harts that run in parallel: in the long form only, because one of these runs has hung, without an explanation so far (CAVEATS.md).
+# Harts that run in parallel: in the long form only, because they depend on what else the host does.
 overlapped=0
 for ((i = 0; i < ${WEIR_LONG:+22}+0; i++)); do
 	for harts in 2 4; do

@@ -179,9 +179,9 @@ if [[ ${WEIR_LONG:-} ]]; then
 	}
 	wrong 'a wake-up before the sleep is lost' serve 's/^		t->early = 1;/		;/'
 	wrong 'a thread that lost its turn does not ask for another one' join 's/^		say(t, SAYS_WAKE, 0, 0);/		;/'
-	wrong 'the threads of a dead process stay' serve '/^static void client_end/,/^}/s/			thread_end(cl, i);/			;/'
+	wrong 'the threads of a dead process stay' serve '/^static void client_end/,/^}/s/!thread_end(cl, i)/1/'
 	wrong 'a stopped thread keeps its CPU' serve "s/asked + ANSWER_NS) || state == 'T' || state == 't'/NEVER)/"
-	wrong 'a thread that runs is ended beside its driver' serve 's/		runs = t->remote_cpu != 0;/		runs = 0;/'
+	wrong 'a thread that runs is ended beside its driver' serve 's/	runs = t->remote_cpu != 0;/	runs = 0;/'
 	wrong 'the number of a partner is not checked' serve 's/	to = number < REMOTE_THREADS ? cl->thread\[number\] : 0;/	to = cl->thread[number];/'
 	wrong 'a client can take memory away' serve 's/F_SEAL_SHRINK | //'
 fi

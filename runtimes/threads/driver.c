@@ -460,7 +460,7 @@ void switch_out(enum request request, enum left why)
 	int was = errno;
 
 	__atomic_store_n(&t->deallocations, t->deallocations + 1, __ATOMIC_RELAXED);
-	if (weir_load(&tracing))
+	if (weir_load(&tracing) && !rt.joined)
 		trace(c, 0, why);
 	if (t->kind == WEIR_GREEN) {
 		if (request == REQUEST_EXIT) {

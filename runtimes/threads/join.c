@@ -164,9 +164,17 @@ void join_end(struct weir_thread *t)
 static int tell(struct weir_thread *t, enum remote_op op)
 {
 	struct control *b = t->control;
+	static const u8 why[] = { [OP_YIELD] = LEFT_YIELD,
+				  [OP_PREEMPTED] = LEFT_PREEMPTED,
+				  [OP_BLOCK] = LEFT_BLOCKED,
+				  [OP_HAND_OVER] = LEFT_YIELD,
+				  [OP_EXIT] = LEFT_ENDED };
 	u32 runs = t->turn << OP_BITS;
 	int stays = op != OP_BLOCK && op != OP_EXIT, heard = 0;
 
+	/* Before the driver hears of it: then the CPU's list is another thread's. */
+	if (weir_load(&tracing))
+		trace(me()->cpu, 0, why[op]);
 	if (stays)
 		want(t);
 	else

@@ -92,14 +92,29 @@ static void thread_drop(struct weir_thread *t)
 	client_drop(cl);
 }
 
-/* The client is locked. */
-static void thread_end(struct client *cl, u32 number)
+/*
+ * The client is locked. -EBUSY: it has a CPU, whose driver ends it. A driver may have chosen it at this moment: it finds no task, or the look
+ * here comes after it has noted that it runs.
+ */
+static int thread_end(struct client *cl, u32 number)
 {
 	struct weir_thread *t = cl->thread[number];
+	u32 cpu = core_enter();
+	int runs;
 
+	spin(&t->lock);
+	runs = t->remote_cpu != 0;
+	if (!runs) {
+		weir_assert(!weir_exit(rt.sched, cpu, t->task));
+		t->task = 0;
+	}
+	unspin(&t->lock);
+	core_leave(cpu);
+	if (runs)
+		return -EBUSY;
 	cl->thread[number] = 0;
-	task_end(t);
 	thread_drop(t);
+	return 0;
 }
 
 /* --- messages; the client is locked ------------------------------------------------------------------------------- */
@@ -186,14 +201,7 @@ static int message(struct client *cl, u32 kind, u32 number, const u64 *words)
 		thread_wake(t);
 		return 0;
 	case SAYS_END:
-		spin(&t->lock);
-		if (t->remote_cpu) {
-			unspin(&t->lock);
-			return -EPROTO;
-		}
-		unspin(&t->lock);
-		thread_end(cl, number);
-		return 0;
+		return thread_end(cl, number) ? -EPROTO : 0;
 	}
 	return -EPROTO;
 }
@@ -373,7 +381,7 @@ static void leave(struct cpu *c, struct weir_thread *t, u32 op)
 		return;
 	spin(&cl->lock);
 	/* Unless the other side ended it after it had left the CPU. */
-	if (cl->thread[number] == t && !t->remote_cpu)
+	if (cl->thread[number] == t)
 		thread_end(cl, number);
 	unspin(&cl->lock);
 }
@@ -482,20 +490,12 @@ static void client_end(struct client *cl)
 	__atomic_store_n(&cl->gone, 1, __ATOMIC_SEQ_CST);
 	for (u32 i = 0; i < REMOTE_THREADS; i++) {
 		struct weir_thread *t = cl->thread[i];
-		u32 runs;
 
-		if (!t)
+		if (!t || !thread_end(cl, i))
 			continue;
-		spin(&t->lock);
-		runs = t->remote_cpu != 0;
-		unspin(&t->lock);
-		if (runs) {
-			/* Its driver ends it. */
-			__atomic_store_n(&t->control->op, OP_EXIT, __ATOMIC_SEQ_CST);
-			shared_wake(&t->control->op);
-		} else {
-			thread_end(cl, i);
-		}
+		/* Its driver ends it. */
+		__atomic_store_n(&t->control->op, OP_EXIT, __ATOMIC_SEQ_CST);
+		shared_wake(&t->control->op);
 	}
 	unspin(&cl->lock);
 	release();

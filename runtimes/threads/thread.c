@@ -274,7 +274,7 @@ static void bound_end(struct weir_thread *t)
 	hold();
 	c = s->cpu;
 	task_end(t);
-	if (weir_load(&tracing))
+	if (weir_load(&tracing) && !rt.joined)
 		trace(c, 0, LEFT_ENDED);
 	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
 	s->cpu = 0;
@@ -692,7 +692,7 @@ WEIR_API void weir_blocking_begin(void)
 	/* The preemption signal must not interrupt a system call that waits without a CPU. */
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, &t->mask, sizeof(set));
 	c = s->cpu;
-	if (weir_load(&tracing))
+	if (weir_load(&tracing) && !rt.joined)
 		trace(c, 0, LEFT_BLOCKED);
 	count(&c->n.blocks);
 	__atomic_store_n(&t->deallocations, t->deallocations + 1, __ATOMIC_RELAXED);

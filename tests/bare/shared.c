@@ -17,15 +17,18 @@ static volatile u64 beats;
 /* --- the peer ------------------------------------------------------------------------------------------- */
 
 static struct mk_channel to_owner;
-static volatile u64 lent, stopped;
+/* The number of the slot may be the same as before, so messages are counted. */
+static volatile u64 lent, nr_lent, stopped;
 
 static void peer_told(u64 badge, const u64 *words, u64 along)
 {
 	(void)badge;
-	if (words[0] == 1)
+	if (words[0] == 1) {
 		lent = along;
-	else
+		nr_lent = nr_lent + 1;
+	} else {
 		stopped = 1;
+	}
 }
 
 /* Behind the store, as if it had been done. */
@@ -55,7 +58,7 @@ static void peer(void *arg)
 	while (mk_send(to_owner.endpoint, words, SLOT_SELF) == MK_EBUSY)
 		mk_yield();
 	while (!stopped) {
-		u64 slot = lent, n = 0;
+		u64 nth = nr_lent, slot = lent, n = 0;
 		struct mk_result r;
 
 		if (!slot) {
@@ -69,7 +72,8 @@ static void peer(void *arg)
 		}
 		/* Not on the owner's time, which the message lent. */
 		mk_yield();
-		while (lent == slot)
+		/* After a fault, the next message may come before this look: that frame has to be mapped first. */
+		while (lent == slot && nr_lent == nth)
 			__asm__ volatile(".option push\n\t.option norvc\n\tsd %0, "
 					 "0(%1)\n\t.option pop" ::"r"(++n),
 					 "r"(r.value[0])
