@@ -179,7 +179,12 @@ if [[ $record ]]; then
 			sed -i "/^| $name |/d" "$record"
 			echo "| $name | $(date -u +%F) | $commit | $machine | $(cat "$work/$name.seconds" 2>/dev/null || echo "?") s | $word |" >>"$record"
 		done
-		{ grep -v '^| \(test\|live\)-' "$record" && grep '^| \(test\|live\)-' "$record" | sort; } >"$work/record"
+		grep '^| \(test\|live\)-' "$record" | sort >"$work/rows"
+		awk -v rows="$work/rows" '
+			/^\| (test|live)-/ { next }
+			{ print }
+			/^\| script \|/ { table = 1 }
+			table && /^\|---/ { while ((getline row < rows) > 0) print row; table = 0 }' "$record" >"$work/record"
 		cp "$work/record" "$record"
 	fi
 	echo "test: recorded in $record"
