@@ -20,6 +20,9 @@ debug=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
 "$debug/weir-glue" plain . >"$work/unit.c"
 flags=(-std=gnu11 -D_GNU_SOURCE -g -fno-strict-aliasing -Wall -Wextra -Werror -Wno-unused-parameter -ftls-model=initial-exec -Icore/include
 	-Icore/port/native -Icore/src -Iruntimes/threads/include)
+# What build.sh makes the library of, but for the unit.
+library=(core/port/native/{port,host}.c runtimes/multikernel/{plan,manifest,controller}.c
+	runtimes/threads/{driver,gang,trace,status,tasks,thread,sync,events,open,join,serve,switch}.c)
 compile() { "$debug/runweir" compile "$@" -q 2>/dev/null; }
 # Kernels with much randomisation do not always leave room for a sanitizer's shadow memory.
 plainly=()
@@ -75,7 +78,7 @@ if [[ $(uname -m) == x86_64 ]]; then
 	object() { "$cc" "${flags[@]}" -O2 -fvisibility=hidden -fno-plt -fno-reorder-functions -fno-reorder-blocks-and-partition -iquote runtimes/threads "${@:3}" -c -o "$work/steps/$1.o" "$2"; }
 	object unit "$work/unit.c" -O1
 	parts=(unit)
-	for file in core/port/native/{port,host}.c runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,trace,status,tasks,thread,sync,events,open,join,serve,switch}.c; do
+	for file in "${library[@]}"; do
 		parts+=("$(basename "$file" .c)")
 		object "${parts[-1]}" "$file"
 	done
@@ -165,11 +168,8 @@ if [[ ${WEIR_LONG:-} ]]; then
 	mkdir "$work/wrong"
 	"$cc" "${flags[@]}" -O1 -c -o "$work/wrong/unit.o" "$work/unit.c"
 	wrong() {
-		local parts=("$work/wrong/unit.o" core/port/native/{port,host}.c runtimes/multikernel/{plan,manifest,controller}.c) file
+		local parts=("$work/wrong/unit.o" "${library[@]/%"runtimes/threads/$2.c"/$work/wrong/$2.c}")
 		sed -e "$3" -e 's|"../multikernel/|"'"$PWD"'/runtimes/multikernel/|' "runtimes/threads/$2.c" >"$work/wrong/$2.c"
-		for file in driver gang trace status tasks thread sync events open join serve switch; do
-			[[ $file == "$2" ]] && parts+=("$work/wrong/$2.c") || parts+=("runtimes/threads/$file.c")
-		done
 		"$cc" "${flags[@]}" -Wno-unused -iquote runtimes/threads -DREMOTE_THREADS=16u -O1 -o "$work/wrong/processes" "${parts[@]}" tests/threads/processes.c -lpthread
 		if timeout 60 "$work/wrong/processes" "$work/policies/priority1.plan" stopped >"$work/said" 2>&1 &&
 			timeout 60 "$work/wrong/processes" "$work/policies/priority.plan" 8 5 >"$work/said" 2>&1; then
@@ -288,8 +288,7 @@ fi
 
 if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/try" - 2>/dev/null && "${plainly[@]}" "$work/try"; then
 	# It does not model fences; what they order is also ordered by acquire and release.
-	"$cc" "${flags[@]}" -O1 -fsanitize=thread -Wno-tsan -o "$work/tsan" "$work/unit.c" core/port/native/{port,host}.c \
-		runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,trace,status,tasks,thread,sync,events,open,join,serve,switch}.c tests/threads/threads.c -lpthread
+	"$cc" "${flags[@]}" -O1 -fsanitize=thread -Wno-tsan -o "$work/tsan" "$work/unit.c" "${library[@]}" tests/threads/threads.c -lpthread
 	TSAN_OPTIONS=halt_on_error=1 "${plainly[@]}" "$work/tsan" "$work/policies" "$seconds"
 	# What goes from thread to thread by way of the server only, it does not see.
 	JOINED=1 TSAN_OPTIONS=halt_on_error=1 "${plainly[@]}" "$work/tsan" "$work/policies" "$seconds" create crossing mutex semaphore condition barrier \

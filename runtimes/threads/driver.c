@@ -624,9 +624,8 @@ void drivers_stop(void)
 /* Whether the CPU's thread is to give it up; handles the tick, too. */
 static int must_go(struct cpu *c, struct weir_thread *t)
 {
-	u64 at;
+	u64 at = now();
 
-	at = now();
 	if (rt.joined) {
 		if (join_must_go(t) || (at >= t->slice_end && !weir_load(&rt.alone)))
 			return 1;

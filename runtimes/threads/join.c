@@ -54,6 +54,11 @@ void ump_wake(const void *word)
 	syscall(SYS_write, jo.bell, &one, sizeof(one));
 }
 
+static u32 number_of(const struct control *b)
+{
+	return (u32)(b - remote_controls(jo.memory));
+}
+
 /* --- messages ----------------------------------------------------------------------------------------------------- */
 
 static void say(struct weir_thread *t, enum remote_message kind, const u64 *words, u32 nr)
@@ -67,7 +72,7 @@ static void say(struct weir_thread *t, enum remote_message kind, const u64 *word
 	spin(&jo.lock);
 	/* It may end at this moment; its block may be another thread's afterwards. */
 	b = t->control;
-	number = b ? (u32)(b - remote_controls(jo.memory)) : 0;
+	number = b ? number_of(b) : 0;
 	while (b && !weir_load(&rt.alone) &&
 	       ump_send(&jo.ump, words, nr, kind, number) == -WEIR_EAGAIN)
 		weir_port_relax(spins++);
@@ -143,7 +148,7 @@ void join_wake(struct weir_thread *t)
 
 static void give_back(struct weir_thread *t)
 {
-	u32 number = (u32)(t->control - remote_controls(jo.memory));
+	u32 number = number_of(t->control);
 
 	hold();
 	spin(&jo.lock);
@@ -220,7 +225,7 @@ void join_hand_over(struct weir_thread *t, struct weir_thread *to, int woken)
 	/* Its block, unless it ends at this moment; the server checks the number. */
 	hold();
 	spin(&jo.lock);
-	weir_store(&b->to, to->control ? (u32)(to->control - remote_controls(jo.memory)) : ~0u);
+	weir_store(&b->to, to->control ? number_of(to->control) : ~0u);
 	unspin(&jo.lock);
 	release();
 	weir_store(&b->woken, (u32)woken);
@@ -362,7 +367,7 @@ int join_ask(struct remote_question *q, const void *text, int file, struct remot
 int join_gang(struct weir_thread *t, int gang, u32 member)
 {
 	struct remote_question q = { .call = CALL_GANG_JOIN,
-				     .thread = (u32)(t->control - remote_controls(jo.memory)),
+				     .thread = number_of(t->control),
 				     .gang = gang,
 				     .number = member };
 
@@ -377,15 +382,6 @@ const char *join_policy(void)
 void join_switched(const char *policy)
 {
 	snprintf(jo.policy, sizeof(jo.policy), "%s", policy);
-}
-
-static int same_user(int fd)
-{
-	struct ucred who;
-	socklen_t len = sizeof(who);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) &&
-	       (who.uid == geteuid() || !who.uid);
 }
 
 /* Say why, and leave nothing behind. */
@@ -410,7 +406,7 @@ int join_open(const char *name, void (*alone)(const char *why))
 			       get_errno() == ECONNREFUSED
 				       ? "no process serves a policy under this name"
 				       : strerror(get_errno()));
-	if (!same_user(jo.socket))
+	if (!same_user(jo.socket, 0))
 		return refused(-EPERM, name, "another user serves this name");
 	err = receive(jo.socket, &h, sizeof(h), files, 2);
 	jo.bell = high_file(files[1]);

@@ -378,6 +378,19 @@ int quiet_thread(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), vo
 	return err;
 }
 
+int same_user(int socket, pid_t *pid)
+{
+	struct ucred peer = { 0 };
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &len) ||
+	    (peer.uid && peer.uid != geteuid()))
+		return 0;
+	if (pid)
+		*pid = peer.pid;
+	return 1;
+}
+
 int high_file(int fd)
 {
 	int to = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 200);

@@ -240,6 +240,8 @@ int cpus_new(u32 nr);
 int quiet_thread(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *arg);
 /* Move a file away from the small numbers, which programs count on. */
 int high_file(int fd);
+/* Whether the other end is a process of this user, or of root; then its number is in @pid, if that is not null. */
+int same_user(int socket, pid_t *pid);
 /* Held while the plan in force changes, and while the runtime opens or closes. */
 weir_mutex *swap_lock(void);
 

@@ -513,14 +513,6 @@ static int watch(struct client *cl, enum source source)
 	return epoll_ctl(sv.epoll, EPOLL_CTL_ADD, cl->file[source], &event);
 }
 
-static int may_come(int fd, struct ucred *who)
-{
-	socklen_t len = sizeof(*who);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &len) &&
-	       (who->uid == geteuid() || !who->uid);
-}
-
 static int memory_new(char **memory)
 {
 	int fd = memfd_create("weir-threads", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -563,10 +555,10 @@ static int hello(struct client *cl, int memory)
 static void client_new(int fd)
 {
 	struct client *cl;
-	struct ucred who;
+	pid_t pid;
 	int memory = -1, err = -EPERM;
 
-	if (!may_come(fd, &who) || sv.nr >= CLIENTS) {
+	if (!same_user(fd, &pid) || sv.nr >= CLIENTS) {
 		close(fd);
 		return;
 	}
@@ -578,9 +570,9 @@ static void client_new(int fd)
 	cl->refs = 1;
 	cl->number = sv.numbers + 1;
 	weir_store(&sv.numbers, cl->number);
-	cl->pid = who.pid;
+	cl->pid = pid;
 	cl->file[SOURCE_SOCKET] = fd;
-	cl->file[SOURCE_DEATH] = (int)syscall(SYS_pidfd_open, who.pid, 0);
+	cl->file[SOURCE_DEATH] = (int)syscall(SYS_pidfd_open, pid, 0);
 	cl->file[SOURCE_BELL] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	memory = memory_new(&cl->memory);
 	if (cl->memory && cl->file[SOURCE_DEATH] >= 0 && cl->file[SOURCE_BELL] >= 0) {

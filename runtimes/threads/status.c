@@ -486,15 +486,6 @@ static void put_error(const char *kind, const char *message, const char *help)
 
 /* --- clients ---------------------------------------------------------------------------------------------------------- */
 
-static int may_ask(int client)
-{
-	struct ucred peer = { 0 };
-	socklen_t len = sizeof(peer);
-
-	return !getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
-	       (!peer.uid || peer.uid == geteuid());
-}
-
 /* The word after "verb" in the line @text. */
 static int asks_for(const char *text, const char *verb)
 {
@@ -535,7 +526,7 @@ static void answer(int client, struct seat *on)
 	setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	st.nr = 0;
 	st.failed = 0;
-	if (!may_ask(client)) {
+	if (!same_user(client, 0)) {
 		put_error("permission", "only the user who runs the program, and root, may ask it",
 			  "use the account that runs the program, or root");
 	} else if (!question(client, text)) {
