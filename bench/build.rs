@@ -17,6 +17,11 @@ fn main() {
         .extra_warnings(true)
         .warnings_into_errors(true)
         .compile("weir_hand");
+    // Instructions of different compilers are not compared.
+    let version = cc::Build::new().get_compiler().to_command().arg("--version").output();
+    let version =
+        version.map(|o| String::from_utf8_lossy(&o.stdout).lines().next().unwrap_or_default().to_owned());
+    println!("cargo:rustc-env=WEIR_CC={}", version.unwrap_or_default());
     for dir in ["hand", "../core/include/weir", "../core/port/native"] {
         println!("cargo:rerun-if-changed={dir}");
     }

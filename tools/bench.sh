@@ -6,6 +6,7 @@
 #   tools/bench.sh [stages|fair|sim|simso|live]     tables; without a word: stages, fair and sim
 #   tools/bench.sh costs                            what the core takes on this machine, as a file for `--costs`
 #   tools/bench.sh --json stages|sim|simso|live     one object a row: subject, size, figure, unit, ratio, yardstick
+#   tools/bench.sh record                           count instructions and add them to bench/history, which tools/test-counts.sh reads
 #
 # stages: a cycle of relinquish and pick against schedulers written by hand (bench/hand). sim: slices a second of the simulator.
 # simso: against SimSo, which comes from PyPI. live: in a guest of QEMU, against the kernel's default (half an hour).
@@ -14,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-	echo "usage: tools/bench.sh [stages|fair|sim|costs|simso|live], or tools/bench.sh --json stages|sim|simso|live" >&2
+	echo "usage: tools/bench.sh [stages|fair|sim|costs|simso|live|record], or tools/bench.sh --json stages|sim|simso|live" >&2
 	exit 2
 }
 
@@ -24,14 +25,20 @@ if [[ ${1:-} == --json ]]; then
 	shift
 	[[ $# == 1 && $1 =~ ^(stages|sim|simso|live)$ ]] || usage
 fi
-[[ $# -le 1 && ${1:-sim} =~ ^(stages|fair|sim|costs|simso|live)$ ]] || {
-	[[ ${1:-} == --help ]] && sed -n '4,13s/^# \?//p' tools/bench.sh && exit 0
+[[ $# -le 1 && ${1:-sim} =~ ^(stages|fair|sim|costs|simso|live|record)$ ]] || {
+	[[ ${1:-} == --help ]] && sed -n '4,14s/^# \?//p' tools/bench.sh && exit 0
 	usage
 }
 
 case ${1:-} in
 simso)
 	exec bench/against_simso/run.sh "${json[@]}"
+	;;
+record)
+	machine="$(nproc) × $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)"
+	commit=$(git rev-parse --short HEAD)$(git diff --quiet HEAD || echo " and changes")
+	exec cargo run --locked --quiet --profile demo --package weir-bench -- \
+		record bench/history/instructions.jsonl "$commit" "$(date -u +%F)" "$machine"
 	;;
 live)
 	work=$(mktemp -d)

@@ -21,6 +21,7 @@ need clang-format-19 clang-format-19 # `make check`
 need llvm-objdump-19 llvm-19 # looks into those objects
 need column bsdextrautils
 need jq jq # experiments read summaries with it
+need valgrind valgrind # counts the instructions of the core (tools/test-counts.sh)
 # For `runweir vm`: the emulator, what the guest is made of, and the loads that run in it.
 need qemu-system-x86_64 qemu-system-x86
 need busybox busybox-static

@@ -2,10 +2,12 @@
 //! Benchmarks: ratios within one run, printed for the record (`bench/RESULTS.md`), never asserted.
 //!
 //! `weir-bench [--json] [stages|fair|sim|costs]`; without an argument, all but the last, which prints a cost file. `--json` prints one object a row.
+//! `weir-bench counts HISTORY` compares instructions with the newest record of a history, `weir-bench record HISTORY COMMIT DATE MACHINE` adds one.
 
 mod costs;
 mod fair;
 mod hand;
+mod history;
 mod memory;
 mod monolith;
 mod ours;
@@ -13,7 +15,9 @@ mod row;
 mod sim;
 mod stages;
 
-fn main() {
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
     let mut args: Vec<String> = std::env::args().skip(1).collect();
     let json = args.first().is_some_and(|a| a == "--json");
     if json {
@@ -31,6 +35,10 @@ fn main() {
         ["fair"] if !json => fair::run(),
         ["costs"] if !json => costs::run(),
         ["sim"] => sim::run(json),
+        ["counts", file] if !json => return history::compare(file.as_ref()),
+        ["record", file, commit, date, machine] if !json => {
+            return history::record(file.as_ref(), commit, date, machine);
+        }
         // What the benchmarks start of themselves.
         ["stages-one", subject, cycles] => stages::one(subject, cycles.parse().expect("a number of cycles")),
         ["sim-one", cpus, seconds, mode, subject] => sim::one(
@@ -41,7 +49,8 @@ fn main() {
         ),
         _ => {
             eprintln!("usage: weir-bench [stages|fair|sim|costs], or weir-bench --json stages|sim");
-            std::process::exit(2);
+            return ExitCode::from(2);
         }
     }
+    ExitCode::SUCCESS
 }

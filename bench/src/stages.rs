@@ -24,6 +24,8 @@ const CYCLES: u32 = 2_000;
 const ROUNDS: usize = 300;
 /// Stages of the longest chain.
 const STAGES: u32 = 6;
+/// Tasks that wait behind one CPU while instructions of `eevdf` are counted.
+const WAITING: [u32; 4] = [4, 16, 64, 256];
 /// Cycles of which instructions are counted.
 const COUNTED: u32 = 4_000;
 
@@ -119,12 +121,15 @@ impl Subject {
                 let first = periods();
                 Kind::Edf(Ours::new(&ours(name, EDF, CPUS), CPUS, all, &first, false), first)
             }
-            "hand-eevdf" => Kind::HandEevdf(Eevdf::new(QUEUED + 1)),
-            "eevdf" => Kind::Eevdf(Ours::new(&ours(name, EEVDF, 1), 1, QUEUED + 1, &[], true)),
-            chained => {
-                let stages = chained.strip_prefix("chain-").and_then(|n| n.parse().ok());
-                let stages = stages.unwrap_or_else(|| panic!("no subject `{name}`"));
-                Kind::Chain(Ours::new(&chain(stages), 1, QUEUED + 1, &[], false))
+            sized => {
+                let (of, n) = sized.rsplit_once('-').unwrap_or_else(|| panic!("no subject `{name}`"));
+                let n = n.parse().unwrap_or_else(|_| panic!("`{name}` ends in no number"));
+                match of {
+                    "hand-eevdf" => Kind::HandEevdf(Eevdf::new(n + 1)),
+                    "eevdf" => Kind::Eevdf(Ours::new(&ours("eevdf", EEVDF, 1), 1, n + 1, &[], true)),
+                    "chain" => Kind::Chain(Ours::new(&chain(n), 1, QUEUED + 1, &[], false)),
+                    _ => panic!("no subject `{name}`"),
+                }
             }
         };
         Self { kind, rounds: Vec::new() }
@@ -183,6 +188,59 @@ fn counted(name: &str) -> Option<f64> {
         line.1.split_whitespace().next()?.parse::<f64>().ok()
     };
     Some((run(2 * COUNTED)? - run(COUNTED)?) / f64::from(COUNTED))
+}
+
+/// Instructions of a cycle beside the yardsticks', and of a further stage: what does not depend on what else the machine does. Empty without
+/// valgrind.
+pub fn instructions() -> Vec<Row> {
+    const UNIT: &str = "instructions/cycle";
+    let mut rows = Vec::new();
+    let fused = counted("hand-fused");
+    for (subject, hand) in
+        [("decentral", "hand-fused"), ("decentral-block", "hand-fused-block"), ("edf", "hand-edf")]
+    {
+        let theirs = if hand == "hand-fused" { fused } else { counted(hand) };
+        if let (Some(ours), Some(theirs)) = (counted(subject), theirs) {
+            rows.push(Row::new(subject, CPUS, ours, UNIT, ours / theirs, hand));
+        }
+    }
+    for waiting in WAITING {
+        let hand = counted(&format!("hand-eevdf-{waiting}"));
+        if let (Some(ours), Some(theirs)) = (counted(&format!("eevdf-{waiting}")), hand) {
+            rows.push(Row::new("eevdf", waiting, ours, UNIT, ours / theirs, "hand-eevdf"));
+        }
+    }
+    if let (Some(one), Some(six), Some(whole)) = (counted("chain-1"), counted("chain-6"), fused) {
+        let stage = (six - one) / f64::from(STAGES - 1);
+        rows.push(Row::new(
+            "a further stage",
+            STAGES,
+            stage,
+            "instructions/stage",
+            stage / whole,
+            "hand-fused",
+        ));
+    }
+    rows
+}
+
+/// What an uncontended lock costs here, taken and given back, ns: ratios of times depend on it, as some machines' atomics cost five times those of others.
+pub fn lock_ns() -> f64 {
+    const TURNS: u32 = 10_000;
+    let lock = AtomicU32::new(0);
+    let mut rounds: Vec<f64> = (0..100)
+        .map(|_| {
+            let began = Instant::now();
+            for _ in 0..TURNS {
+                while black_box(&lock).swap(1, Ordering::Acquire) != 0 {
+                    std::hint::spin_loop();
+                }
+                black_box(&lock).store(0, Ordering::Release);
+            }
+            began.elapsed().as_nanos() as f64 / f64::from(TURNS)
+        })
+        .collect();
+    quiet(&mut rounds)
 }
 
 /// CPU time of the calling thread, ns.
@@ -265,8 +323,8 @@ pub fn run(json: bool) {
         "decentral-block",
         "hand-edf",
         "edf",
-        "hand-eevdf",
-        "eevdf",
+        "hand-eevdf-16",
+        "eevdf-16",
         "fifo",
     ]
     .map(String::from)
@@ -280,17 +338,17 @@ pub fn run(json: bool) {
     }
     let ns: Vec<f64> = all.iter_mut().map(|s| quiet(&mut s.rounds)).collect();
     let of = |name: &str| ns[names.iter().position(|n| n == name).expect("a subject")];
-    let pairs = [("decentral", "hand-fused", CPUS), ("edf", "hand-edf", CPUS), ("eevdf", "hand-eevdf", 1)];
-    let pair = |(subject, hand, size): (&str, &str, u32)| {
-        Row::new(subject, size, of(subject), "ns/cycle", of(subject) / of(hand), hand).print(json);
+    let pair = |subject: &str, ours: f64, hand: &str, theirs: f64, size: u32| {
+        Row::new(subject, size, ours, "ns/cycle", ours / theirs, hand).print(json);
     };
-    pair(pairs[0]);
+    pair("decentral", of("decentral"), "hand-fused", of("hand-fused"), CPUS);
     let (hand, ours) = two_threads();
     Row::new("decentral, two threads", 2, ours, "M cycles/s", ours / hand, "hand-fused").print(json);
     let block = of("decentral-block");
     Row::new("decentral, blocking", CPUS, block, "ns/cycle", block / of("hand-fused-block"), "hand-fused")
         .print(json);
-    pairs[1..].iter().copied().for_each(pair);
+    pair("edf", of("edf"), "hand-edf", of("hand-edf"), CPUS);
+    pair("eevdf", of("eevdf-16"), "hand-eevdf", of("hand-eevdf-16"), 1);
     let stage = (of("chain-6") - of("chain-1")) / f64::from(STAGES - 1);
     Row::new("a further stage", STAGES, stage, "ns/stage", stage / of("hand-fused"), "hand-fused")
         .print(json);
@@ -298,28 +356,12 @@ pub fn run(json: bool) {
         let name = format!("chain-{n}");
         Row::new(&name, n, of(&name), "ns/cycle", of(&name) / of("fifo"), "fifo").print(json);
     }
-    for name in ["hand-fused", "hand-edf", "hand-eevdf", "fifo"] {
-        Row::new(
-            name,
-            if name == "hand-eevdf" || name == "fifo" { 1 } else { CPUS },
-            of(name),
-            "ns/cycle",
-            1.0,
-            name,
-        )
-        .print(json);
+    for (name, size) in [("hand-fused", CPUS), ("hand-edf", CPUS), ("hand-eevdf-16", 1), ("fifo", 1)] {
+        let hand = name.trim_end_matches("-16");
+        Row::new(hand, size, of(name), "ns/cycle", 1.0, hand).print(json);
     }
-    for (subject, hand, size) in pairs {
-        if let (Some(ours), Some(theirs)) = (counted(subject), counted(hand)) {
-            Row::new(subject, size, ours, "instructions/cycle", ours / theirs, hand).print(json);
-        }
-    }
-    if let (Some(one), Some(six)) = (counted("chain-1"), counted("chain-6")) {
-        let stage = (six - one) / f64::from(STAGES - 1);
-        let whole = counted("hand-fused").unwrap_or(f64::NAN);
-        Row::new("a further stage", STAGES, stage, "instructions/stage", stage / whole, "hand-fused")
-            .print(json);
-    }
+    instructions().iter().for_each(|row| row.print(json));
+    Row::new("a lock", 1, lock_ns(), "ns", 1.0, "a lock").print(json);
     for s in &all {
         if let Kind::Decentral(s) = &s.kind {
             let bytes = s.bytes_per_task() as f64;
