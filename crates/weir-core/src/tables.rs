@@ -262,8 +262,10 @@ struct Upstream {
     nr_puller: u32,
 }
 
-/// Postponed pipes before (and including) `exit`, shallow first, and instances with `on_idle`, nearest first.
+/// Postponed pipes before (and including) `exit`, shallow first, and instances with `on_idle`, nearest first. The walk ends at pipes from
+/// other coherence domains: what stands before them is a gap in this domain's tables.
 fn upstream(plan: &Plan, has: &[u32], exit: u32) -> (Vec<u32>, Vec<u32>) {
+    let domain = plan.instances[plan.pipes[exit as usize].to.0 as usize].domain;
     let mut pipes = vec![exit];
     let mut seen_pipe = vec![false; plan.pipes.len()];
     let mut seen_inst = vec![false; plan.instances.len()];
@@ -277,6 +279,9 @@ fn upstream(plan: &Plan, has: &[u32], exit: u32) -> (Vec<u32>, Vec<u32>) {
             postponed.push(p);
         }
         let Some((from, _)) = plan.pipes[p as usize].from else { continue };
+        if plan.instances[from as usize].domain != domain {
+            continue;
+        }
         if std::mem::replace(&mut seen_inst[from as usize], true) {
             continue;
         }
@@ -316,6 +321,28 @@ fn check(plan: &Plan, has: &[u32]) -> Result<(), Error> {
         let from_ok = p.from.is_none_or(|f| f.0 < ni && f.0 < p.to.0);
         if p.to.0 >= ni || !from_ok {
             return Err(bad(format!("pipe `{}` does not lead forward", p.name)));
+        }
+    }
+    apart(plan)
+}
+
+/// CPUs reach only what is in their own coherence domain, and only a postponed pipe leads from one to another.
+fn apart(plan: &Plan) -> Result<(), Error> {
+    let domain = |instance: u32| plan.instances[instance as usize].domain;
+    for p in &plan.pipes {
+        if p.from.is_some_and(|f| domain(f.0) != domain(p.to.0)) && !p.postponed {
+            return Err(bad(format!(
+                "pipe `{}` leads to another coherence domain and is not postponed",
+                p.name
+            )));
+        }
+    }
+    for (cpu, shape) in plan.cpus.iter().enumerate().take(plan.entries.len()) {
+        for pipe in [Some(plan.entries[cpu]), plan.exits[cpu]].into_iter().flatten() {
+            let pipe = &plan.pipes[pipe as usize];
+            if domain(pipe.to.0) != shape.domain {
+                return Err(bad(format!("pipe `{}` of CPU {cpu} is in another coherence domain", pipe.name)));
+            }
         }
     }
     Ok(())

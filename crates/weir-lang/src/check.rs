@@ -417,7 +417,6 @@ impl<'a> Check<'a> {
             return vec![0; n];
         }
         // One CPU of each domain is enough; a third domain adds nothing.
-        let mut users: Vec<BTreeMap<u32, u32>> = vec![BTreeMap::new(); n];
         let add = |users: &mut BTreeMap<u32, u32>, more: &BTreeMap<u32, u32>| {
             for (domain, cpu) in more {
                 if users.len() < 2 {
@@ -432,29 +431,38 @@ impl<'a> Check<'a> {
             }
             domains
         };
+        // CPUs before and behind each instance: those that are joined to it without a postponed pipe between two instances, and all.
+        // A CPU writes its entry itself, so what it leads to is in the CPU's domain.
+        let mut users: Vec<BTreeMap<u32, u32>> = vec![BTreeMap::new(); n];
+        let mut before: Vec<BTreeMap<u32, u32>> = vec![BTreeMap::new(); n];
         for &i in order {
             for w in &self.wired.ins[i] {
                 let wire = &self.wired.wires[*w];
-                if wire.postponed {
-                    continue;
-                }
-                let more = match wire.from {
-                    From::Entry(e) => of(&self.net.entries[e].cpus),
-                    From::Inst(f, _) => users[f].clone(),
+                let (direct, all) = match wire.from {
+                    From::Entry(e) => (Some(of(&self.net.entries[e].cpus)), None),
+                    From::Inst(f, _) => {
+                        ((!wire.postponed).then(|| users[f].clone()), Some(before[f].clone()))
+                    }
                 };
-                add(&mut users[i], &more);
+                add(&mut before[i], all.as_ref().or(direct.as_ref()).expect("one of them is there"));
+                if let Some(direct) = direct {
+                    add(&mut users[i], &direct);
+                }
             }
         }
         let mut below: Vec<BTreeMap<u32, u32>> = vec![BTreeMap::new(); n];
+        let mut behind: Vec<BTreeMap<u32, u32>> = vec![BTreeMap::new(); n];
         for &i in order.iter().rev() {
             for w in &self.wired.outs[i] {
                 let wire = &self.wired.wires[*w];
-                let more = match wire.to {
-                    To::Exit(e) => of(&self.net.exits[e].cpus),
-                    To::Inst(t, _) if !wire.postponed => below[t].clone(),
-                    To::Inst(..) => continue,
+                let (direct, all) = match wire.to {
+                    To::Exit(e) => (Some(of(&self.net.exits[e].cpus)), None),
+                    To::Inst(t, _) => ((!wire.postponed).then(|| below[t].clone()), Some(behind[t].clone())),
                 };
-                add(&mut below[i], &more);
+                add(&mut behind[i], all.as_ref().or(direct.as_ref()).expect("one of them is there"));
+                if let Some(direct) = direct {
+                    add(&mut below[i], &direct);
+                }
             }
         }
         for &i in order {
@@ -466,11 +474,25 @@ impl<'a> Check<'a> {
                 let message =
                     format!("`{}` is used by CPU {a} and CPU {b}, which share no memory", inst.name);
                 self.sink.error("no-shared-memory", inst.span, message).help(
-                    "give each coherence domain its own instance, and let tasks cross through postponed pipes (`~>`)",
+                    "give each coherence domain its own instance, and let tasks cross through postponed pipes (`~>`) between two instances; \
+                     an entry is no crossing",
                 );
             }
         }
-        users.iter().map(|of| of.keys().next().copied().unwrap_or(0)).collect()
+        // Between postponed pipes an instance is free: it stands with the CPUs that it leads to, or else with those that it comes from.
+        let mut at = vec![0; n];
+        for &i in order {
+            let only = |of: &BTreeMap<u32, u32>| of.keys().next().copied().filter(|_| of.len() == 1);
+            let from = || {
+                self.wired.ins[i].iter().find_map(|w| match self.wired.wires[*w].from {
+                    From::Inst(f, _) => Some(at[f]),
+                    From::Entry(_) => None,
+                })
+            };
+            let user = users[i].keys().next().copied();
+            at[i] = user.or_else(|| only(&behind[i])).or_else(|| only(&before[i])).or_else(from).unwrap_or(0);
+        }
+        at
     }
 
     /// A task has a hook for each pipe of its path; the core has so many.

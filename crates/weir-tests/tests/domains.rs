@@ -88,6 +88,50 @@ fn bound(lab: &mut Lab, t: TaskId, cpu: u32) {
     lab.affinity(t, [cpu].into_iter().collect::<CpuSet>()).expect("published");
 }
 
+/// A component with `on_idle` before a crossing was called in the domain behind it, where it does not exist, and an instance between two
+/// postponed pipes was always the first domain's, also where the second one's tasks entered: both ended with SIGSEGV, after the checker
+/// had said "ok". So each component stands in each place once.
+#[test]
+fn every_component_stands_before_between_and_behind_crossings() {
+    const PLACES: [&str; 4] = [
+        "each cpu { entry -> X } ~> all each cpu { inbox :: task_mux -> fifo -> cpu };",
+        "each cpu { entry ~> X ~> fifo -> cpu };",
+        "each cpu { entry -> load_balancer } ~> all each cpu { inbox :: task_mux ~> X ~> task_mux -> cpu };",
+        "each cpu { entry -> load_balancer } ~> all each cpu { inbox :: task_mux -> X -> cpu };",
+    ];
+    let mut tried = std::collections::BTreeSet::new();
+    let components = &weir_core::catalog().components;
+    for (of, component) in MACHINES.iter().flat_map(|m| components.iter().map(move |c| (m, c))) {
+        let shape = machine::parse(of).expect("a machine");
+        // Who answers what the components ask.
+        let asked: Vec<&String> = component.asks.iter().chain(&component.needs).collect();
+        let mut all = "annotate affinity".to_string();
+        for c in components.iter().filter(|c| c.ins.1 == 0 && c.outs.1 == 0 && c.name != "affinity") {
+            if c.answers.iter().any(|t| asked.contains(&t)) && c.needs.is_empty() {
+                all = format!("{all}, {}", c.name);
+            }
+        }
+        for place in PLACES {
+            let text = format!("{all}; {}", place.replace('X', &component.name));
+            let Ok(plan) = compile(&component.name, &text, &shape) else { continue };
+            tried.insert((component.name.clone(), place));
+            let run = |history: Vec<Op>| {
+                let mut world = World::new(Lab::new(plan.clone(), shape.clone())?, vec![plan.clone()]);
+                for (i, op) in history.iter().enumerate() {
+                    world.step(op).map_err(|e| format!("{of}, {text}: step {i}, {op:?}: {e}"))?;
+                }
+                world.drain().map_err(|e| format!("{of}, {text}: at the end: {e}"))
+            };
+            TestRunner::new(config(2))
+                .run(&prop::collection::vec(op(1), 20..60), |h| run(h).map_err(TestCaseError::fail))
+                .unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+    // One that fetches, at least.
+    assert!(PLACES.iter().all(|p| tried.contains(&("work_stealing".to_string(), *p))), "{tried:?}");
+    assert!(tried.len() > 60, "{}: {tried:?}", tried.len());
+}
+
 #[test]
 fn a_task_keeps_its_number_its_cookie_and_what_is_known_of_it() {
     let mut lab = lab(0, "smp-4 domain=2");

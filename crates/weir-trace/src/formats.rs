@@ -218,7 +218,7 @@ pub(crate) fn headers(at: &mut Bytes<'_>) -> Result<u64> {
 pub(crate) fn command_lines(bytes: &[u8], names: &mut Names) -> Vec<(i32, crate::kernel::Comm)> {
     let text = String::from_utf8_lossy(bytes);
     let line = |l: &str| {
-        let (pid, name) = l.trim().split_once(' ')?;
+        let (pid, name) = l.trim_start().split_once(' ').filter(|l| !l.1.is_empty())?;
         Some((pid.parse().ok()?, names.id(name)))
     };
     text.lines().filter_map(line).collect()

@@ -58,7 +58,10 @@ impl State {
             b'X' | b'Z' | b'x' => State::Dead,
             b'D' => State::Uninterruptible,
             b'S' | b'T' | b't' | b'P' | b'I' | b'K' | b'W' | b'N' => State::Sleeps,
-            b'0'..=b'9' => Self::of_bits(text.parse().ok()?),
+            b'0'..=b'9' => Self::of_bits(match text.strip_prefix("0x") {
+                Some(hex) => i64::from_str_radix(hex, 16).ok()?,
+                None => text.parse().ok()?,
+            }),
             _ => return None,
         })
     }

@@ -12,6 +12,7 @@ mod error;
 mod fitted;
 mod formats;
 pub mod history;
+mod html;
 mod import;
 mod kernel;
 mod ks;
@@ -45,13 +46,18 @@ pub fn read(bytes: &[u8]) -> Result<Recording> {
     if bytes.starts_with(tracedat::MAGIC) {
         return recording::build(tracedat::read(bytes)?, Source::TraceCmd);
     }
+    if html::looks_like(bytes) {
+        return recording::build(text::read(&html::trace(bytes)?)?, Source::Text);
+    }
     if let Some(what) = foreign(bytes) {
         return Err(Error::new(ErrorKind::Foreign, format!("the file is {what}, no recording"), KNOWN));
     }
-    if let Ok(text) = std::str::from_utf8(bytes)
-        && text::looks_like(text)
-    {
-        return recording::build(text::read(text)?, Source::Text);
+    // Names in a text may be bytes of any kind but zero.
+    if !bytes[..bytes.len().min(HEAD)].contains(&0) {
+        let text = String::from_utf8_lossy(bytes);
+        if text::looks_like(&text) {
+            return recording::build(text::read(&text)?, Source::Text);
+        }
     }
     if perfetto::looks_like(bytes) {
         return match perfetto::read(bytes)? {
@@ -73,8 +79,11 @@ pub fn history(bytes: &[u8]) -> Result<History> {
     Ok(history::from_recording(&read(bytes)?))
 }
 
+/// Bytes that show whether a file is text.
+const HEAD: usize = 4096;
+
 const KNOWN: &str = "known are perf.data (perf sched record), trace.dat (trace-cmd), text of ftrace, trace-cmd report and \
-     perf script, Perfetto traces, and trace.pftrace of runweir";
+     perf script, systrace's HTML, Perfetto traces, and trace.pftrace of runweir";
 
 /// Common files that are often taken for recordings.
 fn foreign(bytes: &[u8]) -> Option<&'static str> {

@@ -15,19 +15,20 @@ pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     if !bytes.starts_with(MAGIC) {
         return Ok(Cow::Borrowed(bytes));
     }
-    unpack(bytes, MOST).map(Cow::Owned)
+    let broken =
+        |e: String| Error::broken(format!("the file is compressed by zstd and cannot be unpacked: {e}"));
+    unpack(bytes, MOST).map(Cow::Owned).map_err(broken)
 }
 
-fn unpack(mut rest: &[u8], most: u64) -> Result<Vec<u8>> {
-    let failed =
-        |e: String| Error::broken(format!("the file is compressed by zstd and cannot be unpacked: {e}"));
+/// What is in these frames, or why it cannot be had.
+pub fn unpack(mut rest: &[u8], most: u64) -> std::result::Result<Vec<u8>, String> {
     let mut out = Vec::new();
     while !rest.is_empty() {
-        let mut frame = ruzstd::decoding::StreamingDecoder::new(rest).map_err(|e| failed(e.to_string()))?;
+        let mut frame = ruzstd::decoding::StreamingDecoder::new(rest).map_err(|e| e.to_string())?;
         let room = most + 1 - out.len() as u64;
-        frame.by_ref().take(room).read_to_end(&mut out).map_err(|e| failed(e.to_string()))?;
+        frame.by_ref().take(room).read_to_end(&mut out).map_err(|e| e.to_string())?;
         if out.len() as u64 > most {
-            return Err(failed(format!("it has more than {} GiB", most >> 30)));
+            return Err(format!("it has more than {} GiB", most >> 30));
         }
         rest = frame.into_inner();
     }
@@ -45,7 +46,7 @@ mod tests {
         let both = [pack(&[b'a'; 3000]), pack(b"bc")].concat();
         let out = unpacked(&both).expect("two frames");
         assert!(out.len() == 3002 && out.ends_with(b"abc"));
-        assert!(unpack(&both, 2999).is_err_and(|e| e.message.contains("more than")));
+        assert!(unpack(&both, 2999).is_err_and(|e| e.contains("more than")));
         assert!(unpacked(&both[..both.len() - 3]).is_err(), "cut off");
         assert!(unpacked(&[MAGIC, &[0xff; 40]].concat()).is_err(), "noise");
         assert_eq!(&*unpacked(b"plain").expect("as it is"), b"plain");

@@ -6,8 +6,13 @@
 use crate::error::{Error, Result};
 use crate::kernel::{Found, Stamped, State, What};
 use crate::own::{self, Own};
+use crate::packed::unpack;
 use crate::recording::Recording;
 use crate::wire::{Value, fields, packed};
+
+/// Fields of a packet with further packets, compressed.
+const ZLIB: u32 = 50;
+const ZSTD: u32 = 133;
 
 /// Most bytes that compressed packets may have together.
 const MAX_UNPACKED: usize = 4 << 30;
@@ -78,13 +83,15 @@ impl Reader {
                     self.bundle(bundle.bytes())?;
                 }
                 (2, tree) => self.process_tree(tree.bytes())?,
-                (50, packets) if depth == 0 => {
-                    let room = MAX_UNPACKED - self.unpacked;
-                    let whole =
-                        miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(packets.bytes(), room)
-                            .map_err(|e| {
-                                Error::broken(format!("compressed packets of the Perfetto trace: {e}"))
-                            })?;
+                (number @ (ZLIB | ZSTD), packets) if depth == 0 => {
+                    let (packets, room) = (packets.bytes(), MAX_UNPACKED - self.unpacked);
+                    let broken =
+                        |e: String| Error::broken(format!("compressed packets of the Perfetto trace: {e}"));
+                    let whole = match number {
+                        ZLIB => miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(packets, room)
+                            .map_err(|e| broken(e.to_string()))?,
+                        _ => unpack(packets, room as u64).map_err(broken)?,
+                    };
                     self.unpacked += whole.len();
                     self.trace(&whole, 1)?;
                 }

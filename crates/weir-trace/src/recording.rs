@@ -126,6 +126,9 @@ struct Slot {
     no: u32,
     place: Place,
     since_ns: u64,
+    /// Who woke it while it ran. If it leaves the CPU to sleep all the same and nobody else wakes it, this was its wake-up: the waker came
+    /// between its decision to sleep and the switch.
+    early: Option<Waker>,
 }
 
 /// Turns the kernel's events into those of a recording.
@@ -206,13 +209,13 @@ impl Story {
                 self.leaves(t, e.cpu, prev, prev_comm, prev_prio, state, found);
                 self.comes(t, e.cpu, next, next_comm, next_prio, found);
             }
-            What::Waking { pid, comm, prio } => self.wakes(e, context, pid, comm, prio, false, found),
+            What::Waking { pid, comm, prio } => self.wakes(e, context, pid, comm, prio, found),
             What::Wakeup { pid, comm, prio, target } => {
-                self.wakes(e, context, pid, comm, prio, false, found);
+                self.wakes(e, context, pid, comm, prio, found);
                 self.queues(t, pid, target);
             }
             What::WakeupNew { pid, comm, prio, target } => {
-                self.wakes(e, context, pid, comm, prio, true, found);
+                self.wakes(e, context, pid, comm, prio, found);
                 self.queues(t, pid, target);
             }
             What::Migrate { pid, target } => self.queues(t, pid, Some(target)),
@@ -257,14 +260,14 @@ impl Story {
         place: Place,
         found: &Found,
     ) -> &mut Slot {
-        let comm =
-            comm.filter(|c| !found.names.text(*c).is_empty()).or_else(|| self.comms.get(&pid).copied());
+        let named = |c: &Comm| !found.names.text(*c).is_empty();
+        let comm = comm.filter(named).or_else(|| self.comms.get(&pid).copied().filter(named));
         let name = comm.map(|c| found.names.text(c));
         let slot = self.slots.entry(pid).or_insert_with(|| {
             let no = self.out.threads.len() as u32;
             let name = name.map_or_else(|| format!("thread {pid}"), str::to_string);
             self.out.threads.push(Thread { name, tid: pid, prio: prio.unwrap_or(120), policy: 0 });
-            Slot { no, place, since_ns: self.out.begin_ns }
+            Slot { no, place, since_ns: self.out.begin_ns, early: None }
         });
         let thread = &mut self.out.threads[slot.no as usize];
         if let Some(name) = name.filter(|n| *n != thread.name) {
@@ -349,13 +352,17 @@ impl Story {
         let known = self.slots.contains_key(&pid);
         let begin_ns = self.out.begin_ns;
         let slot = self.slot(pid, Some(comm), Some(prio), Place::Ready, found);
-        let (no, place) = (slot.no, slot.place);
+        let (no, place, since, early) = (slot.no, slot.place, slot.since_ns, slot.early.take());
         (slot.place, slot.since_ns) = (Place::Running(cpu), t);
         match place {
             // It was runnable when the recording began.
             Place::Ready if !known => self.push(begin_ns, Event::Ready { thread: no, by: None, new: false }),
             Place::Ready => {}
-            Place::Blocked => self.push(t, Event::Ready { thread: no, by: Some(Waker::Unknown), new: false }),
+            Place::Blocked => {
+                let at = if early.is_some() { since } else { t };
+                let by = early.or(Some(Waker::Unknown));
+                self.push(at, Event::Ready { thread: no, by, new: false });
+            }
             Place::Running(elsewhere) => {
                 self.out.mended += 1;
                 self.push(t, Event::Off { thread: no, cpu: elsewhere, why: Stop::Preempted, device: false });
@@ -376,20 +383,11 @@ impl Story {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn wakes(
-        &mut self,
-        e: &Stamped,
-        context: i32,
-        pid: i32,
-        comm: Comm,
-        prio: i32,
-        new: bool,
-        found: &Found,
-    ) {
+    fn wakes(&mut self, e: &Stamped, context: i32, pid: i32, comm: Comm, prio: i32, found: &Found) {
         if pid <= 0 {
             return;
         }
+        let new = matches!(e.what, What::WakeupNew { .. });
         if new {
             self.gone(e.t_ns, pid);
         }
@@ -399,11 +397,18 @@ impl Story {
             (_, Some(Slot { no, place: Place::Running(_), .. })) if context > 0 => Waker::Thread(*no),
             _ => Waker::Unknown,
         };
+        let waking = matches!(e.what, What::Waking { .. });
         let slot = self.slot(pid, Some(comm), Some(prio), Place::Blocked, found);
-        if slot.place == Place::Blocked {
-            let no = slot.no;
-            (slot.place, slot.since_ns) = (Place::Ready, e.t_ns);
-            self.push(e.t_ns, Event::Ready { thread: no, by: Some(by), new });
+        match slot.place {
+            Place::Blocked => {
+                let no = slot.no;
+                // What was begun while it ran is completed: who completes it is not who woke it.
+                let by = slot.early.take().filter(|_| !waking).unwrap_or(by);
+                (slot.place, slot.since_ns) = (Place::Ready, e.t_ns);
+                self.push(e.t_ns, Event::Ready { thread: no, by: Some(by), new });
+            }
+            Place::Running(_) if waking => slot.early = Some(by),
+            _ => {}
         }
     }
 }

@@ -218,13 +218,150 @@ fn what_is_no_recording_is_refused_with_its_remedy() {
     assert!(weir_trace::read(b"{}").expect_err("refused").to_string().contains("perf.data"));
 }
 
+/// A waking that was recorded just before its thread went to sleep had been lost: its thread woke up for no known reason, and did not wait.
+#[test]
+fn a_waking_that_precedes_its_switch_is_the_wake_up() {
+    let text = "\
+  peer-1 [000] d..2. 1.000000: sched_switch: prev_comm=a prev_pid=9 prev_prio=120 prev_state=R ==> next_comm=peer next_pid=1 next_prio=120
+  idle-0 [001] d..2. 1.000000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=server next_pid=2 next_prio=120
+  peer-1 [000] d..2. 1.001000: sched_waking: comm=server pid=2 prio=120 target_cpu=001
+server-2 [001] d..2. 1.001010: sched_switch: prev_comm=server prev_pid=2 prev_prio=120 prev_state=S ==> next_comm=hog next_pid=3 next_prio=120
+   hog-3 [001] d..2. 1.009010: sched_switch: prev_comm=hog prev_pid=3 prev_prio=120 prev_state=R ==> next_comm=server next_pid=2 next_prio=120
+";
+    let r = read(text.as_bytes());
+    let number = |name: &str| r.threads.iter().position(|t| t.name == name).expect("it ran") as u32;
+    let (server, peer) = (number("server"), number("peer"));
+    let woken: Vec<_> = r
+        .events
+        .iter()
+        .filter(|e| matches!(e.1, Event::Ready { thread, by: Some(_), .. } if thread == server))
+        .collect();
+    let by = Event::Ready { thread: server, by: Some(Waker::Thread(peer)), new: false };
+    assert_eq!(woken, [&(1_001_010_000, by)], "8 ms before it runs");
+    // What completes it, perhaps in an interrupt of its own CPU, does not change by whom it was.
+    let done = "<idle>-0 [001] d.h2. 1.001020: sched_wakeup: comm=server pid=2 prio=120 target_cpu=001\n";
+    let r = read(&[text, done].concat().into_bytes());
+    assert!(r.events.contains(&(1_001_020_000, by)), "{:?}", r.events);
+    // Nor is it another's: a second waking, while it sleeps, is the one.
+    let second = " hog-3 [001] d..2. 1.005000: sched_waking: comm=server pid=2 prio=120 target_cpu=001\n";
+    let r = read(&[text, second].concat().into_bytes());
+    let by = Event::Ready { thread: server, by: Some(Waker::Thread(number("hog"))), new: false };
+    assert!(r.events.contains(&(1_005_000_000, by)), "{:?}", r.events);
+}
+
+#[test]
+fn a_clock_without_decimals_is_named() {
+    let text = String::from_utf8_lossy(REPORT).replace('.', "");
+    let e = weir_trace::read(text.as_bytes()).expect_err("refused");
+    assert_eq!(e.kind, ErrorKind::Unsupported);
+    assert!(e.message.contains("not in seconds") && e.help.contains("mono"), "{e}");
+    let e = weir_trace::read(b"<!DOCTYPE html>\n<html><body>no trace</body></html>").expect_err("refused");
+    assert!(e.message.contains("trace-data"), "{e}");
+}
+
 /// 200, or PROPTEST_CASES.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200)
 }
 
+/// Up to 15 bytes, all but zero, with a liking for what stands around names.
+fn name() -> impl Strategy<Value = Vec<u8>> {
+    const PIECES: [&[u8]; 30] = [
+        b"[7]",
+        b"[003] ",
+        b"=",
+        b" ",
+        b"  ",
+        b"->",
+        b"-1",
+        b"-12 [0] ",
+        b"pid=",
+        b" pid=1",
+        b" prio=1",
+        b"prev_pid=",
+        b" prev_pid=3",
+        b"next_comm=",
+        b"==>",
+        b" ==> ",
+        b":1 [2]",
+        b" R ",
+        b"\n",
+        b"\r\n",
+        b"\xff",
+        "\u{e9}".as_bytes(),
+        b"#",
+        b"\t",
+        b"(1)",
+        b"1.0: x: ",
+        b"kworker/1",
+        b"\\\"",
+        b" #3",
+        b"</x>",
+    ];
+    let piece = prop_oneof![
+        3 => (0..PIECES.len()).prop_map(|i| PIECES[i].to_vec()),
+        1 => proptest::collection::vec(1u8..=255, 1..4),
+    ];
+    proptest::collection::vec(piece, 0..6).prop_map(|p| {
+        let mut name = p.concat();
+        name.truncate(15);
+        name
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases()) })]
+
+    /// Names are bytes of any kind, and what stands between names in a text can stand within one.
+    #[test]
+    fn one_history_is_one_workload_in_every_form(
+        names in proptest::collection::vec(name(), 2..7),
+        choices in proptest::collection::vec((any::<u8>(), 0u16..3000), 5..120),
+    ) {
+        use support::forms::{self, Packets, Text};
+        let h = forms::play(names, &choices);
+        let forms = [
+            ("trace.dat", forms::trace_dat(&h)),
+            ("ftrace", forms::text(&h, Text::Ftrace)),
+            ("perf script", forms::text(&h, Text::Perf)),
+            ("trace-cmd report", forms::text(&h, Text::Report)),
+            ("trace-cmd report -R", forms::text(&h, Text::Raw)),
+            ("systrace", forms::html(&h)),
+            ("perf.data", forms::perf_data(&h, false)),
+            ("perf.data -z", forms::perf_data(&h, true)),
+            ("Perfetto", forms::perfetto(&h, Packets::Plain)),
+            ("Perfetto, zlib", forms::perfetto(&h, Packets::Zlib)),
+            ("Perfetto, zstd", forms::perfetto(&h, Packets::Zstd)),
+        ];
+        let mut first: Option<(Recording, String)> = None;
+        // trace-cmd's short form is ambiguous where a name has a line that ends as an event does: `:12 [120]`.
+        let ends_early = h.names.iter().any(|n| n.contains(&b']') && n.contains(&b'\n'));
+        for (form, bytes) in forms.into_iter().filter(|f| f.0 != "trace-cmd report" || !ends_early) {
+            let recording = weir_trace::read(&bytes);
+            prop_assert!(recording.is_ok(), "{form}: {}", recording.expect_err("refused"));
+            let recording = recording.expect("read");
+            let imported = weir_trace::import(&recording, &options(&recording, Mode::Verbatim, false));
+            // Only comments say which tool it was.
+            let text = imported.expect("a workload").text;
+            let text: String = text.lines().filter(|l| !l.starts_with('#')).map(|l| format!("{l}\n")).collect();
+            match &first {
+                None => {
+                    support::parse(&text);
+                    for (i, t) in h.names.iter().enumerate() {
+                        let own = recording.threads.iter().find(|t| t.tid == 100 + i as i32);
+                        let name = String::from_utf8_lossy(t);
+                        prop_assert!(own.is_none_or(|o| o.name == name || t.is_empty()), "{own:?}, not {name:?}");
+                    }
+                    first = Some((recording, text));
+                }
+                Some((of, wanted)) => {
+                    prop_assert_eq!(&of.threads, &recording.threads, "{}", form);
+                    prop_assert_eq!(&of.events, &recording.events, "{}", form);
+                    prop_assert_eq!(wanted, &text, "{}", form);
+                }
+            }
+        }
+    }
 
     /// Damaged files are read or refused; what is read makes a workload that can be read, or none.
     #[test]

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Recordings for tests: files, planted events as text, and the same in other formats.
 
+pub mod forms;
+
 use std::collections::BTreeMap;
 
 use weir_core::event::Observer;
