@@ -79,7 +79,9 @@ WEIR_COMPONENT(
 			       "only tasks of the deadline policy get a server"),
 		    WEIR_PARAM(cbs, budget, NS, 0, 0, 10000000000ull,
 			       "for tasks without JOB, 0: they get no server"),
-		    WEIR_PARAM(cbs, period, NS, 100000000, 1000, 10000000000ull, "for these")));
+		    WEIR_PARAM(cbs, period, NS, 100000000, 1000, 10000000000ull, "for these")),
+	WEIR_RELATIONS(WEIR_RELATION(cbs, AT_MOST, budget, period,
+				     "a server cannot get more than all of the time")));
 
 static u64 cbs_capacity(struct weir_sched weir_mem *s)
 {

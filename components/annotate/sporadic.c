@@ -51,18 +51,18 @@ struct sporadic {
 	u64 period; /* (c) ns */
 };
 
-WEIR_COMPONENT(sporadic,
-	       .summary = "give each task a budget that is replenished one period after its use",
-	       .cls = WEIR_ANNOTATE,
-	       .listens = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) |
-			  WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(RELINQUISH) |
-			  WEIR_TOPIC_BIT(BLOCK),
-	       .answers = WEIR_TOPIC_BIT(BUDGET), .per_task = sizeof(struct sporadic_task),
-	       WEIR_PARAMS(sporadic,
-			   WEIR_PARAM(sporadic, budget, NS, 0, 0, 10000000000ull,
-				      "for tasks without JOB, 0: they are not limited"),
-			   WEIR_PARAM(sporadic, period, NS, 100000000, 1000, 10000000000ull,
-				      "for these")));
+WEIR_COMPONENT(
+	sporadic, .summary = "give each task a budget that is replenished one period after its use",
+	.cls = WEIR_ANNOTATE,
+	.listens = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(DISPATCH) |
+		   WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK),
+	.answers = WEIR_TOPIC_BIT(BUDGET), .per_task = sizeof(struct sporadic_task),
+	WEIR_PARAMS(sporadic,
+		    WEIR_PARAM(sporadic, budget, NS, 0, 0, 10000000000ull,
+			       "for tasks without JOB, 0: they are not limited"),
+		    WEIR_PARAM(sporadic, period, NS, 100000000, 1000, 10000000000ull, "for these")),
+	WEIR_RELATIONS(WEIR_RELATION(sporadic, AT_MOST, budget, period,
+				     "a server cannot get more than all of the time")));
 
 /* Under the lock, like all that follows. */
 static void sporadic_begin(struct sporadic_task weir_mem *p, u64 now)

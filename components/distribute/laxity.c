@@ -105,7 +105,9 @@ WEIR_COMPONENT(
 		    WEIR_PARAM(laxity, stay, FLAG, 1, 0, 1,
 			       "a task that is selected again stays on its CPU"),
 		    WEIR_PARAM(laxity, tasks, COUNT, 1024, 1, 65536,
-			       "most tasks with JOB; others run in the background")));
+			       "most tasks with JOB; others run in the background")),
+	WEIR_RELATIONS(WEIR_RELATION(laxity, ONE_OF, tick, eager,
+				     "nothing would ever be decided")));
 
 /* How urgent the row is at @now, equals aside; its latest start is known. */
 static u64 laxity_urgency(const struct laxity weir_mem *self, const struct weir_rt weir_mem *r,

@@ -64,7 +64,9 @@ WEIR_COMPONENT(
 			   "of the pipes with room, 0: the first, 1: the fullest, 2: the emptiest"),
 		WEIR_PARAM(partition, bound, PCT, 100, 1, 100, "largest load of a CPU"),
 		WEIR_PARAM(partition, unknown, PCT, 0, 0, 100,
-			   "load assumed for a task without JOB")));
+			   "load assumed for a task without JOB")),
+	WEIR_RELATIONS(WEIR_RELATION(partition, AT_MOST, unknown, bound,
+				     "a task without JOB would fit nowhere")));
 
 /* Execution time over the shorter of period and relative deadline, PARTITION_FULL: 1; rounded down. */
 WEIR_HELPER u64 partition_load(struct partition weir_mem *self weir_arg,

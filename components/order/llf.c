@@ -74,7 +74,9 @@ WEIR_COMPONENT(llf, .summary = "run the task with the least laxity", .cls = WEIR
 			   WEIR_PARAM(llf, eager, FLAG, 1, 0, 1,
 				      "compare laxities also when a task arrives"),
 			   WEIR_PARAM(llf, defer, FLAG, 0, 0, 1,
-				      "compare as late as possible instead of at ticks (MLLF)")));
+				      "compare as late as possible instead of at ticks (MLLF)")),
+	       WEIR_RELATIONS(WEIR_RELATION(llf, ONE_OF, tick, eager,
+					    "laxities would never be compared")));
 
 /*
  * Report to the framework how urgent the running tasks are by now, once an instant: afterwards a CPU that was

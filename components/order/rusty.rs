@@ -74,7 +74,8 @@ static rusty_descriptor: CDescriptor = CDescriptor {
     nr_topics: 0,
     carries: 0,
     travels: 0,
-    unused: 0,
+    nr_relations: 0,
+    relations: ptr::null(),
 };
 
 /// Replay the changes of the in-pipe, which is locked, on the out-pipe.

@@ -301,7 +301,7 @@ static int find_free(struct weir_sched weir_mem *s)
 	for (u32 i = WEIR_NR_STD_TOPICS; i < weir_limit(WEIR_OWN_FIRST) && weir_loop; i++)
 		if (!s->topics[i].uuid)
 			return i;
-	return -WEIR_ENOMEM;
+	return -WEIR_ETOPICS;
 }
 
 WEIR_GLOBAL int weir_topic_find(struct weir_sched weir_mem *s weir_arg, u64 uuid, u32 version)

@@ -182,8 +182,10 @@ WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg,
 		if (weir_gap(g->instances[i]))
 			continue;
 		err = weir_class_construct(g->instances[i]);
-		if (err)
+		if (err) {
+			g->refused = i + 1;
 			return err;
+		}
 	}
 	return 0;
 }

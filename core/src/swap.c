@@ -300,6 +300,7 @@ WEIR_GLOBAL int weir_swap_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 	hooks = weir_alloc(s, WEIR_MAX_CHUNKS * sizeof(void *));
 	g = weir_alloc(s, sizeof(struct weir_graph));
 	err = hooks && g ? weir_graph_build(s, plan, g) : -WEIR_ENOMEM;
+	stats->refused = g ? g->refused : 0;
 	if (!err)
 		err = weir_change_over(s, plan, g, hooks, stats);
 	s->spent = err ? g : old;
@@ -409,6 +410,7 @@ static int exchange(struct weir_sched weir_mem *s, const struct weir_replacement
 	stats->built = 1;
 	stats->kept = 0;
 	stats->represented = 0;
+	stats->refused = 0;
 	if (!g || instance >= g->nr_instances || class >= s->nr_classes ||
 	    weir_gap(g->instances[instance]))
 		return -WEIR_ENOENT;
@@ -424,8 +426,10 @@ static int exchange(struct weir_sched weir_mem *s, const struct weir_replacement
 	err = weir_topics_bind(s, new);
 	if (!err)
 		err = weir_instance_priv(s, new);
-	if (!err)
+	if (!err) {
 		err = weir_class_construct(new);
+		stats->refused = err ? instance + 1 : 0;
+	}
 	if (!err) {
 		replace(g, old, new);
 		err = weir_graph_subscribe(s, g);
@@ -457,6 +461,8 @@ static int exchange(struct weir_sched weir_mem *s, const struct weir_replacement
 	}
 	if (old->timer_ns)
 		weir_rt_timer(s, instance, 0);
+	if (new->timer_ns)
+		weir_timer_set(new, new->timer_ns);
 	if (class == old->class) {
 		inherit(s, new, old);
 		stats->kept = 1;

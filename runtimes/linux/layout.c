@@ -73,7 +73,7 @@ const u32 weir_live_layout[] = {
 	AT(weir_swap_stats, represented),
 	AT(weir_swap_stats, built),
 	AT(weir_swap_stats, kept),
-	AT(weir_swap_stats, unused),
+	AT(weir_swap_stats, refused),
 	AT(weir_swap_stats, pause_ns),
 	SIZE(weir_live_request),
 	AT(weir_live_request, state),

@@ -116,7 +116,7 @@ static u64 blob_bytes(const char *file, const void *blob, u64 bytes)
 
 static const char *core_why(int err)
 {
-	switch (-err) {
+	switch (-err & ((1 << WEIR_EPARAM_SHIFT) - 1)) {
 	case WEIR_ENOMEM:
 		return "the arena is full; give arena_bytes";
 	case WEIR_EBUSY:

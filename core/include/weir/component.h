@@ -4,7 +4,7 @@
  *
  * A component is one file. Its functions have fixed names, which the generated dispatch finds:
  *
- *   int  X_construct(struct X *self)                       validate pipes, set up; may fail
+ *   int  X_construct(struct X *self)                       validate pipes, set up; may fail (WEIR_REFUSE)
  *   int  X_update(struct X *self, struct weir_pipe *in)    turn the changes of @in into changes of
  *                                                          the out-pipes; @in is locked
  *   int  X_on_<topic>(struct X *self, const struct weir_msg *msg)              a subscription; of WEIR_SCOPED_TOPICS,
@@ -59,6 +59,24 @@ struct weir_param {
 	u64 min;
 	u64 max;
 	const char *help;
+};
+
+/*
+ * What must hold between two parameters, beyond the range of each. The language refuses other values with their place, and so does
+ * whoever makes a plan for the core; construct() need not look.
+ */
+enum weir_relation_kind {
+	WEIR_LESS,    /* a < b */
+	WEIR_AT_MOST, /* a <= b */
+	WEIR_ONE_OF,  /* a and b are not both 0 */
+};
+
+struct weir_relation {
+	u32 kind; /* enum weir_relation_kind */
+	u32 a;	  /* offsets, as in struct weir_param */
+	u32 b;
+	u32 unused;
+	const char *why; /* what would happen otherwise */
 };
 
 /* When the live kernel loads a component. */
@@ -139,7 +157,8 @@ struct weir_descriptor {
 	 * published there.
 	 */
 	u32 travels;
-	u32 unused;
+	u32 nr_relations;
+	const struct weir_relation *relations;
 };
 
 /*
@@ -170,6 +189,22 @@ enum weir_carries {
 	.params = (const struct weir_param[]){ __VA_ARGS__ }, \
 	.nr_params =                                          \
 		sizeof((const struct weir_param[]){ __VA_ARGS__ }) / sizeof(struct weir_param)
+
+/* Relations of parameters, among the facts: WEIR_RELATIONS(WEIR_RELATION(rr, LESS, low, high, "why")). */
+#define WEIR_RELATION(comp, kind_, a_, b_, why_)    \
+	{ .kind = WEIR_##kind_,                     \
+	  .a = __builtin_offsetof(struct comp, a_), \
+	  .b = __builtin_offsetof(struct comp, b_), \
+	  .why = (why_) }
+
+#define WEIR_RELATIONS(...)                                                     \
+	.relations = (const struct weir_relation[]){ __VA_ARGS__ },             \
+	.nr_relations = sizeof((const struct weir_relation[]){ __VA_ARGS__ }) / \
+			sizeof(struct weir_relation)
+
+/* What construct() returns if a parameter cannot be had here, as far as no relation says it: the refusal names it. */
+#define WEIR_REFUSE(comp, field) \
+	(-(int)(WEIR_EPARAM | __builtin_offsetof(struct comp, field) << WEIR_EPARAM_SHIFT))
 
 #define WEIR_COMPONENT(comp, ...) \
 	WEIR_DESCRIPTOR(comp) = { .name = #comp, .size = sizeof(struct comp), __VA_ARGS__ }
@@ -444,6 +479,11 @@ void weir_note_burn(struct weir_instance weir_mem *self, u32 n);
 /* Time now, ns; one timer per instance, at an absolute time; 0 disarms. */
 u64 weir_now(struct weir_sched weir_mem *s);
 void weir_timer_set(struct weir_instance weir_mem *self, u64 at_ns);
+/* The first time; only in construct: the timer is armed when the instance's graph is in force. */
+WEIR_INLINE void weir_timer_begin(struct weir_instance weir_mem *self, u64 at_ns)
+{
+	self->timer_ns = at_ns;
+}
 /* Memory that lives as long as the instance; zeroed; null when the arena is full. Only in construct. */
 void weir_mem *weir_instance_alloc(struct weir_instance weir_mem *self, u64 bytes);
 /* Copy @bytes, a multiple of 8. 0. */

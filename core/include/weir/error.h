@@ -15,8 +15,12 @@ enum weir_error {
 	WEIR_EDEADLK = 8, /* reconfiguration requested from inside a call */
 	WEIR_EPROTO = 9,  /* topic UUID or version differs from the registered one */
 	WEIR_EPORTS = 10, /* a component refuses the number or kind of its pipes */
-	WEIR_EPARAM = 11, /* a component refuses a parameter */
-	WEIR_EPERM = 12,  /* the topic accepts no messages from this caller */
+	/* a component refuses a parameter: its offset in the state struct may stand above (WEIR_REFUSE) */
+	WEIR_EPARAM = 11,
+	WEIR_EPERM = 12,   /* the topic accepts no messages from this caller */
+	WEIR_ETOPICS = 13, /* the table of topics is full */
 };
+
+#define WEIR_EPARAM_SHIFT 8
 
 #endif

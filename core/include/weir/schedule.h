@@ -267,7 +267,7 @@ struct weir_swap_stats {
 	u32 represented;
 	u32 built;
 	u32 kept;
-	u32 unused;
+	u32 refused; /* 1 + the instance whose construct() failed */
 	u64 pause_ns;
 };
 

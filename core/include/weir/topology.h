@@ -105,7 +105,9 @@ struct weir_graph {
 	u64 followed_anywhere; /* topics that a class of any domain follows */
 	u32 weir_mem *borders; /* pipes that lead to another domain or come from one */
 	u32 nr_borders;
-	u32 epoch; /* number of the plan */
+	u32 epoch;   /* number of the plan */
+	u32 refused; /* 1 + the instance whose construct() failed */
+	u32 unused;
 	struct weir_subs subs[WEIR_MAX_TOPICS];
 };
 

@@ -123,6 +123,9 @@ pub fn manual(component: &ComponentInfo) -> String {
         text += "\nparameters:\n";
         text += &columns(&component.params.iter().map(|p| (p.name.clone(), param(p))).collect::<Vec<_>>());
     }
+    for r in &component.relations {
+        text += &format!("{}: otherwise {}\n", r.rule, r.why);
+    }
     format!("{text}\nfile: {}\n", component.source)
 }
 

@@ -23,6 +23,7 @@ const MIRRORS: &[(&str, &str, &str, &str, bool)] = &[
     ("ffi.rs", "crate::ffi", "CReplacement", "weir_replacement", false),
     ("ffi.rs", "crate::ffi", "CTask", "weir_task", false),
     ("ffi.rs", "crate::ffi", "CParam", "weir_param", false),
+    ("ffi.rs", "crate::ffi", "CRelation", "weir_relation", false),
     ("ffi.rs", "crate::ffi", "CDescriptor", "weir_descriptor", false),
     ("ffi.rs", "crate::ffi", "CEntries", "weir_entries", false),
     ("ffi.rs", "crate::ffi", "CPlugin", "weir_plugin", true),

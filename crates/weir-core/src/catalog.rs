@@ -58,6 +58,50 @@ pub struct ParamInfo {
     pub help: String,
 }
 
+/// What holds between two parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RelationKind {
+    /// The first is less than the second.
+    Less,
+    /// The first is at most the second.
+    AtMost,
+    /// They are not both 0.
+    OneOf,
+}
+
+/// What must hold between two parameters of a component, beyond their ranges.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Relation {
+    pub kind: RelationKind,
+    /// Their numbers in the component's list.
+    #[serde(skip)]
+    pub of: (usize, usize),
+    /// The same for people and tools: `low < high`.
+    pub rule: String,
+    /// What would happen otherwise.
+    pub why: String,
+}
+
+impl RelationKind {
+    /// Does it hold between these values?
+    pub fn holds(self, a: u64, b: u64) -> bool {
+        match self {
+            RelationKind::Less => a < b,
+            RelationKind::AtMost => a <= b,
+            RelationKind::OneOf => a != 0 || b != 0,
+        }
+    }
+}
+
+impl Relation {
+    /// Do the values of all parameters keep it?
+    pub fn holds(&self, values: &[u64]) -> bool {
+        let value = |i: usize| values.get(i).copied();
+        value(self.of.0).zip(value(self.of.1)).is_some_and(|(a, b)| self.kind.holds(a, b))
+    }
+}
+
 /// What labels the out-ports of a component: `lb[cpu 0]`, `split[accel]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -146,6 +190,8 @@ pub struct ComponentInfo {
     pub outs: (u32, u32),
     pub out_label: PortLabel,
     pub params: Vec<ParamInfo>,
+    /// What must hold between these.
+    pub relations: Vec<Relation>,
     /// Topic names it subscribes to, publishes, asks and answers.
     pub listens: Vec<String>,
     pub publishes: Vec<String>,
@@ -170,6 +216,20 @@ pub struct ComponentInfo {
 impl ComponentInfo {
     pub fn param(&self, name: &str) -> Option<(usize, &ParamInfo)> {
         self.params.iter().enumerate().find(|(_, p)| p.name == name)
+    }
+
+    /// Are there as many values as parameters, and do their relations hold? If not: why.
+    ///
+    /// # Errors
+    /// The relation that does not hold, with the values.
+    pub fn accepts(&self, values: &[u64]) -> Result<(), String> {
+        if values.len() != self.params.len() {
+            return Err(format!("it has {} parameters, not {}", self.params.len(), values.len()));
+        }
+        let Some(broken) = self.relations.iter().find(|r| !r.holds(values)) else { return Ok(()) };
+        let said = |i: usize| format!("{} = {}", self.params[i].name, values[i]);
+        let (a, b) = broken.of;
+        Err(format!("{} and {}: {}, as otherwise {}", said(a), said(b), broken.rule, broken.why))
     }
 
     /// Those of these values, in the order of the parameters, that differ from their default.

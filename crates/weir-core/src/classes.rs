@@ -4,7 +4,9 @@
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::catalog::{self, Catalog, Class, ComponentInfo, Kernel, OwnTopic, ParamInfo, PortLabel, Unit};
+use crate::catalog::{
+    self, Catalog, Class, ComponentInfo, Kernel, OwnTopic, ParamInfo, PortLabel, Relation, RelationKind, Unit,
+};
 use crate::ffi::{self, CClass, CDescriptor, CEntries};
 use crate::sched::Topic;
 
@@ -95,6 +97,44 @@ pub(crate) fn params(d: &CDescriptor) -> &[ffi::CParam] {
     unsafe { std::slice::from_raw_parts(d.params, d.nr_params as usize) }
 }
 
+/// Relations of a component's parameters.
+///
+/// # Errors
+/// One of them is not between two parameters, or of no known kind.
+pub(crate) fn relations(d: &CDescriptor) -> Result<Vec<Relation>, String> {
+    if d.nr_relations == 0 {
+        return Ok(Vec::new());
+    }
+    if d.relations.is_null() {
+        return Err("its relations of parameters are nowhere".into());
+    }
+    // SAFETY: WEIR_RELATIONS derives the count from the array itself.
+    let all = unsafe { std::slice::from_raw_parts(d.relations, d.nr_relations as usize) };
+    let one = |r: &ffi::CRelation| {
+        let at = |offset: u32| params(d).iter().position(|p| p.offset == offset);
+        let (Some(a), Some(b)) = (at(r.a), at(r.b)) else {
+            return Err("a relation is not between two of its parameters".to_owned());
+        };
+        let (x, y) = (text(params(d)[a].name), text(params(d)[b].name));
+        let (kind, rule) = match r.kind {
+            0 => (RelationKind::Less, format!("`{x}` is below `{y}`")),
+            1 => (RelationKind::AtMost, format!("`{x}` is at most `{y}`")),
+            2 => (RelationKind::OneOf, format!("`{x}` or `{y}` is not 0")),
+            _ => return Err("a relation of its parameters is of no known kind".to_owned()),
+        };
+        Ok(Relation { kind, of: (a, b), rule, why: text(r.why) })
+    };
+    all.iter().map(one).collect()
+}
+
+/// The parameter of a class at an offset of its state, which is how the core names it.
+pub(crate) fn param_at(class: u16, offset: u32) -> Option<String> {
+    let table = class_table();
+    let at = table.get(usize::from(class))?;
+    let k = at.param_offset[..at.nr_params as usize].iter().position(|o| *o == offset)?;
+    catalog().class(class)?.params.get(k).map(|p| p.name.clone())
+}
+
 /// First number of a component's own topics, `WEIR_OWN_FIRST`.
 pub(crate) const OWN_FIRST: u32 = 60;
 
@@ -166,6 +206,8 @@ pub(crate) fn described(id: u16, d: &CDescriptor, e: &CEntries, source: &str, ma
         outs: (d.out_min, d.out_max),
         out_label: if d.out_label == 1 { PortLabel::Isa } else { PortLabel::None },
         params: params(d).iter().map(param).collect(),
+        // Of a loaded component they were looked at.
+        relations: relations(d).unwrap_or_default(),
         listens: topics(e.on | e.follows, &own),
         publishes: topics(d.publishes, &own),
         asks: topics(d.asks | d.needs, &own),
@@ -216,6 +258,10 @@ mod tests {
             assert_eq!(d.answers, e.answers, "{name}: answers");
             assert_eq!(crate::loaded::own_topics_sound(d), Ok(()), "{name}");
             assert_eq!(d.needs & !d.asks, 0, "{name}: needs is part of asks");
+            let defaults: Vec<u64> = params(d).iter().map(|p| p.def).collect();
+            for r in relations(d).expect(&name) {
+                assert!(r.holds(&defaults) && !r.why.is_empty(), "{name}: {}: the defaults keep it", r.rule);
+            }
             for p in params(d) {
                 assert!(p.min <= p.def && p.def <= p.max, "{name}.{}: default in range", text(p.name));
                 assert!(p.offset % 8 == 0 && p.offset + 8 <= d.size, "{name}.{}: a u64 field", text(p.name));

@@ -391,9 +391,9 @@ impl Domains {
         has: &[u32],
         present: &[Identity],
         enter: impl Fn(&mut dyn FnMut() -> i32) -> i32,
-    ) -> Result<CSwapStats, i32> {
+    ) -> Result<CSwapStats, (i32, u32)> {
         if plan.domains() != self.nr() {
-            return Err(-2);
+            return Err((-2, 0));
         }
         let mut sum = CSwapStats::default();
         let swap_one = |d: &Domains, domain: u32, tables: &Tables, sum: &mut CSwapStats| {
@@ -405,6 +405,7 @@ impl Domains {
             sum.built += stats.built;
             sum.kept += stats.kept;
             sum.pause_ns += stats.pause_ns;
+            sum.refused = stats.refused;
             code
         };
         tables.epoch = self.epoch + 1;
@@ -416,7 +417,7 @@ impl Domains {
             // The others return to the old plan. What they need was theirs a moment ago.
             if let Some(old) = &self.plan {
                 let now: Vec<Identity> = plan.instances.iter().map(|i| (i.name.clone(), i.class)).collect();
-                let mut back = Tables::new(old, has, &now).map_err(|e| -e.code)?;
+                let mut back = Tables::new(old, has, &now).map_err(|e| (-e.code, 0))?;
                 back.epoch = self.epoch;
                 for d in 0..domain {
                     let failed = swap_one(self, d, &back, &mut CSwapStats::default());
@@ -424,7 +425,7 @@ impl Domains {
                 }
                 debug_assert_eq!(present.len(), old.instances.len());
             }
-            return Err(code);
+            return Err((code, sum.refused));
         }
         self.epoch += 1;
         self.instances = plan.instances.iter().map(|i| i.domain).collect();

@@ -159,7 +159,7 @@ pub struct CSwapStats {
     pub represented: u32,
     pub built: u32,
     pub kept: u32,
-    pub unused: u32,
+    pub refused: u32,
     pub pause_ns: u64,
 }
 
@@ -197,6 +197,17 @@ pub struct CParam {
     pub help: *const c_char,
 }
 
+/// `struct weir_relation`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CRelation {
+    pub kind: u32,
+    pub a: u32,
+    pub b: u32,
+    pub unused: u32,
+    pub why: *const c_char,
+}
+
 #[repr(C)]
 pub struct CDescriptor {
     pub name: *const c_char,
@@ -226,7 +237,8 @@ pub struct CDescriptor {
     pub nr_topics: u32,
     pub carries: u32,
     pub travels: u32,
-    pub unused: u32,
+    pub nr_relations: u32,
+    pub relations: *const CRelation,
 }
 
 // SAFETY: descriptors are constants; their pointers lead to constants.

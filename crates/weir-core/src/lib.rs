@@ -29,7 +29,10 @@ pub mod shape;
 pub mod tables;
 mod topic;
 
-pub use catalog::{Catalog, Class, ComponentInfo, Kernel, Ordering, OwnTopic, ParamInfo, PortLabel, Unit};
+pub use catalog::{
+    Catalog, Class, ComponentInfo, Kernel, Ordering, OwnTopic, ParamInfo, PortLabel, Relation, RelationKind,
+    Unit,
+};
 pub use classes::{HEADERS, catalog, class_table, classes_with_timer};
 pub use counters::Counters;
 pub use cpuset::{CpuSet, MAX_CPUS};
@@ -40,7 +43,8 @@ pub use plan::{InstanceIdx, PipeIdx, Plan, PlanCpu, PlanInstance, PlanPipe};
 pub use sched::strict_impatience;
 pub use sched::{
     Config, Error, Msg, OpKind, OpRecord, OutMsg, Picked, Reply, Sched, SwapStats, TaskId, Topic, error_name,
+    not_built,
 };
 pub use shape::{CpuShape, MachineShape};
 pub use tables::Image;
-pub use topic::STATUS_QUERIES;
+pub use topic::{OWN_TOPICS, STATUS_QUERIES};

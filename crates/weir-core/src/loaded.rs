@@ -386,6 +386,10 @@ fn sound(info: &ComponentInfo, d: &ffi::CDescriptor, e: &ffi::CEntries) -> Resul
             return Err(format!("its parameter `{}` is out of range", classes::text(p.name)));
         }
     }
+    let defaults: Vec<u64> = classes::params(d).iter().map(|p| p.def).collect();
+    if let Some(broken) = classes::relations(d)?.iter().find(|r| !r.holds(&defaults)) {
+        return Err(format!("the defaults of its parameters do not keep that {}", broken.rule));
+    }
     if d.cls > 5
         || d.ordering > 2
         || d.in_min > d.in_max

@@ -126,6 +126,11 @@ impl Plan {
         other
     }
 
+    /// Name and class of an instance.
+    pub fn identity(&self, instance: usize) -> Option<(String, u16)> {
+        self.instances.get(instance).map(|i| (i.name.clone(), i.class))
+    }
+
     /// Topics that its instances bring along; one that several have comes as often.
     pub fn own_topics(&self) -> impl Iterator<Item = &'static OwnTopic> {
         let components = self.instances.iter().filter_map(|i| catalog().class(i.class));

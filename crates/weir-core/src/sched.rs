@@ -184,7 +184,7 @@ impl Error {
 
 /// The name of an error number of `weir/error.h`, as component authors write it.
 pub fn error_name(code: u64) -> &'static str {
-    const NAMES: [&str; 13] = [
+    const NAMES: [&str; 14] = [
         "none",
         "WEIR_ENOMEM",
         "WEIR_EINVAL",
@@ -198,6 +198,7 @@ pub fn error_name(code: u64) -> &'static str {
         "WEIR_EPORTS",
         "WEIR_EPARAM",
         "WEIR_EPERM",
+        "WEIR_ETOPICS",
     ];
     NAMES.get(code as usize).copied().unwrap_or("an unknown error")
 }
@@ -216,9 +217,31 @@ pub(crate) fn error(code: i32, doing: &str) -> Error {
         10 => "a component refuses its pipes",
         11 => "a component refuses a parameter",
         12 => "programs may not publish this topic",
+        13 => return Error { code: -code, message: format!("{doing}: {}", crate::topic::too_many()) },
         _ => "unknown reason",
     };
     Error { code: -code, message: format!("{doing}: {why}") }
+}
+
+/// Why a graph or an instance was not built: `refused` is 1 + the number of the instance whose constructor failed, `of` gives its name
+/// and class.
+pub fn not_built(code: i32, refused: u32, of: impl Fn(usize) -> Option<Identity>, doing: &str) -> Error {
+    let Some((name, class)) = (refused as usize).checked_sub(1).and_then(of) else {
+        return error(code, doing);
+    };
+    let info = classes::catalog().class(class);
+    let component = info.map_or("?", |c| c.name.as_str());
+    let who = if name == component { format!("`{name}`") } else { format!("`{name}` ({component})") };
+    let why = match -code & 0xff {
+        1 => "finds no room for its tables: the arena is full; give it more memory".to_owned(),
+        10 => "refuses the number or kind of its pipes".to_owned(),
+        11 => match classes::param_at(class, (-code >> 8) as u32) {
+            Some(param) => format!("refuses the value of its parameter `{param}`"),
+            None => "refuses a parameter".to_owned(),
+        },
+        _ => return error(code, &format!("{doing}: {who}")),
+    };
+    Error { code: -code & 0xff, message: format!("{doing}: {who} {why}") }
 }
 
 fn done(code: i32, doing: &str) -> Result<(), Error> {
@@ -425,14 +448,17 @@ impl Sched {
         let loaded = self.learn(plan.instances.iter().map(|i| i.class))?;
         let tables = Tables::new(plan, &self.has, &self.present)?;
         let stats = if plan.domains() > 1 || self.domains.is_some() {
-            self.swap_domains(plan, tables, !loaded.is_empty()).map_err(|code| error(code, &doing))?
+            self.swap_domains(plan, tables, !loaded.is_empty())
+                .map_err(|(code, refused)| not_built(code, refused, |i| plan.identity(i), &doing))?
         } else {
             let mut stats = CSwapStats::default();
             // SAFETY: `tables` outlives the call; C copies what it keeps.
             let (s, c) = (self.s, tables.as_c());
             let call = || unsafe { ffi::weir_swap(s, 0, &c, &mut stats) };
             let code = if loaded.is_empty() { self.enter(call) } else { self.enter_guarded(call) };
-            done(code, &doing)?;
+            if code != 0 {
+                return Err(not_built(code, stats.refused, |i| plan.identity(i), &doing));
+            }
             stats
         };
         self.present = plan.instances.iter().map(|i| (i.name.clone(), i.class)).collect();
@@ -485,10 +511,12 @@ impl Sched {
 
     /// Put an instance of `class` with `params` in the place of instance number `instance`.
     pub fn swap_instance(&mut self, instance: u32, class: u16, params: &[u64]) -> Result<SwapStats, Error> {
-        let info = classes::catalog().components.get(class as usize);
-        if info.is_none_or(|c| c.params.len() != params.len()) {
-            return Err(error(-11, "replacing an instance"));
+        let name = self.present.get(instance as usize).map_or("?", |p| p.0.as_str());
+        let accepted = classes::catalog().class(class).ok_or_else(|| "there is no such component".to_owned());
+        if let Err(why) = accepted.and_then(|c| c.accepts(params)) {
+            return Err(Error { code: 11, message: format!("replacing instance `{name}`: {why}") });
         }
+        let is_now = (name.to_owned(), class);
         let old = self.present.iter().enumerate().filter(|(i, _)| *i != instance as usize).map(|(_, p)| p.1);
         let loaded = self.learn(old.chain([class]).collect::<Vec<_>>().into_iter())?;
         let with = CReplacement { instance, class: class.into(), params: params.as_ptr() };
@@ -497,7 +525,9 @@ impl Sched {
         // SAFETY: `with` and the parameters outlive the call.
         let call = || unsafe { ffi::weir_swap_instance(s, cpu, &with, &mut stats) };
         let code = if loaded.is_empty() { self.enter(call) } else { self.enter_guarded(call) };
-        done(code, "replacing an instance")?;
+        if code != 0 {
+            return Err(not_built(code, stats.refused, |_| Some(is_now.clone()), "replacing an instance"));
+        }
         if let Some(p) = self.present.get_mut(instance as usize) {
             p.1 = class;
         }
@@ -1256,10 +1286,15 @@ impl Sched {
     }
 
     /// The part of each domain is exchanged, one after the other; tasks may be on their way. After an error all have the old one.
-    fn swap_domains(&mut self, plan: &Plan, mut tables: Tables, guarded: bool) -> Result<CSwapStats, i32> {
+    fn swap_domains(
+        &mut self,
+        plan: &Plan,
+        mut tables: Tables,
+        guarded: bool,
+    ) -> Result<CSwapStats, (i32, u32)> {
         if self.domains.is_none() {
             if self.arena.is_none() || !self.present.is_empty() {
-                return Err(-2);
+                return Err((-2, 0));
             }
             let d = Domains::new(&self.config, self.s, plan, |s| {
                 // SAFETY: the host outlives every call.
@@ -1268,10 +1303,11 @@ impl Sched {
                     // SAFETY: as in `set_up`.
                     unsafe { ffi::weir_host_oplog(s, self.log) };
                 }
-            })?;
+            })
+            .map_err(|code| (code, 0))?;
             self.domains = Some(Box::new(d));
         }
-        let Some(mut d) = self.domains.take() else { return Err(-2) };
+        let Some(mut d) = self.domains.take() else { return Err((-2, 0)) };
         let done = d.swap(plan, &mut tables, &self.has, &self.present, |call| {
             if guarded { self.enter_guarded(call) } else { call() }
         });

@@ -316,6 +316,9 @@ fn check(plan: &Plan, has: &[u32]) -> Result<(), Error> {
         if i.class as usize >= has.len() || !i.ins.iter().chain(&i.outs).all(pipe_ok) {
             return Err(bad(format!("instance `{}` has an unknown class or pipe", i.name)));
         }
+        if let Some(Err(why)) = crate::catalog().class(i.class).map(|c| c.accepts(&i.params)) {
+            return Err(Error { code: 11, message: format!("instance `{}`: {why}", i.name) });
+        }
     }
     for p in &plan.pipes {
         let from_ok = p.from.is_none_or(|f| f.0 < ni && f.0 < p.to.0);

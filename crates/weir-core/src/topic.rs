@@ -70,6 +70,16 @@ topics! {
     GangSlot => "GANG_SLOT",
 }
 
+/// Topics of components, and of rules that wait for them, that a scheduler has room for beside the standard ones.
+pub const OWN_TOPICS: usize = crate::classes::OWN_FIRST as usize - Topic::ALL.len();
+
+/// Why one more finds no place.
+pub(crate) fn too_many() -> String {
+    format!(
+        "there is room for {OWN_TOPICS} topics that components bring along and rules wait for, and they are taken"
+    )
+}
+
 /// What STATUS may be asked, in the order of the numbers of `weir/status.h`; the object is a pipe or an instance.
 pub const STATUS_QUERIES: [&str; 15] = [
     "PIPE_NR",

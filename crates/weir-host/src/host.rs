@@ -14,7 +14,9 @@ use weir_core::ffi::{self, CConfig, CMsg, CSched, CSwapStats, CTask};
 use weir_core::runtime::{Head, Ops, out_msg, runtime_topics};
 use weir_core::sched::{empty, to_mask};
 use weir_core::tables::{Identity, Tables};
-use weir_core::{Config, Error, Msg, Picked, Plan, SwapStats, TaskId, Topic, catalog, class_table, loaded};
+use weir_core::{
+    Config, Error, Msg, Picked, Plan, SwapStats, TaskId, Topic, catalog, class_table, loaded, not_built,
+};
 
 use crate::Runtime;
 
@@ -224,7 +226,10 @@ impl<R: Runtime> Cpu<'_, R> {
         let mut stats = CSwapStats::default();
         let c = tables.as_c();
         // SAFETY: valid scheduler; `tables` outlives the call, and C copies what it keeps.
-        done(enter(&doing, || unsafe { ffi::weir_swap(self.host.s, self.nr, &c, &mut stats) })?, &doing)?;
+        let code = enter(&doing, || unsafe { ffi::weir_swap(self.host.s, self.nr, &c, &mut stats) })?;
+        if code != 0 {
+            return Err(not_built(code, stats.refused, |i| plan.identity(i), &doing));
+        }
         *present = plan.instances.iter().map(|i| (i.name.clone(), i.class)).collect();
         let components = &catalog().components;
         let answers = present.iter().any(|(_, c)| components[usize::from(*c)].answers_to(Topic::Slice));

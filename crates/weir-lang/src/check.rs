@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use weir_core::{Catalog, Class, ComponentInfo, CpuSet, MachineShape, Ordering, PortLabel};
+use weir_core::{Catalog, Class, ComponentInfo, CpuSet, MachineShape, OWN_TOPICS, Ordering, PortLabel};
 
 use crate::diag::Sink;
 use crate::machine::list_or_none;
@@ -91,6 +91,28 @@ impl<'a> Check<'a> {
                     self.sink
                         .warning("no-responder", span, message)
                         .help(format!("it then treats all tasks alike; to change that {help}"));
+                }
+            }
+        }
+    }
+
+    /// Topics that components bring along need places in the scheduler's table.
+    pub fn topics(&mut self) {
+        let mut brought: BTreeSet<u64> = BTreeSet::new();
+        for i in 0..self.net.insts.len() {
+            let Some(info) = self.info(i) else { continue };
+            for topic in &info.topics {
+                brought.insert(topic.uuid);
+                if brought.len() > OWN_TOPICS {
+                    let message = format!(
+                        "`{}` brings the topic {} along, one too many",
+                        self.net.insts[i].name, topic.name
+                    );
+                    self.sink.error("too-many-topics", self.net.insts[i].span, message).help(format!(
+                        "a scheduler has room for {OWN_TOPICS} topics that components bring along; leave a component out, \
+                         or let components share a topic"
+                    ));
+                    return;
                 }
             }
         }
@@ -525,4 +547,50 @@ impl<'a> Check<'a> {
 /// `CPU 3 has`, `CPUs 0-2 have`.
 fn many(set: &CpuSet, one: &str, more: &str) -> String {
     if set.len() == 1 { format!("CPU {set} {one}") } else { format!("CPUs {set} {more}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_core::{MachineShape, OWN_TOPICS, OwnTopic};
+
+    use crate::testcat::catalog;
+    use crate::{NoIncludes, Source, compile};
+
+    /// More topics than a scheduler has room for: said by the checker, and not by the scheduler's memory.
+    #[test]
+    fn topics_that_components_bring_along_have_room() {
+        let mut catalog = catalog();
+        let mut annotator = catalog.get("affinity").expect("it is there").clone();
+        annotator.answers.clear();
+        let topic = |n: usize| OwnTopic {
+            name: format!("TOPIC_{n}"),
+            help: String::new(),
+            uuid: 1000 + n as u64,
+            version: 1,
+            bytes: 0,
+            fields: Vec::new(),
+            from_users: true,
+            from_components: true,
+        };
+        for n in 0..=OWN_TOPICS {
+            let (name, topics) = (format!("herald{n}"), vec![topic(n), topic(0)]);
+            catalog.components.push(weir_core::ComponentInfo { name, topics, ..annotator.clone() });
+        }
+        let with = |n: usize| {
+            let heralds: Vec<String> = (0..n).map(|i| format!("herald{i}")).collect();
+            let text = format!("annotate {};\nentry -> fifo -> cpus;", heralds.join(", "));
+            compile(
+                &Source { name: "t.weir".into(), text },
+                &NoIncludes,
+                &catalog,
+                &MachineShape::flat(1),
+                &[],
+            )
+        };
+        with(OWN_TOPICS).expect("that many fit");
+        let found = with(OWN_TOPICS + 1).expect_err("one too many");
+        assert!(found.len() == 1 && found[0].code == "too-many-topics", "{found:?}");
+        let last = format!("`herald{OWN_TOPICS}` brings the topic TOPIC_{OWN_TOPICS} along");
+        assert!(found[0].message.contains(&last), "{found:?}");
+    }
 }

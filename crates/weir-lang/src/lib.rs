@@ -168,6 +168,7 @@ fn look(
     if !parse_failed {
         check.responders(lost_annotator);
         check.budgets();
+        check.topics();
     }
     check.postponed_exits();
     let mut domains = vec![0; net.insts.len()];

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_core::{ParamInfo, Unit};
+use weir_core::{ParamInfo, Relation, RelationKind, Unit};
 
 use crate::Set;
 use crate::ast::{Arg, Formal, Value};
@@ -88,6 +88,8 @@ pub(crate) struct Target<'t> {
     /// By what `--set` may call it.
     pub names: &'t [&'t str],
     pub slots: &'t [Slot],
+    /// What must hold between these.
+    pub relations: &'t [Relation],
     /// Where it stands.
     pub at: Span,
 }
@@ -127,10 +129,12 @@ impl<'a> Settings<'a> {
         bound: &Bound,
         sink: &mut Sink,
     ) -> Vec<Option<u64>> {
-        let Target { what, names, slots, at } = target;
+        let Target { what, names, slots, relations, at } = target;
         let known: Vec<&str> = slots.iter().map(|s| s.info.name.as_str()).collect();
         let mut values: Vec<Option<Option<u64>>> = slots.iter().map(|s| s.default).collect();
         let mut given: Vec<Option<Span>> = vec![None; slots.len()];
+        // Where each value stands that is not the default.
+        let mut places: Vec<Option<Span>> = vec![None; slots.len()];
         for arg in args {
             let Some(i) = known.iter().position(|n| *n == arg.name.text) else {
                 let message = format!("`{what}` has no parameter `{}`", arg.name.text);
@@ -160,6 +164,7 @@ impl<'a> Settings<'a> {
                 continue;
             }
             values[i] = Some(Some(v));
+            places[i] = Some(arg.value.span);
         }
         for s in 0..self.sets.len() {
             let set = &self.sets[s];
@@ -180,7 +185,11 @@ impl<'a> Settings<'a> {
             let ranged =
                 |v| units::in_range(v, &slots[i].info).map(|()| v).map_err(|why| ("out-of-range", why));
             match read.and_then(ranged) {
-                Ok(v) => values[i] = Some(Some(v)),
+                Ok(v) => {
+                    values[i] = Some(Some(v));
+                    let [_, _, value] = self.spans(s, sink);
+                    places[i] = Some(value);
+                }
                 Err((code, why)) => {
                     let [_, _, value] = self.spans(s, sink);
                     let help = format!("expected {}", units::spelling(slots[i].info.unit));
@@ -195,7 +204,39 @@ impl<'a> Settings<'a> {
                     .help(format!("write `{what}({name} = ...)`, {}", units::spelling(slot.info.unit)));
             }
         }
-        values.into_iter().map(Option::flatten).collect()
+        let values: Vec<Option<u64>> = values.into_iter().map(Option::flatten).collect();
+        for relation in relations {
+            let (a, b) = relation.of;
+            let (Some(x), Some(y)) = (values[a], values[b]) else { continue };
+            if relation.kind.holds(x, y) {
+                continue;
+            }
+            let show = |i: usize, v: u64| {
+                let info = &slots[i].info;
+                let default = if places[i].is_none() { ", its default" } else { "" };
+                format!("`{}` ({}{default})", info.name, units::show(v, info.unit))
+            };
+            let (x, y) = (show(a, x), show(b, y));
+            let rule = match relation.kind {
+                RelationKind::Less => format!("{x} must be below {y}"),
+                RelationKind::AtMost => format!("{x} must be at most {y}"),
+                RelationKind::OneOf => format!("one of {x} and {y} must not be 0"),
+            };
+            let who = match names.last() {
+                Some(name) if *name != what => format!("`{name}` ({what})"),
+                _ => format!("`{what}`"),
+            };
+            let (here, there) = match (places[a], places[b]) {
+                (Some(a), Some(b)) => (a, Some(b)),
+                (a, b) => (a.or(b).unwrap_or(at), None),
+            };
+            let note = sink.error("parameter-relation", here, format!("{who}: {rule}"));
+            let note = note.help(format!("otherwise {}; change one of the two", relation.why));
+            if let Some(there) = there {
+                note.also(there, "and this");
+            }
+        }
+        values
     }
 
     /// Report the options that named nothing. `names` is what they could have named.

@@ -3,7 +3,9 @@
 
 #![allow(dead_code)]
 
-use weir_core::{Catalog, Class, ComponentInfo, MachineShape, Ordering, ParamInfo, PortLabel, Unit};
+use weir_core::{
+    Catalog, Class, ComponentInfo, MachineShape, Ordering, ParamInfo, PortLabel, Relation, RelationKind, Unit,
+};
 
 const ANY: u32 = u32::MAX;
 
@@ -18,6 +20,7 @@ fn component(name: &str, class: Class, ins: (u32, u32), outs: (u32, u32)) -> Com
         outs,
         out_label: PortLabel::None,
         params: Vec::new(),
+        relations: Vec::new(),
         listens: Vec::new(),
         publishes: Vec::new(),
         asks: Vec::new(),
@@ -49,6 +52,12 @@ pub fn catalog() -> Catalog {
     }
     all.push(ComponentInfo {
         params: vec![param("high", Unit::Count, 8, 1, 1_000_000), param("low", Unit::Count, 1, 0, 999_999)],
+        relations: vec![Relation {
+            kind: RelationKind::Less,
+            of: (1, 0),
+            rule: "`low` is below `high`".into(),
+            why: "the same number would count as many and as few".into(),
+        }],
         ..component("watermark", Order, (1, 1), (1, 1))
     });
     for name in ["fcfs", "lcfs"] {

@@ -599,7 +599,7 @@ fn empty() -> LiveRequest {
         result: 0,
         value: 0,
         value2: 0,
-        stats: LiveStats { represented: 0, built: 0, kept: 0, unused: 0, pause_ns: 0 },
+        stats: LiveStats { represented: 0, built: 0, kept: 0, refused: 0, pause_ns: 0 },
         done_ns: 0,
         attempts: 0,
         bytes: 0,

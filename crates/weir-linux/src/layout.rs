@@ -123,7 +123,7 @@ plain! {
         represented: u32,
         built: u32,
         kept: u32,
-        unused: u32,
+        refused: u32,
         pause_ns: u64,
     }
     /// One wish of the loader.

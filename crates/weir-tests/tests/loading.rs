@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use weir_core::{HEADERS, MachineShape, Msg, OwnTopic, Topic, catalog, crash, loaded};
+use weir_core::{HEADERS, MachineShape, Msg, OWN_TOPICS, OwnTopic, Topic, catalog, crash, loaded};
 use weir_glue::{plugin, source};
 use weir_tests::lab::compile;
 use weir_tests::trial::{self, Effort};
@@ -153,6 +153,40 @@ fn a_bad_one_is_refused_with_its_reason() {
     );
 }
 
+/// What only the constructor can know: the refusal has instance and parameter.
+#[test]
+fn a_constructor_that_refuses_names_its_parameter() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let picky = |t: String| {
+        t.replacen(
+            "WEIR_ENTRY int",
+            "WEIR_ENTRY int picky_construct(struct picky weir_mem *self)\n\
+             {\n\treturn self->scale == 7 ? WEIR_REFUSE(picky, scale) : self->scale == 8 ? -WEIR_EPORTS : 0;\n}\n\n\
+             WEIR_ENTRY int",
+            1,
+        )
+    };
+    loaded::load(&variant(folder.path(), "picky", picky, HEADERS)).unwrap_or_else(|e| panic!("{e}"));
+    let shape = MachineShape::flat(1);
+    let with = |n: u32| {
+        let text = format!("annotate affinity; entry -> policy :: picky(scale = {n}) -> cpus;");
+        compile("with", &text, &shape).expect("in its range")
+    };
+    let mut lab = Lab::from_text(BEFORE, shape.clone()).expect("sound");
+    let why = lab.swap(with(7)).expect_err("it refuses");
+    assert!(why.contains("`policy` (picky) refuses the value of its parameter `scale`"), "{why}");
+    let why = lab.swap(with(8)).expect_err("it refuses");
+    assert!(why.contains("`policy` (picky) refuses the number or kind of its pipes"), "{why}");
+    lab.swap(with(6)).expect("it takes over");
+    let wrong = with(7).instances.iter().find(|i| i.name == "policy").expect("it is there").clone();
+    let at = lab.plan.instances.iter().position(|i| i.name == "policy").expect("it is there") as u32;
+    let why = lab.sched.swap_instance(at, wrong.class, &wrong.params).expect_err("it refuses").message;
+    assert!(why.contains("`policy` (picky) refuses the value of its parameter `scale`"), "{why}");
+    lab.swap(compile("before", BEFORE, &shape).expect("sound")).expect("it takes over");
+    loaded::unload("picky").unwrap_or_else(|e| panic!("{e}"));
+}
+
 /// A component's text under another name: the component, its state, and its functions.
 fn renamed(text: &str, old: &str, new: &str) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -165,8 +199,15 @@ fn renamed(text: &str, old: &str, new: &str) -> String {
         let of_it = word.strip_prefix(old).is_some_and(|r| r.starts_with('_'));
         let itself = word == old
             && (before == "struct"
-                || ["WEIR_COMPONENT", "WEIR_PARAMS", "WEIR_PARAM", "WEIR_REVIEW_ALL", "WEIR_PLACE"]
-                    .contains(&before.as_str()));
+                || [
+                    "WEIR_COMPONENT",
+                    "WEIR_PARAMS",
+                    "WEIR_PARAM",
+                    "WEIR_RELATION",
+                    "WEIR_REVIEW_ALL",
+                    "WEIR_PLACE",
+                ]
+                .contains(&before.as_str()));
         if of_it || itself {
             out.push_str(new);
             out.push_str(&word[old.len()..]);
@@ -358,6 +399,33 @@ fn a_component_brings_a_topic_along() {
     assert_eq!(lab.sched.topic_find(&topic).expect_err("removed").code, 5);
     drop(lab);
     loaded::unload("mood").expect("nobody uses it");
+}
+
+/// The bug: the page said 19 topics, 17 fitted, and the error of the 18th was `the arena is full`.
+#[test]
+fn as_many_topics_fit_as_the_page_says() {
+    let page = std::fs::read_to_string(root().join("docs/topics.md")).expect("the page is there");
+    assert!(
+        page.contains(&format!("has room for {OWN_TOPICS} such topics")),
+        "docs/topics.md says another number"
+    );
+    let mut lab =
+        Lab::from_text("annotate tenant; entry -> fifo -> cpus;", MachineShape::flat(1)).expect("sound");
+    let tenant = catalog().own_topic("TENANT").expect("there").clone();
+    let topic =
+        |n: usize| OwnTopic { name: format!("TOPIC_{n}"), uuid: 0xf00d_0000 + n as u64, ..tenant.clone() };
+    for n in 1..OWN_TOPICS {
+        lab.sched.topic_register(&topic(n)).unwrap_or_else(|e| panic!("{n}: {e}"));
+    }
+    let one_more = lab.sched.topic_register(&topic(OWN_TOPICS)).expect_err("no room");
+    assert!(one_more.code == 13 && one_more.message.contains(&format!("{OWN_TOPICS} topics")), "{one_more}");
+    // The same when a topology brings it.
+    let shape = MachineShape::flat(1);
+    lab.swap(compile("without", "entry -> fifo -> cpus;", &shape).expect("sound")).expect("it takes over");
+    lab.sched.topic_register(&topic(OWN_TOPICS)).expect("the place of TENANT");
+    let why = lab.swap(compile("with", "annotate tenant; entry -> fifo -> cpus;", &shape).expect("sound"));
+    let why = why.expect_err("no room");
+    assert!(why.contains(&format!("{OWN_TOPICS} topics")) && !why.contains("arena"), "{why}");
 }
 
 /// The callers that may publish a topic are declared with it.

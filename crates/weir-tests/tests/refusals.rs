@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use weir_core::{Config, Plan, Sched, catalog};
-use weir_tests::lab::compile;
+use weir_core::{ComponentInfo, Config, ParamInfo, Plan, Relation, RelationKind, Sched, catalog};
+use weir_lang::Set;
+use weir_tests::lab::{compile, compile_with};
 use weir_tests::{Lab, machine, root};
 
 const ENOMEM: i32 = 1;
@@ -40,7 +41,7 @@ fn goes_on(s: &mut Sched, what: &str) {
 fn constructors_that_find_no_memory_leave_everything_as_it_was() {
     const STEP: usize = 4 << 10;
     let mut tried = BTreeSet::new();
-    let mut refused = 0;
+    let (mut refused, mut named) = (0, 0);
     for m in
         ["smp-4 core=2 llc=2", "smp-4 accel=3", "smp-4 alpha=2 beta=3", "smp-4 domain=2", "smp-4 beta=2-3"]
     {
@@ -70,6 +71,9 @@ fn constructors_that_find_no_memory_leave_everything_as_it_was() {
                     Err(e) => {
                         let what = format!("{name} on {m} in {bytes} bytes: {e}");
                         assert_eq!(e.code, ENOMEM, "{what}");
+                        named += usize::from(
+                            e.message.contains("` finds no room") || e.message.contains(") finds no room"),
+                        );
                         assert_eq!(s.memory_used(), before, "{what}: memory stays allocated");
                         s.check().unwrap_or_else(|e| panic!("{what}: {e}"));
                         goes_on(&mut s, &what);
@@ -80,7 +84,8 @@ fn constructors_that_find_no_memory_leave_everything_as_it_was() {
             tried.extend(plan.instances.iter().map(|i| i.class));
         }
     }
-    println!("{refused} refusals, {} components", tried.len());
+    println!("{refused} refusals, {named} by constructors, {} components", tried.len());
+    assert!(named > 20, "{named} of {refused} name the instance");
     let all = &catalog().components;
     let missing: Vec<&str> = all
         .iter()
@@ -93,20 +98,71 @@ fn constructors_that_find_no_memory_leave_everything_as_it_was() {
     assert!(refused > 100, "{refused}");
 }
 
-/// What the language cannot see: parameters that contradict each other, when a topology is loaded and when one instance is replaced.
+/// Values of all parameters that keep every range and break this one relation.
+fn breaking(c: &ComponentInfo, r: &Relation) -> Vec<u64> {
+    let (a, b) = r.of;
+    let mut values: Vec<u64> = c.params.iter().map(|p| p.default).collect();
+    match r.kind {
+        RelationKind::Less => values[a] = values[b].max(c.params[a].min),
+        RelationKind::AtMost => {
+            values[b] = c.params[b].min.min(c.params[a].max - 1);
+            values[a] = values[b] + 1;
+        }
+        RelationKind::OneOf => (values[a], values[b]) = (0, 0),
+    }
+    for (p, v) in c.params.iter().zip(&values) {
+        assert!((p.min..=p.max).contains(v), "{}.{}: {v} is in its range", c.name, p.name);
+    }
+    values
+}
+
+/// The bug: `entry -> watermark(high = 1) -> cpus;` was checked as sound, and `run` said only that some component refused some
+/// parameter. Every relation of every component is broken here: in the text, by settings, in plans, and when one instance is replaced.
 #[test]
-fn constructors_that_refuse_parameters_leave_everything_as_it_was() {
+fn relations_of_parameters_are_refused_with_instance_and_parameters() {
     let shape = machine::parse("smp-1").expect("a machine");
-    let wrong = compile("wrong", "entry -> w :: watermark(low = 5, high = 5) -> cpus;", &shape);
-    let wrong = wrong.expect("each parameter is in its range");
-    let mut lab = Lab::from_text("entry -> w :: watermark -> cpus;", shape).expect("sound");
-    let t = lab.create(0).expect("memory");
-    lab.admit(0, t).expect("new");
-    let (used, before) = (lab.sched.memory_used(), lab.dump());
-    assert_eq!(lab.sched.swap(&wrong).expect_err("low is not below high").code, EPARAM);
-    let w = &wrong.instances[0];
-    assert_eq!(lab.sched.swap_instance(0, w.class, &w.params).expect_err("the same").code, EPARAM);
-    assert_eq!((lab.sched.memory_used(), lab.dump()), (used, before), "nothing changed");
-    lab.sched.check().expect("sound");
-    assert_eq!(lab.pick(0).expect("a CPU").expect("it waits").task, t);
+    let mut broken = 0;
+    for c in catalog().components.iter().filter(|c| !c.relations.is_empty()) {
+        let annotates = "annotate affinity, deadline, executed, job;";
+        let around = |with: &str| match c.outs.1 {
+            0 => format!("annotate x :: {}{with}; entry -> fifo -> cpus;", c.name),
+            _ => format!("{annotates} entry -> x :: {}{with} -> cpus;", c.name),
+        };
+        let good = compile("good", &around(""), &shape).unwrap_or_else(|e| panic!("{}: {e:?}", c.name));
+        for r in &c.relations {
+            let values = breaking(c, r);
+            let (a, b) = (&c.params[r.of.0], &c.params[r.of.1]);
+            let show = |p: &ParamInfo, v| format!("{} = {}", p.name, weir_lang::show_value(v, p.unit));
+            let list: Vec<String> = c.params.iter().zip(&values).map(|(p, v)| show(p, *v)).collect();
+            let text = around(&format!("({})", list.join(", ")));
+            let found = compile("wrong", &text, &shape).expect_err("the language refuses it");
+            let (a_, b_) = (format!("`{}`", a.name), format!("`{}`", b.name));
+            for part in ["`x`", &a_, &b_, "wrong.weir:1:", "parameter-relation"] {
+                assert!(found.contains(part), "{}: no {part} in {found}", c.name);
+            }
+            // By a setting: the other is in the text, or the default.
+            let set = |i: usize| Set {
+                component: "x".into(),
+                param: c.params[i].name.clone(),
+                value: weir_lang::show_value(values[i], c.params[i].unit),
+            };
+            let found = compile_with("wrong", &around(""), &shape, &[set(r.of.0), set(r.of.1)]);
+            assert!(found.expect_err("likewise").contains("parameter-relation"), "{}", c.name);
+            let mut wrong = good.clone();
+            let at = wrong.instances.iter().position(|i| i.name == "x").expect("it is there");
+            wrong.instances[at].params = values;
+            let mut lab = Lab::from_text("entry -> fifo -> cpus;", shape.clone()).expect("sound");
+            let e = lab.sched.swap(&wrong).expect_err("the core is not given it");
+            assert!(e.code == EPARAM && e.message.contains("`x`") && e.message.contains(&a.name), "{e}");
+            lab.sched.swap(&good).expect("sound");
+            let (used, before) = (lab.sched.memory_used(), lab.dump());
+            let x = &wrong.instances[at];
+            let e = lab.sched.swap_instance(at as u32, x.class, &x.params).expect_err("the same");
+            assert!(e.code == EPARAM && e.message.contains("`x`") && e.message.contains(&b.name), "{e}");
+            assert_eq!((lab.sched.memory_used(), lab.dump()), (used, before), "nothing changed");
+            lab.sched.check().expect("sound");
+            broken += 1;
+        }
+    }
+    assert!(broken >= 6, "{broken} relations");
 }

@@ -44,6 +44,50 @@ fn the_fpga_follows_its_load() {
     assert!(beta(&s) * 10 > beta(&alone) * 13, "{} against {}", beta(&s), beta(&alone));
 }
 
+/// The source's own load (figure 6.4a): alpha has no task from the start, and that alone is the other half of the condition. The bug:
+/// UNDERLOAD was reported only after an OVERLOAD.
+#[test]
+fn the_fpga_follows_a_load_that_alpha_never_had() {
+    let dir = temp();
+    let text = "duration = \"1s\"\n[[task]]\nname = \"beta\"\ncount = 8\nisa = \"beta\"\nloop = \"forever\"\nprogram = \"run 4ms; sleep 2ms\"\n";
+    std::fs::write(dir.path().join("beta.toml"), text).expect("writable");
+    let ran = runweir_in(dir.path(), &["run", "--scenario", "fpga", "-w", "beta.toml", "--checks", "--json"]);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let s: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let done = s["reconfigurations"].as_array().expect("a list");
+    assert!(
+        done.len() == 1 && done[0]["cause"] == "rule reshape" && done[0]["to"] == "fpga_reshaped",
+        "{done:?}"
+    );
+    assert!(
+        s["cpus"][4]["busy_ns"].as_u64() > Some(900_000_000),
+        "the second beta core works from the start"
+    );
+}
+
+/// The bug: with `annotate tenant` inside the case that waits for TENANT, nobody had the topic, its messages were lost, and the case
+/// never came into force although `check` said that each of them was sound. A topology uses the topics in its conditions.
+#[test]
+fn a_topology_hears_the_topics_in_its_conditions() {
+    let dir = temp();
+    let topology = "annotate affinity;\nwhen TENANT = 1 {\n annotate tenant;\n entry -> tenant_split -> each part of 2 { load_balancer -> each cpu { round_robin -> cpu } };\n} else {\n entry -> load_balancer -> each cpu { round_robin -> cpu };\n}\n";
+    let workload = "[[task]]\nname = \"service\"\nprogram = \"run 3ms; loop { publish TENANT tenant = 1; run 1ms; sleep 1ms }\"\n[[task]]\nname = \"batch\"\ncount = 6\nprogram = \"loop { run 7ms }\"\n";
+    std::fs::write(dir.path().join("t.weir"), topology).expect("writable");
+    std::fs::write(dir.path().join("w.toml"), workload).expect("writable");
+    let ran = runweir_in(
+        dir.path(),
+        &["run", "-t", "t.weir", "-m", "smp-4", "-w", "w.toml", "-d", "100ms", "--checks", "--json"],
+    );
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert!(!ran.stderr.contains("lost"), "{}", ran.stderr);
+    let s: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let done = s["reconfigurations"].as_array().expect("a list");
+    assert!(
+        done.len() == 1 && done[0]["cause"] == "rule when1 case 0" && done[0]["done"] == true,
+        "{done:?}"
+    );
+}
+
 #[test]
 fn every_scenario_of_the_catalogue_runs_and_nothing_is_refused() {
     let list = runweir(&["scenarios", "--json"]);

@@ -106,7 +106,7 @@ impl<'a> Expander<'a> {
         }
         let slots = Slot::of_formals(&t.formals, self.sink);
         self.remember(name);
-        let target = Target { what: name, names: &[name], slots: &slots, at: t.name.span };
+        let target = Target { what: name, names: &[name], slots: &slots, relations: &[], at: t.name.span };
         let values = self.settings.values(target, &[], &Bound::new(), self.sink);
         let bound: Bound =
             t.formals.iter().zip(values).map(|(f, v)| (f.name.text.clone(), (v, f.unit))).collect();
@@ -172,8 +172,9 @@ impl<'a> Expander<'a> {
         if used.args.is_empty() {
             return;
         }
-        let slots = Slot::of_component(&self.catalog.components[index].params);
-        let target = Target { what: &class.text, names: &[], slots: &slots, at: used.span };
+        let info = &self.catalog.components[index];
+        let (slots, relations) = (Slot::of_component(&info.params), &info.relations);
+        let target = Target { what: &class.text, names: &[], slots: &slots, relations, at: used.span };
         let values = self.settings.values(target, &used.args, &Bound::new(), self.sink);
         let wanted: Vec<u64> =
             values.into_iter().zip(&slots).map(|(v, s)| v.unwrap_or(s.info.default)).collect();

@@ -259,8 +259,12 @@ impl<'a> Expander<'a> {
         let own = if formals.is_empty() && self.catalog.get(stem).is_some() { "topology" } else { stem };
         let (names, at) = ([own, "topology"], Span::default());
         let what = stem;
-        let values =
-            self.settings.values(Target { what, names: &names, slots: &slots, at }, &[], &bound, self.sink);
+        let values = self.settings.values(
+            Target { what, names: &names, slots: &slots, relations: &[], at },
+            &[],
+            &bound,
+            self.sink,
+        );
         for (f, v) in formals.iter().zip(values) {
             if bound.insert(f.name.text.clone(), (v, f.unit)).is_some() {
                 let message = format!("parameter `{}` is declared twice", f.name.text);
@@ -356,13 +360,14 @@ impl<'a> Expander<'a> {
         let local = format!("{base}{}", ctx.tag);
         let params = match class_idx {
             Some(i) => {
-                let slots = Slot::of_component(&self.catalog.components[i].params);
+                let info = &self.catalog.components[i];
+                let (slots, relations) = (Slot::of_component(&info.params), &info.relations);
                 let names = [class.text.as_str(), base, &local, &name];
                 self.remember(class.text.as_str());
                 self.remember(base);
                 let (what, bound) = (&class.text, &ctx.bound);
                 let values = self.settings.values(
-                    Target { what, names: &names, slots: &slots, at: used.span },
+                    Target { what, names: &names, slots: &slots, relations, at: used.span },
                     &used.args,
                     bound,
                     self.sink,
@@ -506,7 +511,7 @@ impl<'a> Expander<'a> {
         self.remember(name);
         self.remember(used.word.text.as_str());
         let values = self.settings.values(
-            Target { what: name, names: &names, slots: &slots, at: used.span },
+            Target { what: name, names: &names, slots: &slots, relations: &[], at: used.span },
             &used.args,
             &ctx.bound,
             self.sink,

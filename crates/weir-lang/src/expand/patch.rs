@@ -70,7 +70,8 @@ impl<'a> Expander<'a> {
                 return;
             }
             let names = [class.text.as_str(), place.as_str(), own.as_str()];
-            let target = Target { what: &class.text, names: &names, slots: &slots, at: used.span };
+            let relations = &info.relations;
+            let target = Target { what: &class.text, names: &names, slots: &slots, relations, at: used.span };
             let values = self.settings.values(target, &used.args, &Bound::new(), self.sink);
             self.remember(class.text.as_str());
             self.remember(&place);

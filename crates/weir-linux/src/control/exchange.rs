@@ -126,5 +126,11 @@ fn replacement(plan: &mut Plan, wish: &Replace) -> Result<u32> {
         };
         instance.params[i] = weir_lang::param_value(info, value).map_err(says)?;
     }
+    new.accepts(&instance.params).map_err(|why| {
+        input(
+            format!("`{}` ({}): {why}", instance.name, new.name),
+            "set both parameters in one request, or another value",
+        )
+    })?;
     Ok(idx as u32)
 }

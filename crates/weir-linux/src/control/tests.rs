@@ -56,7 +56,7 @@ pub(crate) fn obedient(rig: &Rig) -> (Arc<Control>, Arc<AtomicUsize>) {
     let counter = count.clone();
     kernel(rig.view.shared, Arc::downgrade(&control), move |r| {
         counter.fetch_add(1, Ordering::Relaxed);
-        r.stats = LiveStats { represented: 3, built: 4, kept: 5, unused: 0, pause_ns: 700 };
+        r.stats = LiveStats { represented: 3, built: 4, kept: 5, refused: 0, pause_ns: 700 };
         r.done_ns = 42;
     });
     (control, count)

@@ -13,7 +13,7 @@ mod watch;
 
 use std::rc::Rc;
 
-use weir_core::Plan;
+use weir_core::{OwnTopic, Plan};
 
 pub use condition::{Compare, Condition, Metric, Statistic, Term};
 pub use cpus::{cpus_after, known_cpu, known_isa};
@@ -73,6 +73,16 @@ impl Scenario {
     /// Nothing is ever done.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty() && self.rules.is_empty()
+    }
+
+    /// Topics that components bring along and that rules wait for: whoever waits uses them, like a component that listens.
+    pub fn own_topics(&self) -> impl Iterator<Item = &'static OwnTopic> {
+        let backs = self.rules.iter().filter_map(|r| r.back.as_ref()).flat_map(|b| b.when.terms());
+        let terms = self.rules.iter().flat_map(|r| r.when.terms()).chain(backs);
+        terms.filter_map(|t| match t.topic() {
+            Some(Subject::Own(own)) => Some(own),
+            _ => None,
+        })
     }
 
     /// All that may be done, in no order of time.

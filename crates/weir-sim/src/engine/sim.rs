@@ -211,6 +211,10 @@ impl<'a> Sim<'a> {
         let mut sched = Sched::new(&core).map_err(|e| refused("set up the scheduler", &e))?;
         sched.record_ops(false);
         sched.load(plan).map_err(|e| refused("build the topology", &e))?;
+        for own in watch.iter().flat_map(|_| cfg.control.iter()).flat_map(|c| c.scenario.own_topics()) {
+            let held = sched.topic_register(own);
+            held.map_err(|e| refused(&format!("listen to {}, which a rule waits for", own.name), &e))?;
+        }
 
         let mut machine_events: Vec<_> =
             machine.events.iter().chain(&workload.machine_events).cloned().collect();
@@ -624,8 +628,11 @@ impl<'a> Sim<'a> {
 /// The core said no where the engine keeps to the rules: a fault of the topology's components, or a
 /// limit such as memory.
 pub fn refused(what: &str, e: &weir_core::Error) -> Error {
-    Error::run(format!("the scheduler could not {what}: {e}"))
-        .help("check the topology with `runweir check`; with fewer tasks or CPUs it may fit into memory")
+    const MEMORY: i32 = 1;
+    Error::run(format!("the scheduler could not {what}: {e}")).help(match e.code {
+        MEMORY => "with fewer tasks or CPUs it may fit into memory",
+        _ => "`runweir components NAME` says what a component asks for",
+    })
 }
 
 /// Index of an instruction set by name; `None` is the native one.
