@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# What must hold besides the format and lints of Rust: licence lines, the format of C and of the catalogue, generated files up
+# What must hold besides the format and lints of Rust: licence lines, scripts without warnings, the format of C and of the catalogue, generated files up
 # to date, and the lock file of the Python package. Prints every violation; changes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,6 +16,13 @@ complain() {
 while IFS= read -r file; do
 	head -3 "$file" | grep -q 'SPDX-License-Identifier' || complain "$file: no SPDX-License-Identifier line"
 done < <(git ls-files '*.rs' '*.c' '*.h' '*.sh' '*.weir' Makefile ':!*/tests/generated/*')
+
+# What ShellCheck warns of, with the exceptions in .shellcheckrc. CI has it; elsewhere this is only a remark.
+if command -v shellcheck >/dev/null; then
+	git ls-files '*.sh' .ci/run | xargs shellcheck -S warning -f gcc >&2 || complain "shellcheck has warnings"
+else
+	echo "check: no shellcheck here (apt-get install shellcheck): the scripts were not looked at" >&2
+fi
 
 # The format of the C files.
 unformatted=$(tools/format-c.sh --check) || complain "not formatted (tools/format-c.sh): $unformatted"

@@ -41,7 +41,10 @@ echo "built $wheel ($(stat -c %s "$wheel") bytes)"
 "$venv/bin/pip" install --quiet --force-reinstall --no-deps "$wheel"
 # For the test of `runweir mcp`, where the program is built.
 program=${RUNWEIR:-$CARGO_TARGET_DIR/debug/runweir}
-[[ -x $program ]] && export RUNWEIR=$(realpath "$program")
+if [[ -x $program ]]; then
+	RUNWEIR=$(realpath "$program")
+	export RUNWEIR
+fi
 RUNWEIR_LONG=${WEIR_LONG:-} "$venv/bin/python" -m pytest -q -s python/tests
 (cd python && "$PWD/../$venv/bin/python" -m mypy --no-error-summary runweir)
 "$venv/bin/python" -m mypy --no-error-summary -c 'import runweir

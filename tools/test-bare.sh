@@ -61,7 +61,7 @@ says '24 sums of 4000 terms, 0 wrong' bare decentral --harts 4 -q --set round_ro
 says '6 sums of 4000 terms, 0 wrong' bare priority --harts 1 -q --quantum 3us -- floats
 # Preempted and passed on in ever other places, from the first instruction of the monitors on.
 quanta=(1000 1300 2700 7900 23000)
-[[ -z ${WEIR_LONG:-} ]] || quanta=($(seq 1000 37 4000))
+[[ -z ${WEIR_LONG:-} ]] || mapfile -t quanta < <(seq 1000 37 4000)
 for quantum in "${quanta[@]}"; do
 	says '3600 rounds on 2 cores, 0 wrong' bare decentral --harts 2 -q --quantum ${quantum}ns --set round_robin.slice=100us --no-trace -- threads
 done

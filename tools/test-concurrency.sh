@@ -49,7 +49,7 @@ build_stress() { # folder of weir/port.h, output, flags...
 }
 
 # The model is compiled file by file, so that a mutant compiles what it changes: core and kit, the components in one unit, the rest.
-includes=(-I$conc/model -I"$root/core/include" -I"$root/core/src")
+includes=(-I"$conc/model" -I"$root/core/include" -I"$root/core/src")
 model_object() { # file folder flags...: folder/ of the file, with the folder that it lies in
 	local file=$1 out=$2
 	shift 2

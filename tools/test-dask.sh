@@ -79,7 +79,7 @@ worker 2
 # under_way DIR: some shards are done, and others are not.
 under_way() {
 	for _ in $(seq 600); do
-		done=$(ls "$1/.runweir-shards/of-$shards" 2>/dev/null | grep -c '^[0-9]*$' || true)
+		done=$(find "$1/.runweir-shards/of-$shards" -maxdepth 1 2>/dev/null | grep -c "/[0-9]*$" || true)
 		((done == 0)) || break
 		sleep 0.1
 	done

@@ -42,7 +42,7 @@ for cc in "${compilers[@]}"; do
 		continue
 	fi
 	for port in native strict; do
-		include=(-std=gnu11 -Icore/include -Icore/port/$port -Icore/src)
+		include=(-std=gnu11 -Icore/include -I"core/port/$port" -Icore/src)
 		if "$cc" -O2 -ffreestanding "${warnings[@]}" "${include[@]}" -c -o "$work/unit.o" "$work/plain.c" \
 			>"$work/log" 2>&1; then
 			pass "$port, $cc: unit"

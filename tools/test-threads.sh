@@ -236,7 +236,7 @@ kill -INT $server
 wait $server
 grep -q '"programs":' "$work/stats"
 wait $first
-[[ $(<"$work/order") == done ]]
+[[ $(<"$work/order") == "done" ]]
 grep -q 'continues without a policy' "$work/said"
 threads --join $desk -- true 2>"$work/said" && exit 1
 grep -q 'no process serves a policy' "$work/said"

@@ -71,7 +71,7 @@ chmod +x init
 find . | busybox cpio -o -H newc >"$work/files.cpio" 2>/dev/null
 cd "$work"
 
-machine=(-machine virt -nodefaults -cpu cortex-a72 -smp 4,sockets=1,clusters=1,cores=4,threads=1 -m 1024 -accel tcg,thread=single -seed 1)
+machine=(-machine virt -nodefaults -cpu cortex-a72 -smp "4,sockets=1,clusters=1,cores=4,threads=1" -m 1024 -accel "tcg,thread=single" -seed 1)
 qemu-system-aarch64 "${machine[@]/#virt/virt,dumpdtb=tree}" 2>/dev/null
 for cpu in 0 1 2 3; do fdtput -t i tree /cpus/cpu@$cpu capacity-dmips-mhz $((cpu < 2 ? 1024 : 512)); done
 # The kernel's words, clock and turns as `runweir vm --icount` has them.

@@ -22,7 +22,8 @@ flags=(-std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -ftls-model=ini
 mkdir -p "$out"
 objects=()
 compile() { # FILE FLAGS...
-	local o=$out/$(basename "$1" .c).o
+	local o
+	o=$out/$(basename "$1" .c).o
 	"$cc" "${flags[@]}" "${@:2}" -c -o "$o" "$1"
 	objects+=("$o")
 }

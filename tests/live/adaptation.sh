@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # A program that asks for another policy between its phases (experiments/adaptation, source 0, section 8.8): the least work is

@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # The topology in charge as text, a recording by the kernel's own tracing, and advice: under one queue with turns of 50 ms others are

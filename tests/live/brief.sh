@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # Which loaders may attach and which are refused, and switches by a loader that is one of its own tasks. The watchdog is as patient as in

@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # Every topology of the catalogue for four equal CPUs is in charge of all kinds of load. One attachment: the others

@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # Hardware counters as information: a machine without any says so and the scheduler runs on; the way that they take is

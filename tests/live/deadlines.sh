@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # Topologies that go by deadlines and laxities, with components that are in the kernel on request only; an attachment for each

@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # Fair schedulers in the kernel: all kinds of load, and shares by nice value on one CPU.

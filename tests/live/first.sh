@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # The short form of all that the other scripts try: attach, a load of many kinds, switches under load, the end.

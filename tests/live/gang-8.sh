@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # gang.sh in a guest of eight CPUs.

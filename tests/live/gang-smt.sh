@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # Gangs of whole cores, as core scheduling has them: in its slots nobody shares a core with a member. Two cores of two threads; while a

@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # An OpenMP program with spinning barriers beside CPU hogs: alone, under the kernel's own scheduler, under the user-level daemon, and as

@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # Control groups under `groups`: weights, limits, limits around limits, threads and groups that come, move and go. Under the kernel's

@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # What the guest scripts of tools/live-tests.sh share. $PROBE is the example program `probe`.

@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # Little memory, many threads, fork bombs, senseless requests.
@@ -25,6 +26,7 @@ echo +pids >/sys/fs/cgroup/cgroup.subtree_control
 echo 150 >/sys/fs/cgroup/bomb/pids.max || fail "no limit on threads"
 (
 	echo 0 >/sys/fs/cgroup/bomb/cgroup.procs
+	# shellcheck disable=SC2264 # a fork bomb, on purpose
 	bomb() { bomb 2>/dev/null & bomb 2>/dev/null; }
 	(bomb) 2>/dev/null &
 	sleep 3

@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # What an operator reads: which process has the machine and at which socket, that the loader is stopped, that the same command may

@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # A component that is not ours (tools/live-tests.sh builds it from a skeleton): it is in charge, is switched away from and back to,

@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # The other topologies with components that are in the kernel on request only: fair and interactive ones, fixed priorities, servers,

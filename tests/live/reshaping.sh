@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # A topology that reshapes itself: a queue for each of four CPUs, one for three, one with long slices while POWER says battery, and

@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # A scenario on a running kernel: its steps and rules change topologies, instances and CPUs while threads run, all of a transaction

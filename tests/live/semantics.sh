@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # What the kernel expects of every sched_ext scheduler: affinities are kept, a task of a real-time class takes

@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # The studio's live view of this kernel, as its page asks for it: the picture and frames of the scheduler in charge, a switch with its

@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # 500 switches between five topologies under a load of many kinds: no task is lost, none waits longer than 500 ms, the default

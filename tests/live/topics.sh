@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # A property that the core does not know comes to a running scheduler: no component has TENANT, then a switch brings it along, programs

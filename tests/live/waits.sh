@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # For how long woken tasks wait for a CPU, as they see it themselves (waits.c), under topologies of every kind beside the kernel's

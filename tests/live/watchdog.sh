@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # A topology under which a task starves: the loader names the pipe and leaves, before the kernel's own watchdog does.
