@@ -91,6 +91,9 @@ static int run_begin(struct weir_rt weir_mem *r, u64 now)
 
 	if (r->period && r->period < span)
 		span = r->period;
+	/* Longer than its deadline: a server of a whole CPU until it is done, rather than very many. */
+	if (span < r->wcet)
+		span = r->wcet;
 	r->x[RUN_FROM] = r->release + span > now ? r->release : now;
 	r->x[RUN_SPAN] = span;
 	r->x[RUN_WHOLE] = span;

@@ -109,6 +109,9 @@ static void u_edf_take_up(struct weir_rt weir_mem *r, u64 now)
 	if (r->state & WEIR_RT_FRESH) {
 		if (r->period && r->period < span)
 			span = r->period;
+		/* Longer than its deadline: it has a whole CPU until it is done, as one allotment. */
+		if (span < r->wcet)
+			span = r->wcet;
 		r->x[U_EDF_SPAN] = span;
 		r->x[U_EDF_FROM] = r->release + span > now ? r->release : now;
 		r->used = 0;

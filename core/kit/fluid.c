@@ -46,6 +46,9 @@ static void fluid_begin(struct weir_rt weir_mem *r, u64 now)
 
 	if (r->period && r->period < span)
 		span = r->period;
+	/* A job longer than its deadline has a whole CPU until it is done, in one window rather than in very many. */
+	if (span < r->wcet)
+		span = r->wcet;
 	r->x[WEIR_FLUID_FROM] = r->release + span > now ? r->release : now;
 	r->x[WEIR_FLUID_SPAN] = span;
 	r->x[WEIR_FLUID_LEGS] = 0;

@@ -38,6 +38,7 @@ impl Sim<'_> {
                 Mode::Run => assert!(cpu.cur != NONE, "invariant run of CPU {c}"),
             }
         }
+        self.check_lines();
         assert_eq!(on_cpus, self.census.running, "invariant one-cpu-a-task");
 
         if let Some(schedulable) = self.sched.schedulable_in_domains() {

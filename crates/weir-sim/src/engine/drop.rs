@@ -94,7 +94,9 @@ impl Sim<'_> {
             Wait::No | Wait::Release | Wait::Time | Wait::Device => {}
             Wait::Join | Wait::Vcpu(_) => {}
             Wait::Mutex(m) => {
-                self.objects.mutexes[m as usize].waiters.retain(|&w| w != no);
+                if !self.locking.has_line(m) {
+                    self.objects.mutexes[m as usize].waiters.retain(|&w| w != no);
+                }
                 self.leave_queue(no, m, by)?;
             }
             Wait::Condition(c, _) => self.objects.conditions[c as usize].waiters.retain(|w| w.0 != no),
@@ -106,6 +108,10 @@ impl Sim<'_> {
         self.tasks[no as usize].wake_at = NEVER;
         while let Some(&mutex) = self.tasks[no as usize].held.last() {
             self.unlock(by, no, mutex)?;
+        }
+        // It may have been the one that was to ask for a mutex again, with others behind it.
+        if self.locking.holds_up() {
+            self.release_held_up(by, no)?;
         }
         Ok(())
     }

@@ -7,12 +7,16 @@
 //! priority, absolute deadline, period and relative deadline, each from the task with the most urgent one. They are
 //! published by the usual topics, so that any order component obeys them.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use weir_core::event::{CpuNo, TaskNo};
 use weir_core::{Msg, Topic};
 
+use super::line::Lines;
 use super::sim::Sim;
 use super::sync::Pass;
-use super::task::{NEVER, Wait};
+use super::task::{NEVER, Task, Wait};
 use weir_model::workload::{Op, Protocol};
 use weir_model::{Result, Workload};
 
@@ -25,11 +29,17 @@ pub struct Urgency {
     pub relative_ns: u64,
 }
 
+/// Order of waiting tasks: priority, then the earlier deadline; the greatest gets the mutex.
+pub type Rank = (i32, Reverse<u64>);
+/// Order of tasks for the test of the original ceiling.
+pub type Level = (i32, Reverse<u64>);
+
 impl Urgency {
-    const LEAST: Self = Self { priority: i32::MIN, deadline_ns: NEVER, period_ns: NEVER, relative_ns: NEVER };
+    pub const LEAST: Self =
+        Self { priority: i32::MIN, deadline_ns: NEVER, period_ns: NEVER, relative_ns: NEVER };
 
     /// The more urgent in each respect.
-    fn with(self, other: Self) -> Self {
+    pub fn with(self, other: Self) -> Self {
         Self {
             priority: self.priority.max(other.priority),
             deadline_ns: self.deadline_ns.min(other.deadline_ns),
@@ -38,15 +48,14 @@ impl Urgency {
         }
     }
 
-    /// Order of waiting tasks; the greatest gets the mutex.
-    fn rank(&self) -> (i32, std::cmp::Reverse<u64>) {
-        (self.priority, std::cmp::Reverse(self.deadline_ns))
+    pub fn rank(&self) -> Rank {
+        (self.priority, Reverse(self.deadline_ns))
     }
 
     /// Fixed order of tasks for the test of the original ceiling: priority, and among equals the preemption
     /// level of Baker (1991), the shorter relative deadline.
-    fn level(&self) -> (i32, std::cmp::Reverse<u64>) {
-        (self.priority, std::cmp::Reverse(self.relative_ns))
+    pub fn level(&self) -> Level {
+        (self.priority, Reverse(self.relative_ns))
     }
 }
 
@@ -58,8 +67,10 @@ pub struct Locking {
     ceilings: Vec<Urgency>,
     /// When the holder got it, ns.
     since: Vec<u64>,
-    /// Tasks that the original ceiling keeps waiting, in the order in which they came, with their mutex.
-    held_up: Vec<(TaskNo, u32)>,
+    /// Tasks that wait for mutexes with a protocol.
+    lines: Lines,
+    /// Held mutexes of the original ceiling, the highest ceiling first.
+    locked: BTreeSet<(Reverse<Level>, u32)>,
     any: bool,
 }
 
@@ -97,11 +108,33 @@ impl Locking {
             }
         }
         let since = vec![0; ceilings.len()];
-        Self { protocols, ceilings, since, held_up: Vec::new(), any }
+        let lines = Lines::new(ceilings.len());
+        Self { protocols, ceilings, since, lines, locked: BTreeSet::new(), any }
     }
 
     pub fn protocol(&self, mutex: u32) -> Protocol {
         self.protocols[mutex as usize]
+    }
+
+    /// Its waiting tasks stand in a line of [`Lines`].
+    pub fn has_line(&self, mutex: u32) -> bool {
+        !matches!(self.protocol(mutex), Protocol::None | Protocol::Spin)
+    }
+
+    /// The original ceiling keeps some task waiting.
+    pub fn holds_up(&self) -> bool {
+        !self.lines.held_up().is_empty()
+    }
+
+    fn is_classic(&self, mutex: u32) -> bool {
+        self.protocol(mutex) == Protocol::Classic
+    }
+
+    /// A task stops waiting in its line.
+    fn leave(&mut self, no: TaskNo) {
+        if let Some(filed) = self.lines.get(no) {
+            self.lines.leave(no, self.is_classic(filed.mutex));
+        }
     }
 }
 
@@ -133,30 +166,43 @@ impl Sim<'_> {
     /// What its mutexes make of the urgency of a task. Looks at what it holds and which tasks wait for that.
     fn inherited_urgency(&self, no: TaskNo) -> Urgency {
         let mut urgency = self.own_urgency(no);
+        let mut classic = false;
         for &mutex in &self.tasks[no as usize].held {
             let m = mutex as usize;
             match self.locking.protocol(mutex) {
                 Protocol::None | Protocol::Spin => {}
-                Protocol::Inherit => {
-                    for &waiter in &self.objects.mutexes[m].waiters {
-                        urgency = urgency.with(self.known_urgency(waiter));
-                    }
-                }
+                Protocol::Inherit => urgency = urgency.with(self.locking.lines.of(mutex).most()),
                 Protocol::Ceiling => {
                     let mut ceiling = self.locking.ceilings[m];
                     ceiling.deadline_ns = ceiling.deadline_ns.saturating_add(self.locking.since[m]);
                     urgency = urgency.with(ceiling);
                 }
-                Protocol::Classic => {
-                    for &(waiter, _) in &self.locking.held_up {
-                        if self.in_the_way_of(waiter) == Some(no) {
-                            urgency = urgency.with(self.known_urgency(waiter));
-                        }
-                    }
-                }
+                Protocol::Classic => classic = true,
             }
         }
-        urgency
+        if classic { urgency.with(self.held_up_by(no)) } else { urgency }
+    }
+
+    /// The most urgent in each respect of the tasks that the original ceiling keeps waiting because of `no`.
+    fn held_up_by(&self, no: TaskNo) -> Urgency {
+        let line = self.locking.lines.held_up();
+        let Some((top, owner)) = self.highest_locked() else { return Urgency::LEAST };
+        if owner != no {
+            // The holder of the highest ceiling is in the way of all others, and itself of none but the next holder.
+            let waits = self.locking.lines.get(owner).filter(|_| self.in_the_way_of(owner) == Some(no));
+            return waits.map_or(Urgency::LEAST, |filed| filed.urgency);
+        }
+        if line.highest().is_none_or(|level| level <= top) && self.locking.lines.get(no).is_none() {
+            return line.most();
+        }
+        let waits = line.up_to(top).filter(|&w| w != no);
+        waits.fold(Urgency::LEAST, |sum, w| sum.with(self.known_urgency(w)))
+    }
+
+    /// The held mutex of the original ceiling whose ceiling is highest, the first of equals: ceiling and holder.
+    fn highest_locked(&self) -> Option<(Level, TaskNo)> {
+        let &(Reverse(level), mutex) = self.locking.locked.first()?;
+        Some((level, self.objects.mutexes[mutex as usize].owner?))
     }
 
     /// Work out and note what is about to be published of a task.
@@ -164,33 +210,39 @@ impl Sim<'_> {
         let own = self.own_urgency(no);
         let inherited = if self.locking.any { self.inherited_urgency(no) } else { own };
         self.tasks[no as usize].boost = (inherited != own).then(|| Box::new(inherited));
+        self.refile(no);
         inherited
+    }
+
+    /// A task's urgency may have changed, by which it waits.
+    pub fn refile(&mut self, no: TaskNo) {
+        if self.locking.any
+            && let Some(filed) = self.locking.lines.get(no)
+        {
+            let (urgency, classic) = (self.known_urgency(no), self.locking.is_classic(filed.mutex));
+            self.locking.lines.refile(no, urgency, classic);
+        }
     }
 
     /// Whose mutex keeps a task from taking any of the original ceiling: the one with the highest ceiling that
     /// others hold, if the task is not more urgent than that.
     pub fn in_the_way_of(&self, no: TaskNo) -> Option<TaskNo> {
-        let level = self.known_urgency(no).level();
-        let held =
-            (0..self.locking.ceilings.len()).filter(|&m| self.locking.protocols[m] == Protocol::Classic);
-        let others = held.filter_map(|m| match self.objects.mutexes[m].owner {
-            Some(owner) if owner != no => Some((self.locking.ceilings[m].level(), owner)),
-            _ => None,
+        let mut held = self.locking.locked.iter().filter_map(|&(Reverse(level), mutex)| {
+            Some((level, self.objects.mutexes[mutex as usize].owner.filter(|&owner| owner != no)?))
         });
-        // The first of equals, so that the answer does not hang on how the search goes.
-        let highest = others.reduce(|a, b| if b.0 > a.0 { b } else { a })?;
-        (level <= highest.0).then_some(highest.1)
+        let (level, owner) = held.next()?;
+        (self.known_urgency(no).level() <= level).then_some(owner)
     }
 
     /// Take a mutex or queue up for it. The caller lets the task wait, and calls [`Sim::refresh`] (if it got
     /// the mutex) or [`Sim::refresh_obstacle`].
     pub fn take(&mut self, no: TaskNo, mutex: u32) -> Pass {
-        let protocol = self.locking.protocol(mutex);
-        if protocol == Protocol::Classic {
+        if self.locking.has_line(mutex) {
+            let classic = self.locking.is_classic(mutex);
             let free = self.objects.mutexes[mutex as usize].owner.is_none();
-            if !free || self.in_the_way_of(no).is_some() {
-                self.objects.mutexes[mutex as usize].waiters.push_back(no);
-                self.locking.held_up.push((no, mutex));
+            if !free || (classic && self.in_the_way_of(no).is_some()) {
+                let urgency = self.known_urgency(no);
+                self.locking.lines.join(no, mutex, urgency, classic);
                 return Pass::Wait;
             }
         }
@@ -205,6 +257,10 @@ impl Sim<'_> {
         self.tasks[no as usize].held.push(mutex);
         if self.locking.any {
             self.locking.since[mutex as usize] = self.now;
+        }
+        if self.locking.is_classic(mutex) {
+            let level = self.locking.ceilings[mutex as usize].level();
+            self.locking.locked.insert((Reverse(level), mutex));
         }
     }
 
@@ -268,13 +324,12 @@ impl Sim<'_> {
             held.remove(at);
         }
         self.objects.mutexes[mutex as usize].owner = None;
-        if self.locking.protocol(mutex) == Protocol::Classic {
+        if self.locking.is_classic(mutex) {
+            let level = self.locking.ceilings[mutex as usize].level();
+            self.locking.locked.remove(&(Reverse(level), mutex));
             return self.release_held_up(c, no);
         }
-        let waiters = &self.objects.mutexes[mutex as usize].waiters;
-        let rank = |t: &TaskNo| self.known_urgency(*t).rank();
-        // The last of the greatest, searched from behind, is the one that came first.
-        let next = waiters.iter().rev().copied().max_by_key(rank);
+        let next = self.locking.lines.of(mutex).by_rank().next();
         if let Some(other) = next {
             self.grant(other, mutex);
         }
@@ -288,43 +343,75 @@ impl Sim<'_> {
         }
     }
 
-    /// `no` has released a mutex of the original ceiling. A task that is not held up any longer becomes ready and asks
-    /// for its mutex again when it runs, most urgent first: it does not hold what it cannot use yet. One that
-    /// comes from a condition, which asks only once, gets its mutex.
-    fn release_held_up(&mut self, c: CpuNo, no: TaskNo) -> Result<()> {
-        let mut free: Vec<(TaskNo, u32)> = self.locking.held_up.clone();
-        free.retain(|&(other, mutex)| {
-            self.objects.mutexes[mutex as usize].owner.is_none() && self.in_the_way_of(other).is_none()
-        });
+    /// `no` has released a mutex of the original ceiling. Of the tasks that wait for a free mutex, the most urgent one that is not
+    /// held up any longer becomes ready and asks for it again when it runs: it does not hold what it cannot use yet. The others
+    /// would find the mutex taken; they wait for the next release. A task that comes from a condition, which asks
+    /// only once, gets its mutex.
+    pub fn release_held_up(&mut self, c: CpuNo, no: TaskNo) -> Result<()> {
         self.refresh(no, c)?;
-        free.sort_by_key(|w| std::cmp::Reverse(self.known_urgency(w.0).rank()));
-        for (other, mutex) in free {
+        let lines = &self.locking.lines;
+        let top = self.highest_locked();
+        let free = |m: u32| {
+            // Nobody is above the highest ceiling, as a rule: no need to ask each.
+            let held_up = |(level, owner): (Level, TaskNo)| {
+                lines.of(m).highest().is_none_or(|l| l <= level)
+                    && lines.get(owner).is_none_or(|filed| filed.mutex != m)
+            };
+            if self.objects.mutexes[m as usize].owner.is_some() || top.is_some_and(held_up) {
+                return None;
+            }
+            lines.of(m).by_rank().find(|&w| self.in_the_way_of(w).is_none())
+        };
+        let mut next: Vec<(TaskNo, u32)> = lines.wanted().filter_map(|m| Some((free(m)?, m))).collect();
+        next.sort_by_key(|w| (Reverse(self.known_urgency(w.0).rank()), lines.get(w.0).map(|f| f.arrival)));
+        for (other, mutex) in next {
             let task = &self.tasks[other as usize];
             let ops = self.programs[task.program as usize].ops;
             if matches!(ops.get(task.pc as usize - 1), Some(Op::Lock { .. })) {
-                self.objects.mutexes[mutex as usize].waiters.retain(|&w| w != other);
-                self.locking.held_up.retain(|w| w.0 != other);
+                self.locking.leave(other);
                 self.tasks[other as usize].pc -= 1;
-            } else if self.objects.mutexes[mutex as usize].owner.is_none() {
-                self.grant(other, mutex);
             } else {
-                continue;
+                self.grant(other, mutex);
             }
             self.refresh(other, c)?;
             self.wake(other, c)?;
         }
-        for i in 0..self.locking.held_up.len() {
-            self.refresh_obstacle(self.locking.held_up[i].0, c)?;
+        // Whoever holds up others from now on: the holder of the highest ceiling, and of that one the next.
+        for _ in 0..2 {
+            let Some((_, owner)) = self.highest_locked() else { break };
+            self.refresh(owner, c)?;
+            if self.locking.lines.get(owner).is_some() {
+                self.refresh_obstacle(owner, c)?;
+            }
         }
         Ok(())
     }
 
     fn grant(&mut self, no: TaskNo, mutex: u32) {
-        let object = &mut self.objects.mutexes[mutex as usize];
-        object.waiters.retain(|&w| w != no);
-        object.owner = Some(no);
-        self.locking.held_up.retain(|w| w.0 != no);
+        self.locking.leave(no);
+        self.objects.mutexes[mutex as usize].owner = Some(no);
         self.now_holds(no, mutex);
+    }
+
+    /// The lines are what a search among all tasks would find.
+    pub fn check_lines(&self) {
+        let waits = |t: &Task<'_>| matches!(t.wait, Wait::Mutex(m) if self.locking.has_line(m));
+        let waiting = self.tasks.iter().filter(|t| waits(t)).count();
+        assert_eq!(self.locking.lines.all().count(), waiting, "invariant line-length");
+        for (no, filed) in self.locking.lines.all() {
+            assert_eq!(filed.urgency, self.known_urgency(no), "invariant filed-urgency of task {no}");
+            assert_eq!(
+                self.tasks[no as usize].wait,
+                Wait::Mutex(filed.mutex),
+                "invariant filed-mutex of task {no}"
+            );
+        }
+        for &(_, mutex) in &self.locking.locked {
+            assert!(
+                self.objects.mutexes[mutex as usize].owner.is_some(),
+                "invariant locked of mutex {mutex}"
+            );
+        }
     }
 
     /// A task stopped waiting for a mutex without getting it: no task inherits from it any longer.
@@ -334,7 +421,7 @@ impl Sim<'_> {
         }
         let obstacle = self.obstacle(no);
         debug_assert!(!self.objects.mutexes[mutex as usize].waiters.contains(&no));
-        self.locking.held_up.retain(|w| w.0 != no);
+        self.locking.leave(no);
         match obstacle {
             Some(other) => self.refresh(other, by),
             None => Ok(()),

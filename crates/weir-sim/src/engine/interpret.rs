@@ -172,11 +172,11 @@ impl Sim<'_> {
                 }
             }
             Op::Suspend { event } => {
-                self.objects.events[event as usize].waiters.push(no);
+                self.objects.events[event as usize].waiters.push_back(no);
                 self.wait(c, no, Wait::Event(event))
             }
             Op::Resume { event } => {
-                let others = std::mem::take(&mut self.objects.events[event as usize].waiters);
+                let others = Vec::from(std::mem::take(&mut self.objects.events[event as usize].waiters));
                 for other in &others {
                     self.wakeup_job(*other, self.now, c)?;
                 }
@@ -186,7 +186,7 @@ impl Sim<'_> {
             Op::Await { event } => {
                 self.job_done(no);
                 let Some(at) = self.objects.events[event as usize].pending.pop_front() else {
-                    self.objects.events[event as usize].waiters.push(no);
+                    self.objects.events[event as usize].waiters.push_back(no);
                     return self.wait(c, no, Wait::Event(event));
                 };
                 self.wakeup_job(no, at, c)?;
@@ -196,13 +196,12 @@ impl Sim<'_> {
             Op::Activate { event } => {
                 let now = self.now;
                 let object = &mut self.objects.events[event as usize];
-                if object.waiters.is_empty() {
+                let Some(other) = object.waiters.pop_front() else {
                     object.pending.push_back(now);
-                } else {
-                    let other = object.waiters.remove(0);
-                    self.wakeup_job(other, now, c)?;
-                    self.wake(other, c)?;
-                }
+                    return Ok(Next::Op);
+                };
+                self.wakeup_job(other, now, c)?;
+                self.wake(other, c)?;
                 Ok(Next::Op)
             }
             Op::Yield => {
@@ -338,9 +337,7 @@ impl Sim<'_> {
 
     /// Release a mutex on behalf of `no`; its next owner is woken.
     pub fn unlock(&mut self, c: CpuNo, no: TaskNo, mutex: u32) -> Result<()> {
-        if !matches!(self.locking.protocol(mutex), Protocol::None | Protocol::Spin)
-            && self.objects.mutexes[mutex as usize].owner == Some(no)
-        {
+        if self.locking.has_line(mutex) && self.objects.mutexes[mutex as usize].owner == Some(no) {
             return self.unlock_by_protocol(c, no, mutex);
         }
         let done = self.objects.mutexes[mutex as usize].unlock(no);

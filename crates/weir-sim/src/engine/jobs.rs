@@ -125,7 +125,7 @@ impl Sim<'_> {
             let task = &mut self.tasks[no as usize];
             task.state = State::Blocked;
             task.wait = Wait::Event(event);
-            self.objects.events[event as usize].waiters.push(no);
+            self.objects.events[event as usize].waiters.push_back(no);
             self.account(h, Call::Notify);
             return Ok(());
         } else {
@@ -193,6 +193,7 @@ impl Sim<'_> {
         task.releases += 1;
         task.period_ns = period_ns;
         task.upcoming = (release.max(self.now), release, release.saturating_add(deadline_ns));
+        self.refile(no);
         release
     }
 

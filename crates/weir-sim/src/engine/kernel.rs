@@ -577,6 +577,7 @@ impl Sim<'_> {
                 ))
                 .help("let the component's period be at least a microsecond"));
             }
+            self.weigh_timer(handle)?;
             let domain = self.plan.instances[handle as usize].domain;
             let h = self.timer_home(handle).or_else(|| self.reader(domain)).unwrap_or(self.boot_cpu);
             self.sched_on(h).timer_expired(h, handle);

@@ -23,6 +23,7 @@ mod inherit;
 mod interpret;
 mod jobs;
 mod kernel;
+mod line;
 mod pmu;
 mod program;
 mod queue;

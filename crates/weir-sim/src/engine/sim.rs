@@ -146,6 +146,8 @@ pub struct Sim<'a> {
     /// Events since time last moved on, or since something else than component timers happened.
     pub still: u64,
     pub idle_timers: u64,
+    /// By instance: when its timer was due last, and how often in a row hardly any time before that.
+    pub timers_of: Vec<(u64, u32)>,
     pub energy_reported_uj: u64,
     /// When observers hear the next time what locks and instances have cost.
     contention_ns: u64,
@@ -272,6 +274,7 @@ impl<'a> Sim<'a> {
             warnings: workload.warnings.clone(),
             still: 0,
             idle_timers: 0,
+            timers_of: Vec::new(),
             energy_reported_uj: 0,
             contention_ns: if cfg.contention_every_ns > 0 { cfg.contention_every_ns } else { NEVER },
             notices: 0,
@@ -404,7 +407,7 @@ impl<'a> Sim<'a> {
             }
             self.totals.events += 1;
             self.still += 1;
-            if self.still > 20_000_000 + 64 * (self.tasks.len() as u64 + self.cpus.len() as u64) {
+            if self.stands_still() {
                 return Err(self.standing_clock());
             }
             if self.totals.events & 0xfff == 0
@@ -469,7 +472,7 @@ impl<'a> Sim<'a> {
         }
         self.totals.events += 1;
         self.still += 1;
-        if self.still > 20_000_000 + 64 * (self.tasks.len() as u64 + self.cpus.len() as u64) {
+        if self.stands_still() {
             return Err(self.standing_clock());
         }
         match inner {

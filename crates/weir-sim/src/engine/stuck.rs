@@ -6,7 +6,7 @@ use weir_core::event::{CpuNo, Stop, TaskNo};
 
 use super::queue::{Key, Kind};
 use super::sim::Sim;
-use super::task::{NONE, SPIN_LOCK, State, Wait};
+use super::task::{NEVER, NONE, SPIN_LOCK, State, Wait};
 use weir_model::{Error, Result};
 
 /// Component timers in a row after which a scheduler that runs nothing is taken to have lost its tasks.
@@ -15,6 +15,8 @@ const PATIENCE: u64 = 10_000;
 const FRUITLESS: u32 = 100_000;
 /// Less than any policy means by a turn.
 const FRUITFUL_NS: u64 = 100;
+/// Events at one instant after which time is taken to stand still, beside those that each task and CPU may have.
+const STANDING: u64 = 1_000_000;
 /// Tasks named in a message.
 const NAMED: usize = 8;
 
@@ -169,9 +171,33 @@ impl Sim<'_> {
         .help("grant longer slices, or hold tasks without budget back with `throttle`")
     }
 
+    /// So many events have followed each other without time passing that it never will. All tasks may have something to do at one instant.
+    pub fn stands_still(&self) -> bool {
+        self.still > STANDING + 64 * (self.tasks.len() as u64 + self.cpus.len() as u64)
+    }
+
+    /// An instance's timer is due: an error where it has armed it for hardly any time ahead very often.
+    pub fn weigh_timer(&mut self, instance: u32) -> Result<()> {
+        if self.timers_of.len() <= instance as usize {
+            self.timers_of.resize(instance as usize + 1, (NEVER, 0));
+        }
+        let (last, in_a_row) = &mut self.timers_of[instance as usize];
+        let ns = self.now.saturating_sub(std::mem::replace(last, self.now));
+        // Several at one instant are another error.
+        *in_a_row = if ns < FRUITFUL_NS { *in_a_row + u32::from(ns > 0) } else { 0 };
+        if *in_a_row < FRUITLESS {
+            return Ok(());
+        }
+        Err(Error::policy(format!(
+            "instance `{}` has armed its timer {FRUITLESS} times in a row, until {} ns, for less than {FRUITFUL_NS} ns ahead",
+            self.plan.instances[instance as usize].name, self.now
+        ))
+        .help("its component plans by deadlines and execution times: let those of the tasks be a microsecond at least"))
+    }
+
     /// Very many events without time passing.
     pub fn standing_clock(&self) -> Error {
-        let busy = self.cpus.iter().find(|c| c.last != super::task::NONE).map(|c| self.name(c.last));
+        let busy = self.cpus.iter().find(|c| c.last != NONE).map(|c| self.name(c.last));
         let running = busy.map(|n| format!("; task `{n}` is among those that run")).unwrap_or_default();
         Error::run(format!("simulated time makes no progress at {} ns: tasks wake or yield to each other without end{running}", self.now))
             .help("put a step that takes time (run, sleep, timer) into their loops, or use a cost table other than zero")

@@ -53,7 +53,7 @@ pub struct Condition {
 /// Suspended tasks; a resume wakes them all, one without waiters is lost (rt-app broadcasts).
 #[derive(Debug, Default)]
 pub struct Suspension {
-    pub waiters: Vec<TaskNo>,
+    pub waiters: VecDeque<TaskNo>,
     /// Times of activations that no task has awaited yet, ns.
     pub pending: VecDeque<u64>,
 }

@@ -168,3 +168,52 @@ fn the_bound_of_blocking_holds_for_random_sets() {
     }
     assert!(exceeded > 0, "without a protocol some set exceeds the bound");
 }
+
+/// Twenty thousand tasks want one mutex. Each arrival and each release searched all that wait, and under the original ceiling
+/// woke them: a minute under inheritance, hours under the ceiling. A second mutex is held meanwhile, by the last one.
+#[test]
+fn many_wait_for_a_mutex() {
+    const TASKS: u32 = 20_000;
+    for protocol in PROTOCOLS {
+        for cpus in [1, 2] {
+            let text = format!(
+                "mutexes = {{ a = \"{protocol}\", b = \"{protocol}\" }}\n[[task]]\nname = \"t\"\ncount = {TASKS}\n\
+                 program = \"lock a; run 1us; unlock a\"\n[[task]]\nname = \"last\"\nnice = 5\nprogram = \"lock b; run 2us; unlock b\"\n"
+            );
+            let machine = weir_sim::Machine::smp(cpus);
+            let topology =
+                "annotate affinity; entry -> load_balancer -> each cpu { round_robin(slice = 3ms) -> cpu };";
+            let plan = plan(topology, &machine.shape);
+            let cfg = weir_sim::RunConfig::default();
+            let out = weir_sim::run(&machine, &plan, &toml(&text), &weir_sim::Costs::zero(), &cfg, &mut ());
+            let out = out.unwrap_or_else(|e| panic!("{protocol}: {e}"));
+            assert_eq!((out.alive, out.jobs_completed), (0, u64::from(TASKS) + 1), "{protocol}");
+            assert!(out.events < 12 * u64::from(TASKS), "{protocol}, {cpus} CPUs: {} events", out.events);
+        }
+    }
+}
+
+/// Under the original ceiling one task of those that wait for a mutex is woken. If it loses its job before it has asked again,
+/// the next one is.
+#[test]
+fn a_task_that_was_to_ask_again_and_does_not_is_followed() {
+    let aborted = |name: &str, deadline: &str| {
+        format!(
+            "[[task]]\nname = \"{name}\"\npolicy = \"fifo\"\npriority = 50\nperiod = \"100ms\"\ndeadline = \"{deadline}\"\n\
+             wcet = \"5ms\"\njobs = 1\non_miss = \"abort\"\nprogram = \"lock a; run 5ms; unlock a\"\n"
+        )
+    };
+    let text = [
+        "mutexes = { a = \"pcp\" }\n".into(),
+        once("holder", 40, 0, "lock a; run 10ms; unlock a; run 1ms"),
+        aborted("first", "12ms"),
+        aborted("second", "60ms"),
+        once("hog", 10, 9, "run 8ms"),
+    ]
+    .concat();
+    for n in [1, 2] {
+        let (g, out) = gantt(n, ORDERS[0], &toml(&text), 0);
+        assert_eq!((out.alive, &out.warnings[..]), (0, &[][..]), "{n} CPUs: {:?}", g.done);
+        assert!(g.done.iter().any(|d| d.0 == "second"), "{n} CPUs: {:?}", g.done);
+    }
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Runs that cannot go on, or should not begin: their diagnostics.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use weir_sim::{Costs, Error, Machine, Op, RunConfig, Workload};
 
@@ -203,4 +203,63 @@ fn a_hard_server_without_throttle_runs_on() {
     let (g, out) = gantt(1, text, &w, 40 * MS);
     assert_eq!(g.ran("long"), 10 * MS);
     assert!(out.decisions < 20, "{} decisions", out.decisions);
+}
+
+/// Two tasks that yield to each other for ever at no cost went unnoticed for 20 million events, which took ten seconds.
+#[test]
+fn a_standing_clock_is_noticed_after_a_million_events() {
+    let seen = AtomicU64::new(0);
+    let progress = |_: u64, events: u64| seen.store(events, Ordering::Relaxed);
+    let cfg = RunConfig { duration_ns: Some(MS), progress: Some(&progress), ..RunConfig::default() };
+    let w =
+        workload(vec![task("a", repeat(None, vec![Op::Yield])), task("b", repeat(None, vec![Op::Yield]))]);
+    let plan = plan(FIFO, &Machine::smp(1).shape);
+    let e = weir_sim::run(&Machine::smp(1), &plan, &w, &Costs::zero(), &cfg, &mut ()).unwrap_err();
+    assert!(e.to_string().contains("simulated time makes no progress at 0 ns"), "{e}");
+    let seen = seen.into_inner();
+    assert!((900_000..1_100_000).contains(&seen), "{seen} events");
+}
+
+/// A job with a deadline of a nanosecond is late at once. Planners gave it a new window of its relative deadline each time
+/// that one was over: an event for each nanosecond of its execution time.
+#[test]
+fn jobs_longer_than_their_deadlines_are_planned_as_a_whole() {
+    let machine = Machine::smp(2);
+    for policy in ["u-edf", "llref", "lre-tl", "dp-wrap", "run", "pd2"] {
+        let plan = plan(&catalogue(policy), &machine.shape);
+        for deadline in [1, 100, 10 * US, MS / 2] {
+            let tasks = vec![
+                real_time("late", MS, MS, 2 * MS, deadline),
+                real_time("late too", 700 * US, 700 * US, 3 * MS, deadline),
+                real_time("calm", MS, MS, 10 * MS, 10 * MS),
+            ];
+            let seen = AtomicU64::new(0);
+            let progress = |_: u64, events: u64| seen.store(events, Ordering::Relaxed);
+            let end = Some(100 * MS);
+            let cfg = RunConfig { duration_ns: end, progress: Some(&progress), ..RunConfig::default() };
+            let out = weir_sim::run(&machine, &plan, &workload(tasks), &Costs::zero(), &cfg, &mut ());
+            let out = out.unwrap_or_else(|e| panic!("{policy}: {e}"));
+            assert!(out.events < 20_000, "{policy}, deadline {deadline} ns: {} events", out.events);
+            assert!(out.jobs_completed >= 40, "{policy}: {} jobs", out.jobs_completed);
+            // Only what cannot be done in time is late: those with a short deadline.
+            assert!(out.deadline_misses >= 50, "{policy}: {} misses", out.deadline_misses);
+        }
+    }
+}
+
+/// The same with an execution time of a nanosecond on paper and a millisecond in fact: the policy would decide each nanosecond.
+#[test]
+fn a_planner_that_decides_each_nanosecond_is_named() {
+    let machine = Machine::smp(1);
+    for policy in ["u-edf", "llref", "lre-tl", "dp-wrap", "run"] {
+        let plan = plan(&catalogue(policy), &machine.shape);
+        let w = workload(vec![real_time("late", 1, MS, 2 * MS, 1)]);
+        let cfg = RunConfig { duration_ns: Some(100 * MS), ..RunConfig::default() };
+        match weir_sim::run(&machine, &plan, &w, &Costs::zero(), &cfg, &mut ()) {
+            Ok(out) => assert!(out.events < 20_000, "{policy}: {} events", out.events),
+            Err(e) => {
+                assert!(e.to_string().contains("has armed its timer 100000 times in a row"), "{policy}: {e}")
+            }
+        }
+    }
 }
