@@ -816,6 +816,20 @@ impl Sched {
         Some((0..self.nr_cpus).filter(|c| word(c / 64) >> (c % 64) & 1 == 1).collect())
     }
 
+    /// There are messages for the runtime.
+    #[inline]
+    pub fn has_messages(&self) -> bool {
+        // SAFETY: `host` is valid; no other reference to it exists between calls.
+        unsafe { !(*self.host).messages.is_empty() }
+    }
+
+    /// Some component has armed a timer.
+    #[inline]
+    pub fn has_timers(&self) -> bool {
+        // SAFETY: as in `has_messages`.
+        unsafe { !(*self.host).due.is_empty() }
+    }
+
     /// Messages for the runtime since the last call of this function, appended to `out`.
     #[inline]
     pub fn drain_messages(&mut self, out: &mut Vec<OutMsg>) {

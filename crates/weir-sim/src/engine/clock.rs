@@ -5,7 +5,7 @@ use weir_core::event::{Call, CpuNo, Event, Stop};
 use weir_core::{Msg, Topic};
 
 use super::cpu::{FULL_SPEED, Mode, time_for, work_in};
-use super::queue::HORIZON;
+use super::queue::{Entry, HORIZON};
 use super::sim::Sim;
 use super::task::{NEVER, NONE};
 use weir_model::counters::table::times;
@@ -96,28 +96,45 @@ impl Sim<'_> {
         }
     }
 
-    /// Queue the next events of all CPUs that have changed.
+    /// Queue the next events of all CPUs that have changed. Where only one has, and is the first of all again, it
+    /// goes on without the queue.
+    #[inline]
     pub fn queue_changes(&mut self) {
+        if let [c] = self.changed[..]
+            && !self.nested
+        {
+            self.changed.clear();
+            self.cpus[c as usize].changed = false;
+            let entry = self.next_of(c);
+            if !self.queue.has(c) && self.queue.goes_first(entry, self.timers.peek()) {
+                self.goes_on = Some((c, entry));
+            } else {
+                self.queue.put(c, entry);
+            }
+            return;
+        }
         while let Some(c) = self.changed.pop() {
             self.cpus[c as usize].changed = false;
-            self.queue_next(c);
+            let entry = self.next_of(c);
+            self.queue.put(c, entry);
             if self.within.is_some() {
                 self.note_change(c);
             }
         }
     }
 
-    /// Set the next event of `c` from its state.
-    fn queue_next(&mut self, c: CpuNo) {
+    /// The next event of `c` by its state.
+    #[inline]
+    fn next_of(&self, c: CpuNo) -> Entry {
         let cpu = &self.cpus[c as usize];
         match cpu.mode {
-            _ if cpu.held => self.queue.clear(c),
-            Mode::Offline => self.queue.clear(c),
+            _ if cpu.held => Entry::IDLE,
+            Mode::Offline => Entry::IDLE,
             Mode::Idle | Mode::Kernel if cpu.choosing && cpu.cur == NONE => {
-                self.queue.choose(c, cpu.busy_until.max(self.now));
+                Entry::choose(cpu.busy_until.max(self.now))
             }
-            Mode::Idle => self.queue.clear(c),
-            Mode::Kernel => self.queue.finish(c, cpu.busy_until.max(self.now)),
+            Mode::Idle => Entry::IDLE,
+            Mode::Kernel => Entry::finish(cpu.busy_until.max(self.now)),
             Mode::Run => {
                 let task = &self.tasks[cpu.cur as usize];
                 let done = if task.spins.is_some() || task.inside {
@@ -127,7 +144,7 @@ impl Sim<'_> {
                     cpu.since.saturating_add(time_for(task.left, speed))
                 };
                 let at = done.min(cpu.slice_end).min(cpu.tick_at).max(self.now);
-                if at >= HORIZON { self.queue.clear(c) } else { self.queue.finish(c, at) }
+                if at >= HORIZON { Entry::IDLE } else { Entry::finish(at) }
             }
         }
     }
@@ -160,12 +177,11 @@ impl Sim<'_> {
 
     /// Report to observers the kernel work that `c` has done up to now.
     pub fn flush_calls(&mut self, c: CpuNo) {
-        let mut i = 0;
-        while let Some(&(call, ns, lock_wait_ns)) = self.cpus[c as usize].calls.get(i) {
+        let calls = &mut self.cpus[c as usize].calls;
+        for &(call, ns, lock_wait_ns) in &*calls {
             self.obs.event(self.now, &Event::Sched { cpu: c, call, ns, lock_wait_ns });
-            i += 1;
         }
-        self.cpus[c as usize].calls.clear();
+        calls.clear();
     }
 
     /// The event of `c` that is not a choice: work done, slice over, or kernel work done.

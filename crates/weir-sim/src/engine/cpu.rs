@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use smallvec::SmallVec;
 use weir_core::event::{Call, CpuNo};
 
 use super::task::{NEVER, NONE};
@@ -24,12 +25,11 @@ pub enum Mode {
     Run,
 }
 
-/// One CPU.
+/// One CPU. What every event touches stands in the first two lines of a cache; there may be thousands of CPUs.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Cpu {
     pub mode: Mode,
-    /// The task it has, running or about to run.
-    pub cur: u32,
     /// `cur` was chosen and has not begun to run.
     pub starting: bool,
     /// It is to choose at its next event.
@@ -41,66 +41,69 @@ pub struct Cpu {
     pub wanting: bool,
     /// An interrupt that asks for its task came while it was held.
     pub preempt_due: bool,
-    /// Kernel work that was left when the host took it away, and what came in the meantime, ns.
-    pub left_ns: u64,
     /// Observers know that it is idle.
     pub reported_idle: bool,
     /// Interrupts on their way to it.
     pub kick_sent: bool,
     pub preempt_sent: bool,
+    pub isa: u16,
+    /// The task it has, running or about to run.
+    pub cur: u32,
     /// The task that it parted from and may choose again.
     pub prev: u32,
     /// The task that ran last: no switch if it comes again.
     pub last: u32,
+    /// Which of the machine's CPUs runs the scheduler for it; itself as a rule.
+    pub host: CpuNo,
+    pub core: u32,
     /// Since when it is in `mode`; in `Run`, since when its task's work is accounted.
     pub since: u64,
     /// Kernel work ends then.
     pub busy_until: u64,
     /// The task must leave then.
     pub slice_end: u64,
-    /// Next tick, where a component listens.
-    pub tick_at: u64,
-    /// Its ticks are so much later than multiples of their period.
-    pub tick_phase: u64,
+    /// Speed now.
+    pub speed: u64,
+
     /// Length of the slice granted, and since when it counts.
     pub slice_ns: u64,
     pub slice_since: u64,
-    /// Decisions in a row that let a task run hardly at all, and the instance that published the last PREEMPT.
-    pub fruitless: u32,
-    pub preempted_by: u32,
-    /// Tasks that its task has released all at once and that it wakes one after the other.
-    pub to_wake: VecDeque<u32>,
-    /// Kernel work under way, reported to observers when it ends: call, time, time in lock queues.
-    pub calls: Vec<(Call, u64, u64)>,
-
-    /// Which of the machine's CPUs runs the scheduler for it; itself as a rule.
-    pub host: CpuNo,
-    pub core: u32,
-    /// Number of hardware threads of its core.
-    pub threads: u32,
-    pub isa: u16,
-    pub hz: u64,
-    /// Speed alone on its core, as a fraction of [`FULL_SPEED`].
-    pub alone_speed: u64,
-    /// Speed now.
-    pub speed: u64,
-    pub busy_mw: u32,
-    pub idle_mw: u32,
-    /// The clock that components asked for, and the highest that events of the machine allow.
-    pub wished_hz: u64,
-    pub limit_hz: u64,
-
+    /// Next tick, where a component listens.
+    pub tick_at: u64,
     /// Totals, ns: tasks, nothing, kernel.
     pub run_ns: u64,
     pub idle_ns: u64,
     pub kernel_ns: u64,
+    /// Energy, millijoule / 10^9 (mW times ns).
+    pub energy_pj: u128,
+
+    /// Kernel work under way, reported to observers when it ends: call, time, time in lock queues.
+    pub calls: SmallVec<[(Call, u64, u64); 2]>,
+    /// Number of hardware threads of its core.
+    pub threads: u32,
+    pub busy_mw: u32,
+    pub idle_mw: u32,
+    /// Decisions in a row that let a task run hardly at all, and the instance that published the last PREEMPT.
+    pub fruitless: u32,
+    pub preempted_by: u32,
+    pub switches: u64,
+    /// Tasks that its task has released all at once and that it wakes one after the other.
+    pub to_wake: VecDeque<u32>,
+
+    /// Its ticks are so much later than multiples of their period.
+    pub tick_phase: u64,
+    /// Kernel work that was left when the host took it away, and what came in the meantime, ns.
+    pub left_ns: u64,
+    pub hz: u64,
+    /// Speed alone on its core, as a fraction of [`FULL_SPEED`].
+    pub alone_speed: u64,
+    /// The clock that components asked for, and the highest that events of the machine allow.
+    pub wished_hz: u64,
+    pub limit_hz: u64,
     /// Of a virtual CPU: time in which its host did not run it although it had something to do, and as much of it as
     /// observers know.
     pub stolen_ns: u64,
     pub stolen_reported: u64,
-    pub switches: u64,
-    /// Energy, millijoule / 10^9 (mW times ns).
-    pub energy_pj: u128,
 }
 
 impl Cpu {
@@ -134,7 +137,7 @@ impl Cpu {
             tick_at: NEVER,
             tick_phase: 0,
             to_wake: VecDeque::new(),
-            calls: Vec::new(),
+            calls: SmallVec::new(),
             host: shape.host.unwrap_or(cpu),
             core: shape.core,
             threads: 1,

@@ -230,6 +230,7 @@ fn adopt_all<'a>(host: &mut Sim<'a>, parent: Option<u32>, parts: &mut [Option<Pa
         sim.become_guest(p.spec);
         adopt_all(&mut sim, Some(i as u32), parts)?;
         let n = p.spec.vcpus.len();
+        host.nested = true;
         host.guests.push(Guest {
             spec: p.spec,
             sim: Box::new(sim),
@@ -246,9 +247,9 @@ fn adopt_all<'a>(host: &mut Sim<'a>, parent: Option<u32>, parts: &mut [Option<Pa
 /// The side of the host.
 impl<'a> Sim<'a> {
     /// The guest whose next event is first, and that event.
-    pub fn first_guest(&self) -> Option<(usize, Key)> {
+    pub fn first_guest(&mut self) -> Option<(usize, Key)> {
         let mut first: Option<(usize, Key)> = None;
-        for (i, guest) in self.guests.iter().enumerate().filter(|(_, g)| !g.over) {
+        for (i, guest) in self.guests.iter_mut().enumerate().filter(|(_, g)| !g.over) {
             let key = guest.sim.next_key();
             if key != Key::NEVER && first.is_none_or(|f| key.time() < f.1.time()) {
                 first = Some((i, key));
@@ -258,9 +259,8 @@ impl<'a> Sim<'a> {
     }
 
     /// The next event, of whatever kind.
-    fn next_key(&self) -> Key {
-        let timer = self.timers.peek();
-        let own = if self.queue.comes_before(timer) { self.queue.peek() } else { timer };
+    fn next_key(&mut self) -> Key {
+        let (own, _) = self.first_own();
         match self.first_guest() {
             Some((_, key)) if goes_first(key, own) => key,
             _ => own,
@@ -542,6 +542,7 @@ impl<'a> Sim<'a> {
     /// From now on a host runs the CPUs, or does not.
     fn become_guest(&mut self, spec: &GuestSpec) {
         let n = self.cpus.len();
+        self.nested = true;
         self.within = Some(Box::new(Within {
             inform: spec.inform,
             touched: Vec::new(),

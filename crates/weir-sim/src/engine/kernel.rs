@@ -17,6 +17,9 @@ use super::sim::{Sim, refused};
 use super::task::{NEVER, NONE, State, Wait};
 use weir_model::{Error, Result};
 
+/// More pipes than this are sorted when all are known.
+const MANY_PIPES: usize = 16;
+
 impl Sim<'_> {
     /// The CPU that runs the scheduler for `c`; the boot CPU where `c` is unknown or away.
     pub fn caller(&self, c: CpuNo) -> CpuNo {
@@ -42,14 +45,16 @@ impl Sim<'_> {
             }
             self.obs.event(self.now, &Event::Sched { cpu: h, call, ns: 0, lock_wait_ns: 0 });
         }
-        self.sched.drain_messages(&mut self.messages);
-        if !self.messages.is_empty() {
+        if self.sched.has_messages() {
+            self.sched.drain_messages(&mut self.messages);
             self.pass_on(h, end);
         }
         if !self.remote_sent.is_empty() {
             self.interrupt_remote(h, end);
         }
-        self.arm_component_timer();
+        if self.sched.has_timers() {
+            self.arm_component_timer();
+        }
         end
     }
 
@@ -83,15 +88,38 @@ impl Sim<'_> {
 
     /// Depth of each pipe that the operations just made changed.
     fn report_depths(&mut self) {
-        let mut touched = std::mem::take(&mut self.touched);
-        touched.extend(self.sched.ops().iter().filter(|op| op.joins() || op.leaves()).map(|op| op.object));
-        touched.sort_unstable();
-        touched.dedup();
-        for pipe in touched.drain(..) {
+        self.touched.clear();
+        for op in self.sched.ops() {
+            if !op.joins() && !op.leaves() {
+                continue;
+            }
+            // In ascending order, each once; most calls touch one to three.
+            let at = self.touched.iter().rposition(|&p| p <= op.object).map_or(0, |i| i + 1);
+            if at == 0 || self.touched[at - 1] != op.object {
+                self.touched.insert(at, op.object);
+            }
+            if self.touched.len() > MANY_PIPES {
+                return self.report_many_depths();
+            }
+        }
+        for &pipe in &self.touched {
             let depth = self.sched.pipe_len(pipe);
             self.obs.event(self.now, &Event::PipeDepth { pipe, depth });
         }
-        self.touched = touched;
+    }
+
+    /// The same of a call that changed many, a swap for example.
+    #[cold]
+    fn report_many_depths(&mut self) {
+        self.touched.clear();
+        let ops = self.sched.ops().iter().filter(|op| op.joins() || op.leaves());
+        self.touched.extend(ops.map(|op| op.object));
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        for &pipe in &self.touched {
+            let depth = self.sched.pipe_len(pipe);
+            self.obs.event(self.now, &Event::PipeDepth { pipe, depth });
+        }
     }
 
     /// Depth of each pipe that has another one than at the last call: cheaper than recording operations where

@@ -141,59 +141,118 @@ impl Key {
     }
 }
 
+/// The four children of a node of [`TimerHeap`]: one line of a cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Children([Key; 4]);
+
 /// A heap of timers; four children a node, which halves the depth of a binary one.
-#[derive(Debug, Default)]
+///
+/// Node `n` has the children `4 n + 1 ..= 4 n + 4`. Most timers that are due queue their next one, so that the place of the
+/// first is left open until it is known what comes there.
+#[derive(Debug)]
 pub struct TimerHeap {
-    keys: Vec<Key>,
+    first: Key,
+    /// The first one has been taken; nothing has come in its place yet.
+    open: bool,
+    /// All others, by the number of their parent; those behind the last one are [`Key::NEVER`].
+    below: Vec<Children>,
+    /// How many those are.
+    len: usize,
+}
+
+impl Default for TimerHeap {
+    fn default() -> Self {
+        Self { first: Key::NEVER, open: false, below: Vec::new(), len: 0 }
+    }
 }
 
 impl TimerHeap {
-    pub fn peek(&self) -> Key {
-        self.keys.first().copied().unwrap_or(Key::NEVER)
+    #[inline]
+    pub fn peek(&mut self) -> Key {
+        if self.open {
+            self.close();
+        }
+        self.first
     }
 
+    #[inline]
     pub fn push(&mut self, key: Key) {
-        let mut hole = self.keys.len();
-        self.keys.push(key);
-        while hole > 0 {
-            let parent = (hole - 1) / 4;
-            if self.keys[parent] <= key {
-                break;
+        if std::mem::take(&mut self.open) {
+            self.sink(key);
+        } else if self.first == Key::NEVER {
+            self.first = key;
+        } else {
+            self.rise(key);
+        }
+    }
+
+    /// The last of all comes in the place of the first one, which was taken.
+    fn close(&mut self) {
+        self.open = false;
+        let Some(last) = self.len.checked_sub(1) else {
+            self.first = Key::NEVER;
+            return;
+        };
+        self.len = last;
+        let last = std::mem::replace(&mut self.below[last / 4].0[last % 4], Key::NEVER);
+        self.sink(last);
+    }
+
+    /// A key behind all others, up to its place.
+    fn rise(&mut self, key: Key) {
+        let mut hole = self.len;
+        self.len += 1;
+        if hole / 4 == self.below.len() {
+            self.below.push(Children([Key::NEVER; 4]));
+        }
+        // The parent of the children at `4 p ..` is node `p`, which is the first or stands at `p - 1`.
+        while let Some(parent) = (hole / 4).checked_sub(1) {
+            let above = self.below[parent / 4].0[parent % 4];
+            if above <= key {
+                self.below[hole / 4].0[hole % 4] = key;
+                return;
             }
-            self.keys[hole] = self.keys[parent];
+            self.below[hole / 4].0[hole % 4] = above;
             hole = parent;
         }
-        self.keys[hole] = key;
+        if self.first <= key {
+            self.below[hole / 4].0[hole % 4] = key;
+        } else {
+            self.below[hole / 4].0[hole % 4] = std::mem::replace(&mut self.first, key);
+        }
+    }
+
+    /// A key in the place of the first, down to its place.
+    fn sink(&mut self, key: Key) {
+        let mut node = 0;
+        loop {
+            let Some(&Children(c)) = self.below.get(node) else { break };
+            let (low, high) = (usize::from(c[1] < c[0]), 2 + usize::from(c[3] < c[2]));
+            let least = if c[high] < c[low] { high } else { low };
+            if key <= c[least] {
+                break;
+            }
+            *self.at(node) = c[least];
+            node = 4 * node + least + 1;
+        }
+        *self.at(node) = key;
+    }
+
+    fn at(&mut self, node: usize) -> &mut Key {
+        match node.checked_sub(1) {
+            None => &mut self.first,
+            Some(n) => &mut self.below[n / 4].0[n % 4],
+        }
     }
 
     pub fn pop(&mut self) -> Option<Key> {
-        let top = *self.keys.first()?;
-        let last = self.keys.pop().expect("the heap has a first element");
-        let len = self.keys.len();
-        if len == 0 {
-            return Some(top);
+        let first = self.peek();
+        if first == Key::NEVER {
+            return None;
         }
-        let mut hole = 0;
-        loop {
-            let first = 4 * hole + 1;
-            if first >= len {
-                break;
-            }
-            let children = &self.keys[first..(first + 4).min(len)];
-            let (mut least, mut least_key) = (first, children[0]);
-            for (child, &k) in (first + 1..).zip(&children[1..]) {
-                if k < least_key {
-                    (least, least_key) = (child, k);
-                }
-            }
-            if last <= least_key {
-                break;
-            }
-            self.keys[hole] = least_key;
-            hole = least;
-        }
-        self.keys[hole] = last;
-        Some(top)
+        self.open = true;
+        Some(first)
     }
 }
 
@@ -205,16 +264,56 @@ const FAN: usize = 8;
 /// No event.
 const IDLE: u64 = u64::MAX;
 
+/// Levels of [`CpuQueue`] for 4,096 CPUs.
+const LEVELS: usize = 5;
+
+/// The next event of a CPU: twice the time, plus one if it is a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry(u64);
+
+impl Entry {
+    /// No event.
+    pub const IDLE: Entry = Entry(IDLE);
+
+    /// It chooses at this time.
+    #[inline]
+    pub fn choose(at: u64) -> Self {
+        Self(at << 1 | 1)
+    }
+
+    /// Something ends at this time.
+    #[inline]
+    pub fn finish(at: u64) -> Self {
+        Self(at << 1)
+    }
+
+    #[inline]
+    pub fn key(self, cpu: u32) -> Key {
+        let phase = if self.0 & 1 == 1 { Phase::Choose } else { Phase::Finish };
+        Key::new(self.0 >> 1, phase, Kind::Cpu, cpu)
+    }
+
+    /// It comes before a timer. Twice the time of the timer stands between an end and a choice of that time.
+    #[inline]
+    fn comes_before(self, timer: Key) -> bool {
+        let time = timer.time().min(HORIZON) << 1;
+        self.0 < time || (self.0 == time && self.0 != IDLE)
+    }
+}
+
 /// The next event of each CPU: a tree whose nodes hold the least entry below them.
 ///
-/// An entry is twice the time, plus one if the event is a choice; equal entries are ordered by CPU.
-/// Setting one costs a scan of eight neighbours a level, and stops at the first level that does not
-/// change; most lie far in the future and change nothing above. Choices due at once, the most frequent
-/// kind without costs, do not go through the tree but into a set of their own.
+/// Equal entries are ordered by CPU. Setting one compares it with the node above, and looks at its seven neighbours only where it was the
+/// least of them; most lie far in the future and change nothing above. Choices due at once, the most frequent
+/// kind without costs, do not go through the tree but into a set of their own. A CPU that goes on as the first of all does not come
+/// here: see [`CpuQueue::goes_first`].
 #[derive(Debug)]
 pub struct CpuQueue {
-    /// `levels[0]` has an entry for each CPU, the last level has one node.
-    levels: Vec<Vec<u64>>,
+    /// First an entry for each CPU, then one for each eight of those before, and so on to a single one.
+    nodes: Vec<u64>,
+    /// Where each level begins; the last one is the single node.
+    levels: [usize; LEVELS],
+    top: usize,
     /// CPUs that choose at the present instant, a bit each, and the words that have any.
     choosing: Vec<u64>,
     words: u64,
@@ -224,39 +323,48 @@ pub struct CpuQueue {
 
 impl CpuQueue {
     pub fn new(nr_cpus: u32) -> Self {
-        let mut levels = Vec::new();
         let mut n = (nr_cpus as usize).max(1);
         let words = n.div_ceil(64);
         assert!(words <= 64, "one word has a bit for each word of CPUs");
-        loop {
-            levels.push(vec![IDLE; n.next_multiple_of(FAN)]);
+        let (mut levels, mut top, mut len) = ([0; LEVELS], 0, n.next_multiple_of(FAN));
+        while n > 1 || top == 0 {
             n = n.div_ceil(FAN);
-            if n == 1 {
-                break;
-            }
+            top += 1;
+            levels[top] = len;
+            len += n.next_multiple_of(FAN);
         }
-        levels.push(vec![IDLE]);
-        Self { levels, choosing: vec![0; words], words: 0, now: 0 }
+        Self { nodes: vec![IDLE; len], levels, top, choosing: vec![0; words], words: 0, now: 0 }
+    }
+
+    #[inline]
+    fn least(&self) -> u64 {
+        self.nodes[self.levels[self.top]]
     }
 
     /// Time moves on; the caller has handled all events before `now`.
+    #[inline]
     pub fn advance(&mut self, now: u64) {
         debug_assert!(self.words == 0, "choices of an instant are made in it");
         self.now = now;
     }
 
     /// Whether the first event of the CPUs comes before a timer.
+    #[inline]
     pub fn comes_before(&self, timer: Key) -> bool {
-        let least = self.levels[self.levels.len() - 1][0];
+        let least = self.least();
         let least = if self.words != 0 { least.min(self.now << 1 | 1) } else { least };
-        // Twice the time of the timer stands between an end and a choice of that time.
-        let time = timer.time().min(HORIZON);
-        least < time << 1 || (least == time << 1 && least != IDLE)
+        Entry(least).comes_before(timer)
+    }
+
+    /// Whether an event of a CPU that has none here comes before all that do, and before the first timer.
+    #[inline]
+    pub fn goes_first(&self, entry: Entry, timer: Key) -> bool {
+        self.words == 0 && entry.0 < self.least() && entry.comes_before(timer)
     }
 
     /// The first event of all CPUs.
     pub fn peek(&self) -> Key {
-        let least = self.levels[self.levels.len() - 1][0];
+        let least = self.least();
         let chooser = self.now << 1 | 1;
         if self.words != 0 && chooser <= least {
             let word = self.words.trailing_zeros();
@@ -267,46 +375,38 @@ impl CpuQueue {
             return Key::NEVER;
         }
         let mut at = 0;
-        for level in self.levels.iter().rev().skip(1) {
-            let group = &level[at * FAN..at * FAN + FAN];
+        for level in self.levels[..self.top].iter().rev() {
+            let group = &self.nodes[level + at * FAN..level + at * FAN + FAN];
             at = at * FAN
                 + group.iter().position(|&k| k == least).expect("a node holds the least entry below it");
         }
-        let phase = if least & 1 == 1 { Phase::Choose } else { Phase::Finish };
-        Key::new(least >> 1, phase, Kind::Cpu, at as u32)
+        Entry(least).key(at as u32)
     }
 
     /// Whether an event of this CPU is queued.
     pub fn has(&self, cpu: u32) -> bool {
-        self.levels[0][cpu as usize] != IDLE || self.choosing[cpu as usize / 64] >> (cpu % 64) & 1 == 1
+        self.nodes[cpu as usize] != IDLE || self.choosing[cpu as usize / 64] >> (cpu % 64) & 1 == 1
     }
 
-    /// The next event of this CPU is a choice at this time.
-    pub fn choose(&mut self, cpu: u32, at: u64) {
-        let (word, bit) = (cpu as usize / 64, 1 << (cpu % 64));
-        if at <= self.now {
-            self.choosing[word] |= bit;
+    /// The next event of this CPU.
+    #[inline]
+    pub fn put(&mut self, cpu: u32, entry: Entry) {
+        if entry.0 == self.now << 1 | 1 {
+            let word = cpu as usize / 64;
+            self.choosing[word] |= 1 << (cpu % 64);
             self.words |= 1 << word;
             self.set(cpu, IDLE);
         } else {
             self.forget_choice(cpu);
-            self.set(cpu, at << 1 | 1);
+            self.set(cpu, entry.0);
         }
     }
 
-    /// The next event of this CPU is the end of something at this time.
-    pub fn finish(&mut self, cpu: u32, at: u64) {
-        self.forget_choice(cpu);
-        self.set(cpu, at << 1);
-    }
-
-    /// This CPU has no event.
-    pub fn clear(&mut self, cpu: u32) {
-        self.forget_choice(cpu);
-        self.set(cpu, IDLE);
-    }
-
+    #[inline]
     fn forget_choice(&mut self, cpu: u32) {
+        if self.words == 0 {
+            return;
+        }
         let (word, bit) = (cpu as usize / 64, 1u64 << (cpu % 64));
         self.choosing[word] &= !bit;
         if self.choosing[word] == 0 {
@@ -314,22 +414,29 @@ impl CpuQueue {
         }
     }
 
+    #[inline]
     fn set(&mut self, cpu: u32, entry: u64) {
         let mut at = cpu as usize;
-        if self.levels[0][at] == entry {
-            return;
-        }
-        self.levels[0][at] = entry;
-        for level in 1..self.levels.len() {
-            at /= FAN;
-            let group: &[u64; FAN] = self.levels[level - 1][at * FAN..at * FAN + FAN]
-                .try_into()
-                .expect("levels are padded to whole nodes");
-            let least = group.iter().fold(IDLE, |a, &b| a.min(b));
-            if self.levels[level][at] == least {
+        let mut was = std::mem::replace(&mut self.nodes[at], entry);
+        let mut is = entry;
+        for level in 1..=self.top {
+            if was == is {
                 return;
             }
-            self.levels[level][at] = least;
+            at /= FAN;
+            let least = self.nodes[self.levels[level] + at];
+            let new = if is <= least {
+                is
+            } else if was == least {
+                let below = self.levels[level - 1] + at * FAN;
+                let group: &[u64; FAN] =
+                    self.nodes[below..below + FAN].try_into().expect("levels are padded to whole nodes");
+                group.iter().fold(IDLE, |a, &b| a.min(b))
+            } else {
+                return;
+            };
+            self.nodes[self.levels[level] + at] = new;
+            (was, is) = (least, new);
         }
     }
 }
@@ -377,6 +484,7 @@ mod tests {
             let mut heap = TimerHeap::default();
             for (i, &t) in times.iter().enumerate() {
                 heap.push(Key::new(t, Phase::Timer, Kind::Component, i as u32));
+                prop_assert_eq!(heap.peek().time(), times[..=i].iter().copied().min().unwrap_or(0));
             }
             times.sort();
             let mut popped = Vec::new();
@@ -387,6 +495,30 @@ mod tests {
             prop_assert_eq!(popped.iter().map(|k| k.time()).collect::<Vec<_>>(), times);
         }
 
+        /// Timers that are due queue others, or none: always the first of those that are there.
+        #[test]
+        fn heap_is_a_queue(steps in proptest::collection::vec((0u8..5, 0u64..40), 0..400)) {
+            let mut heap = TimerHeap::default();
+            let mut plain = std::collections::BTreeSet::new();
+            for (i, (what, t)) in (0u32..).zip(steps) {
+                let key = Key::new(t, Phase::Timer, Kind::Component, i);
+                if what < 3 {
+                    prop_assert_eq!(heap.pop(), plain.pop_first());
+                }
+                if what != 0 && what != 4 || plain.len() < 20 {
+                    heap.push(key);
+                    plain.insert(key);
+                }
+                if what == 2 {
+                    prop_assert_eq!(heap.peek(), plain.first().copied().unwrap_or(Key::NEVER));
+                }
+            }
+            while let Some(key) = heap.pop() {
+                prop_assert_eq!(Some(key), plain.pop_first());
+            }
+            prop_assert!(plain.is_empty());
+        }
+
         #[test]
         fn tree_finds_the_first(cpus in 1u32..200, steps in proptest::collection::vec((0u32..200, 0u64..30, 0u8..3), 0..300)) {
             let mut q = CpuQueue::new(cpus);
@@ -395,15 +527,22 @@ mod tests {
                 let t = t.max(q.now);
                 let c = c % cpus;
                 plain[c as usize] = match what {
-                    0 => { q.clear(c); Key::NEVER }
-                    1 => { q.choose(c, t); Key::new(t, Phase::Choose, Kind::Cpu, c) }
-                    _ => { q.finish(c, t); Key::new(t, Phase::Finish, Kind::Cpu, c) }
+                    0 => { q.put(c, Entry::IDLE); Key::NEVER }
+                    1 => { q.put(c, Entry::choose(t)); Key::new(t, Phase::Choose, Kind::Cpu, c) }
+                    _ => { q.put(c, Entry::finish(t)); Key::new(t, Phase::Finish, Kind::Cpu, c) }
                 };
                 let first = *plain.iter().min().unwrap();
                 prop_assert_eq!(q.peek(), first);
                 for phase in [Phase::Timer, Phase::Interrupt] {
                     let timer = Key::new(t, phase, Kind::Component, 0);
                     prop_assert_eq!(q.comes_before(timer), first < timer);
+                    // A CPU beside them, which would be the last of equals.
+                    for entry in [Entry::finish(t), Entry::choose(t)] {
+                        let key = entry.key(cpus);
+                        if q.words == 0 {
+                            prop_assert_eq!(q.goes_first(entry, timer), key < first && key < timer);
+                        }
+                    }
                 }
                 prop_assert_eq!(q.comes_before(Key::NEVER), first != Key::NEVER);
                 prop_assert_eq!(q.has(c), plain[c as usize] != Key::NEVER);
@@ -414,7 +553,7 @@ mod tests {
                 while q.peek() != Key::NEVER && q.peek().time() <= q.now {
                     let c = q.peek().index();
                     prop_assert_eq!(q.peek(), *plain.iter().min().unwrap());
-                    q.clear(c);
+                    q.put(c, Entry::IDLE);
                     plain[c as usize] = Key::NEVER;
                 }
             }

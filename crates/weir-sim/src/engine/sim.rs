@@ -20,7 +20,7 @@ use super::heat::Heat;
 use super::inherit::Locking;
 use super::pmu::Pmu;
 use super::program::{self, Program};
-use super::queue::{CpuQueue, Key, Kind, Phase, TimerHeap};
+use super::queue::{CpuQueue, Entry, Key, Kind, Phase, TimerHeap};
 use super::steer::InForce;
 use super::sync::Objects;
 use super::task::{NEVER, NONE, Task};
@@ -102,6 +102,8 @@ pub struct Sim<'a> {
     pub cores: Cores,
     /// CPUs whose next event must be recomputed.
     pub changed: Vec<CpuNo>,
+    /// A CPU that is not in the queue, as its next event is the first of all.
+    pub goes_on: Option<(CpuNo, Entry)>,
     pub tasks: Vec<Task<'a>>,
     pub programs: Vec<Program<'a>>,
     /// Program and instruction set of each template; instances made of it so far.
@@ -171,6 +173,8 @@ pub struct Sim<'a> {
     /// Machines within this one; and what it keeps of being within another.
     pub guests: Vec<Guest<'a>>,
     pub within: Option<Box<Within>>,
+    /// There are guests here, or this is one.
+    pub nested: bool,
     /// Virtual CPUs that have lost their CPU.
     pub lost: Vec<TaskNo>,
     /// Temperatures, where the machine has any, and the listeners for what the machine says.
@@ -246,6 +250,7 @@ impl<'a> Sim<'a> {
             cpus,
             cores,
             changed: Vec::new(),
+            goes_on: None,
             tasks: Vec::with_capacity(starts as usize),
             programs,
             program_of,
@@ -289,6 +294,7 @@ impl<'a> Sim<'a> {
             faults: Vec::new(),
             guests: Vec::new(),
             within: None,
+            nested: false,
             lost: Vec::new(),
             heat: Heat::new(machine, plan),
         };
@@ -377,16 +383,25 @@ impl<'a> Sim<'a> {
         };
         let mut interrupted = false;
         let end = loop {
-            let timer = self.timers.peek();
-            let of_cpu = self.queue.comes_before(timer);
-            let mut key = if of_cpu { self.queue.peek() } else { timer };
             let mut guest = None;
-            if !self.guests.is_empty()
-                && let Some((g, first)) = self.first_guest()
-                && goes_first(first, key)
-            {
-                (key, guest) = (first, Some(g));
-            }
+            let (key, of_cpu) = match self.goes_on.take() {
+                Some((c, entry)) => (entry.key(c), true),
+                None => {
+                    let (mut key, mut of_cpu) = self.first_own();
+                    if self.nested
+                        && let Some((g, first)) = self.first_guest()
+                        && goes_first(first, key)
+                    {
+                        (key, guest, of_cpu) = (first, Some(g), false);
+                    }
+                    if of_cpu {
+                        // It comes back when its next event is known.
+                        self.queue.put(key.index(), Entry::IDLE);
+                        self.rekey(key.index());
+                    }
+                    (key, of_cpu)
+                }
+            };
             let time = key.time();
             if self.census.alive == 0 && self.census.starts == 0 {
                 break self.now;
@@ -407,16 +422,8 @@ impl<'a> Sim<'a> {
             }
             self.totals.events += 1;
             self.still += 1;
-            if self.stands_still() {
-                return Err(self.standing_clock());
-            }
-            if self.totals.events & 0xfff == 0
-                && let Some(progress) = self.cfg.progress
-            {
-                progress(self.now, self.totals.events);
-            }
             // Often: an observer may be what ends the run, at its first miss for example.
-            if self.totals.events & 0xf == 0 && self.cfg.stop.is_some_and(|s| s.load(Ordering::Relaxed)) {
+            if self.totals.events & 0xf == 0 && self.look_up()? {
                 interrupted = true;
                 break self.now;
             }
@@ -427,6 +434,26 @@ impl<'a> Sim<'a> {
             self.settle_event()?;
         };
         Ok((end, interrupted))
+    }
+
+    /// Now and then: whether the run goes on, for whoever waits for it. True if it is to end.
+    fn look_up(&mut self) -> Result<bool> {
+        if self.stands_still() {
+            return Err(self.standing_clock());
+        }
+        if self.totals.events & 0xfff == 0
+            && let Some(progress) = self.cfg.progress
+        {
+            progress(self.now, self.totals.events);
+        }
+        Ok(self.cfg.stop.is_some_and(|s| s.load(Ordering::Relaxed)))
+    }
+
+    /// The first event that is not a guest's, and whether it is a CPU's.
+    #[inline]
+    pub fn first_own(&mut self) -> (Key, bool) {
+        let timer = self.timers.peek();
+        if self.queue.comes_before(timer) { (self.queue.peek(), true) } else { (timer, false) }
     }
 
     /// Advance the clock to the time of an event.
@@ -447,11 +474,12 @@ impl<'a> Sim<'a> {
     }
 
     /// What follows every event.
+    #[inline]
     fn settle_event(&mut self) -> Result<()> {
         if self.watch.is_some() {
             self.heed()?;
         }
-        if !self.lost.is_empty() {
+        if self.nested && !self.lost.is_empty() {
             self.report_lost()?;
         }
         self.queue_changes();
@@ -463,9 +491,7 @@ impl<'a> Sim<'a> {
 
     /// One event of a guest: `key`, its next one.
     pub fn turn(&mut self, key: Key) -> Result<()> {
-        let timer = self.timers.peek();
-        let of_cpu = self.queue.comes_before(timer);
-        let own = if of_cpu { self.queue.peek() } else { timer };
+        let (own, of_cpu) = self.first_own();
         let inner = self.first_guest().filter(|(_, first)| goes_first(*first, own));
         if key.time() > self.now {
             self.advance(key.time());

@@ -115,73 +115,60 @@ impl Waiting {
     }
 }
 
-/// A task, from its creation to the end of the run.
+/// A task, from its creation to the end of the run. What every slice touches stands in the first two lines of a cache.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Task<'a> {
     /// Handle in the scheduler.
     pub id: TaskId,
+    pub state: State,
+    /// The work left is time on any CPU, however fast.
+    pub by_time: bool,
+    /// It was woken (and not displaced) before its next run.
+    pub woken: bool,
+    /// Its CPU has paid for entering the guest of which it is a CPU, and runs it.
+    pub entered: bool,
+    pub inside: bool,
+    /// The scheduler has seen it before.
+    pub admitted: bool,
+    /// It waits for its first job, or no job is open.
+    pub job_open: bool,
+    pub job_missed: bool,
+    /// Its CPU gave it back to the scheduler and has not chosen yet: that CPU, why, and whether it is a
+    /// preemption if another task follows. If the CPU chooses it again, it has never stopped.
+    pub parted: Option<(CpuNo, Stop, bool)>,
+    /// CPU it runs on or last ran on; [`NONE`] before the first run.
+    pub cpu: CpuNo,
+    /// The barrier that it spins at, [`NONE`]: at none; the work left is how long it will.
+    pub at_barrier: u32,
+    /// It spins on a flag (index), or for a mutex ([`SPIN_LOCK`] and its index); the work left is meaningless.
+    pub spins: Option<u32>,
+    /// Work left in the current op, in fractions of a nanosecond (`FULL_SPEED` of them).
+    pub left: u64,
+    /// Since when it runs without interruption; time it ran since then.
+    pub ran_ns: u64,
+    /// Since when it is ready.
+    pub ready_ns: u64,
+
+    /// Time lost to cold caches, to be added to the next work, ns.
+    pub penalty_ns: u64,
+    pub isa: u16,
+    /// The guest of which it is a CPU, [`NONE`]: none, and which one.
+    pub guest: u32,
+    pub vcpu: u32,
+    /// The gang whose slots it may have, [`NONE`]: none.
+    pub gang: u32,
     /// Index into the workload's templates, and of their program.
     pub spec: u32,
     pub program: u32,
     pub pc: u32,
     /// Loops under way, outermost first.
     pub level: u32,
-    pub frames: Box<[LoopFrame]>,
-    /// Next expiry of each private timer, [`NEVER`] before the first use.
-    pub timers: Box<[u64]>,
-    pub rng: Rng,
-
-    pub state: State,
     pub wait: Wait,
-    /// The work left is time on any CPU, however fast.
-    pub by_time: bool,
-    /// It spins on a flag (index), or for a mutex ([`SPIN_LOCK`] and its index); the work left is meaningless.
-    pub spins: Option<u32>,
-    /// The barrier that it spins at, [`NONE`]: at none; the work left is how long it will.
-    pub at_barrier: u32,
-    /// The barrier at which it has counted itself and has still to arrive, [`NONE`]: none.
-    pub counted: u32,
-    /// The gang whose slots it may have, [`NONE`]: none.
-    pub gang: u32,
-    /// The guest of which it is a CPU, [`NONE`]: none, and which one. Its CPU has paid for entering the guest, and runs it.
-    pub guest: u32,
-    pub vcpu: u32,
-    pub entered: bool,
-    pub inside: bool,
-    /// Its CPU gave it back to the scheduler and has not chosen yet: that CPU, why, and whether it is a
-    /// preemption if another task follows. If the CPU chooses it again, it has never stopped.
-    pub parted: Option<(CpuNo, Stop, bool)>,
-    /// The scheduler has seen it before.
-    pub admitted: bool,
-    /// It was woken (and not displaced) before its next run.
-    pub woken: bool,
-    /// It waits for its first job, or no job is open.
-    pub job_open: bool,
-    pub job_missed: bool,
-
-    /// Mutexes that it holds, in the order in which it got them.
-    pub held: Vec<u32>,
-    /// When the time comes that it waits for; [`NEVER`] where it waits for no time, or not any more.
-    pub wake_at: u64,
-
-    /// Work left in the current op, in fractions of a nanosecond (`FULL_SPEED` of them).
-    pub left: u64,
-    /// Time lost to cold caches, to be added to the next work, ns.
-    pub penalty_ns: u64,
-    /// CPU it runs on or last ran on; [`NONE`] before the first run.
-    pub cpu: CpuNo,
-    /// CPU that takes it in when its first release comes, if it waits for that.
-    pub home: CpuNo,
     pub priority: i32,
-    pub isa: u16,
-    pub cpus: Option<&'a CpuSet>,
 
-    /// Since when it is ready.
-    pub ready_ns: u64,
-    /// Since when it runs without interruption; time it ran since then.
-    pub ran_ns: u64,
-    pub start_ns: u64,
-
+    pub frames: Box<[LoopFrame]>,
+    pub rng: Rng,
     /// Number of the present job, or of the last one; number of the next one to be released.
     pub job: u32,
     pub next_job: u32,
@@ -190,19 +177,33 @@ pub struct Task<'a> {
     pub job_deadline_ns: u64,
     /// Period published with a deadline, 0 if there is none, ns.
     pub period_ns: u64,
+
     /// The release that a timer is queued for: time of the timer ([`NEVER`]: none), release, deadline.
     pub upcoming: (u64, u64, u64),
-    /// Jobs that wait for the present one; boxed because most tasks never have any.
-    pub backlog: Option<Box<Waiting>>,
+    /// Releases so far, and what sporadic inter-arrival times added to them, ns.
+    pub releases: u32,
+    /// CPU that takes it in when its first release comes, if it waits for that.
+    pub home: CpuNo,
+    pub release_shift_ns: u64,
+    /// When the time comes that it waits for; [`NEVER`] where it waits for no time, or not any more.
+    pub wake_at: u64,
+    pub start_ns: u64,
     /// What mutexes with a protocol have made of its urgency, if that differs from its own.
     pub boost: Option<Box<Urgency>>,
+    /// The barrier at which it has counted itself and has still to arrive, [`NONE`]: none.
+    pub counted: u32,
+
+    pub cpus: Option<&'a CpuSet>,
+    /// Next expiry of each private timer, [`NEVER`] before the first use.
+    pub timers: Box<[u64]>,
+    /// Mutexes that it holds, in the order in which it got them.
+    pub held: Vec<u32>,
+    /// Jobs that wait for the present one; boxed because most tasks never have any.
+    pub backlog: Option<Box<Waiting>>,
     /// Where its arrivals stand, if they are drawn or listed.
     pub flow: Option<Box<Flow>>,
     /// The stream of its releases, where other tasks draw the same.
     pub release_rng: Option<Rng>,
-    /// Releases so far, and what sporadic inter-arrival times added to them, ns.
-    pub releases: u32,
-    pub release_shift_ns: u64,
 }
 
 impl<'a> Task<'a> {
