@@ -257,6 +257,9 @@ pub trait Observer {
     /// `t_ns` is virtual (or, live, monotonic) time since the start of the run.
     fn event(&mut self, t_ns: u64, event: &Event<'_>);
 
+    /// Events of this CPU and this task will probably come soon: a hint for what has much memory.
+    fn soon(&self, _cpu: CpuNo, _task: TaskNo) {}
+
     /// `plan` takes over with the next [`Event::Swap`]: pipes and instances of the events after it are numbered as there.
     fn rewired(&mut self, _plan: &Plan) {}
 
@@ -284,6 +287,10 @@ impl<O: Observer> Observer for Nested<O> {
         }
     }
 
+    fn soon(&self, cpu: CpuNo, task: TaskNo) {
+        self.host.soon(cpu, task);
+    }
+
     fn rewired(&mut self, plan: &Plan) {
         self.host.rewired(plan);
     }
@@ -301,6 +308,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn event(&mut self, t_ns: u64, event: &Event<'_>) {
         self.0.event(t_ns, event);
         self.1.event(t_ns, event);
+    }
+
+    fn soon(&self, cpu: CpuNo, task: TaskNo) {
+        self.0.soon(cpu, task);
     }
 
     fn rewired(&mut self, plan: &Plan) {
@@ -339,6 +350,10 @@ impl<T: Observer + ?Sized> Observer for &mut T {
     #[inline(always)]
     fn event(&mut self, t_ns: u64, event: &Event<'_>) {
         (**self).event(t_ns, event);
+    }
+
+    fn soon(&self, cpu: CpuNo, task: TaskNo) {
+        (**self).soon(cpu, task);
     }
 
     fn rewired(&mut self, plan: &Plan) {

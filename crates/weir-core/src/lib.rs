@@ -48,3 +48,15 @@ pub use sched::{
 pub use shape::{CpuShape, MachineShape};
 pub use tables::Image;
 pub use topic::{OWN_TOPICS, STATUS_QUERIES};
+
+/// What is at this address, if anything is, will be needed soon: the cache may fetch it meanwhile.
+#[inline(always)]
+pub fn soon<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which reads nothing and is legal for every address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}

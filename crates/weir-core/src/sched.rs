@@ -816,6 +816,15 @@ impl Sched {
         Some((0..self.nr_cpus).filter(|c| word(c / 64) >> (c % 64) & 1 == 1).collect())
     }
 
+    /// The task's record will be needed soon.
+    #[inline]
+    pub fn soon(&self, t: TaskId) {
+        if let Some(&p) = self.records.get(t.0 as usize) {
+            crate::soon(p.cast::<u8>());
+            crate::soon(p.cast::<u8>().wrapping_add(64));
+        }
+    }
+
     /// There are messages for the runtime.
     #[inline]
     pub fn has_messages(&self) -> bool {

@@ -537,6 +537,17 @@ fn sum_groups(tasks: &[Task], groups: &[String], names: &str) -> (Vec<GroupSumma
 }
 
 impl Observer for Metrics {
+    fn soon(&self, cpu: u32, task: u32) {
+        if let Some(cpu) = self.cpus.get(cpu as usize) {
+            weir_core::soon(cpu);
+        }
+        if let Some(task) = self.tasks.get(task as usize) {
+            weir_core::soon(&task.name_end);
+            weir_core::soon(&task.response);
+            weir_core::soon(&task.wakeup);
+        }
+    }
+
     fn rewired(&mut self, plan: &Plan) {
         self.know(&Names::of(plan));
     }

@@ -14,22 +14,27 @@ use super::task::NONE;
 use weir_model::costs::{ByDistance, Costs, Prices};
 use weir_model::machine::Machine;
 
-/// One pipe's lock.
+/// Sections of one lock that end after the present instant: ascending, not touching each other.
+type Sections = VecDeque<(u64, u64)>;
+
+/// One pipe's lock: one line of a cache.
 #[derive(Debug)]
+#[repr(align(64))]
 struct PipeLock {
-    /// CPU that held it last, or [`NONE`].
-    holder: CpuNo,
-    /// The last critical section, and those before it that end after the present instant: ascending, not touching each other.
+    /// The last critical section.
     last: (u64, u64),
-    earlier: VecDeque<(u64, u64)>,
     held_ns: u64,
     wait_ns: u64,
     acquired: u64,
+    /// CPU that held it last, or [`NONE`].
+    holder: CpuNo,
+    /// Where those before the last one are, or [`NONE`]: there never were any.
+    earlier: u32,
 }
 
 impl Default for PipeLock {
     fn default() -> Self {
-        Self { holder: NONE, last: (0, 0), earlier: VecDeque::new(), held_ns: 0, wait_ns: 0, acquired: 0 }
+        Self { last: (0, 0), held_ns: 0, wait_ns: 0, acquired: 0, holder: NONE, earlier: NONE }
     }
 }
 
@@ -41,9 +46,10 @@ impl PipeLock {
     }
 
     /// Begin of the first gap of at least `ns` at or after `from`.
-    fn gap(&self, from: u64, ns: u64) -> u64 {
+    fn gap(&self, all: &[Sections], from: u64, ns: u64) -> u64 {
         let mut at = from;
-        for &(begin, end) in self.earlier.iter().chain([&self.last]) {
+        let earlier = all.get(self.earlier as usize).into_iter().flatten();
+        for &(begin, end) in earlier.chain([&self.last]) {
             if begin >= at.saturating_add(ns) {
                 break;
             }
@@ -54,43 +60,51 @@ impl PipeLock {
 
     /// Note a critical section of a call that is made at `now`.
     #[inline]
-    fn take(&mut self, begin: u64, end: u64, now: u64) {
+    fn take(&mut self, all: &mut Vec<Sections>, begin: u64, end: u64, now: u64) {
+        self.held_ns += end - begin;
         if self.last.1 <= now {
             // All others are over.
-            self.earlier.clear();
+            if self.earlier != NONE && !all[self.earlier as usize].is_empty() {
+                all[self.earlier as usize].clear();
+            }
             self.last = (begin, end);
         } else {
-            self.insert(begin, end, now);
+            self.insert(all, begin, end, now);
         }
     }
 
     /// The same, among others. Waiting inside it for another lock may have made it longer than the gap it was put into; then it
     /// merges with its successor.
-    fn insert(&mut self, begin: u64, end: u64, now: u64) {
-        while self.earlier.front().is_some_and(|&(_, e)| e <= now) {
-            self.earlier.pop_front();
+    #[inline(never)]
+    fn insert(&mut self, all: &mut Vec<Sections>, begin: u64, end: u64, now: u64) {
+        if self.earlier == NONE {
+            self.earlier = all.len() as u32;
+            all.push(Sections::new());
         }
-        self.earlier.push_back(self.last);
-        self.merge(begin, end);
-        self.last = self.earlier.pop_back().expect("it was just added");
+        let earlier = &mut all[self.earlier as usize];
+        while earlier.front().is_some_and(|&(_, e)| e <= now) {
+            earlier.pop_front();
+        }
+        earlier.push_back(self.last);
+        merge(earlier, begin, end);
+        self.last = earlier.pop_back().expect("it was just added");
     }
+}
 
-    fn merge(&mut self, begin: u64, end: u64) {
-        let taken = &mut self.earlier;
-        if taken.back().is_none_or(|&(_, e)| e < begin) {
-            return taken.push_back((begin, end));
-        }
-        let i = taken.partition_point(|&(_, e)| e < begin);
-        if i == taken.len() || taken[i].0 > end {
-            taken.insert(i, (begin, end));
-            return;
-        }
-        taken[i].0 = taken[i].0.min(begin);
-        taken[i].1 = taken[i].1.max(end);
-        while i + 1 < taken.len() && taken[i + 1].0 <= taken[i].1 {
-            let next = taken.remove(i + 1).expect("the index was checked");
-            taken[i].1 = taken[i].1.max(next.1);
-        }
+fn merge(taken: &mut Sections, begin: u64, end: u64) {
+    if taken.back().is_none_or(|&(_, e)| e < begin) {
+        return taken.push_back((begin, end));
+    }
+    let i = taken.partition_point(|&(_, e)| e < begin);
+    if i == taken.len() || taken[i].0 > end {
+        taken.insert(i, (begin, end));
+        return;
+    }
+    taken[i].0 = taken[i].0.min(begin);
+    taken[i].1 = taken[i].1.max(end);
+    while i + 1 < taken.len() && taken[i + 1].0 <= taken[i].1 {
+        let next = taken.remove(i + 1).expect("the index was checked");
+        taken[i].1 = taken[i].1.max(next.1);
     }
 }
 
@@ -145,6 +159,8 @@ pub struct Charger<'a> {
     machine: &'a Machine,
     costs: &'a Costs,
     locks: Vec<PipeLock>,
+    /// Of the locks that several calls wait for.
+    sections: Vec<Sections>,
     instances: Vec<InstanceTime>,
     held: Vec<(u32, u64)>,
     running: Vec<(u32, u64, u64)>,
@@ -160,6 +176,7 @@ impl<'a> Charger<'a> {
             machine,
             costs,
             locks: Vec::new(),
+            sections: Vec::new(),
             instances: Vec::new(),
             held: Vec::new(),
             running: Vec::new(),
@@ -174,6 +191,7 @@ impl<'a> Charger<'a> {
     /// Restart with the pipes and instances of another topology.
     pub fn reset(&mut self, plan: &Plan) {
         self.locks = (0..plan.pipes.len()).map(|_| PipeLock::default()).collect();
+        self.sections.clear();
         self.instances = vec![InstanceTime::default(); plan.instances.len()];
         self.homes = (0..plan.instances.len() as u32).map(|i| timer_home(plan, i)).collect();
     }
@@ -181,6 +199,13 @@ impl<'a> Charger<'a> {
     /// The CPU whose own timer an instance has; others' are served by the boot CPU.
     pub fn timer_home(&self, instance: u32) -> Option<CpuNo> {
         self.homes.get(instance as usize).copied().flatten()
+    }
+
+    /// The lock of a pipe will be needed soon.
+    pub fn soon(&self, pipe: u32) {
+        if let Some(lock) = self.locks.get(pipe as usize) {
+            weir_core::soon(lock);
+        }
     }
 
     /// What each pipe's lock cost since the last time that this was asked: pipe, time held, time waited for.
@@ -233,27 +258,25 @@ impl<'a> Charger<'a> {
         self.held.clear();
         self.running.clear();
         for (i, op) in ops.iter().enumerate() {
-            let price = self.prices.of(op);
             match op.kind {
                 OpKind::Put | OpKind::Take | OpKind::Pass | OpKind::Leave => {
                     if !self.prices.locks(op) {
                         continue;
                     }
+                    let price = self.prices.of(op);
                     let (begin, hand_over) = self.acquire(&ops[i..], cpu, t);
                     wait_ns += begin - t;
                     t = begin + hand_over + price;
-                    let lock = &mut self.locks[op.object as usize];
-                    lock.held_ns += t - begin;
-                    lock.take(begin, t, now);
+                    self.locks[op.object as usize].take(&mut self.sections, begin, t, now);
                 }
                 OpKind::Lock => {
                     let (begin, hand_over) = self.acquire(&ops[i..], cpu, t);
                     wait_ns += begin - t;
                     self.held.push((op.object, begin));
-                    t = begin + hand_over + price;
+                    t = begin + hand_over + self.prices.of(op);
                 }
                 OpKind::Unlock => {
-                    t += price;
+                    t += self.prices.of(op);
                     self.release(op.object, t, now);
                 }
                 OpKind::Step => {
@@ -263,7 +286,7 @@ impl<'a> Charger<'a> {
                         self.held.push((op.object, begin));
                         t = begin + hand_over;
                     }
-                    t += price;
+                    t += self.prices.of(op);
                     self.running.push((op.object, t - self.prices.step_code(), wait_ns));
                 }
                 OpKind::StepEnd => {
@@ -274,20 +297,21 @@ impl<'a> Charger<'a> {
                 }
                 OpKind::Update => {
                     self.running.push((op.object, t, wait_ns));
-                    t += price;
+                    t += self.prices.of(op);
                 }
                 OpKind::UpdateEnd => {
                     if let Some((instance, began, waited)) = self.running.pop() {
                         self.ran(instance, (t - began) - (wait_ns - waited));
                     }
                 }
-                _ => t += price,
+                _ => t += self.prices.of(op),
             }
         }
         Walk { end: t, wait_ns }
     }
 
     /// The code of an instance took `ns`, without waiting.
+    #[inline]
     fn ran(&mut self, instance: u32, ns: u64) {
         let time = slot(&mut self.instances, instance);
         time.updates += 1;
@@ -295,13 +319,19 @@ impl<'a> Charger<'a> {
     }
 
     /// The lock of `pipe`, if it is held, is released at `t`.
+    #[inline]
     fn release(&mut self, pipe: u32, t: u64, now: u64) {
-        if let Some(at) = self.held.iter().rposition(|h| h.0 == pipe) {
-            let (_, begin) = self.held.remove(at);
-            let lock = slot(&mut self.locks, pipe);
-            lock.held_ns += t - begin;
-            lock.take(begin, t, now);
-        }
+        let begin = match self.held.last() {
+            Some(&(last, begin)) if last == pipe => {
+                self.held.pop();
+                begin
+            }
+            _ => match self.held.iter().rposition(|h| h.0 == pipe) {
+                Some(at) => self.held.remove(at).1,
+                None => return,
+            },
+        };
+        slot(&mut self.locks, pipe).take(&mut self.sections, begin, t, now);
     }
 
     /// `cpu` wants the lock of the first of these operations at `t`: from when on it has it, and what the hand-over takes.
@@ -311,18 +341,21 @@ impl<'a> Charger<'a> {
         let holder = std::mem::replace(&mut lock.holder, cpu);
         lock.acquired += 1;
         let is_free = lock.is_free(t);
-        let hand_over = match holder {
-            NONE => 0,
-            _ => self.by_distance(&self.costs.lock_handover, holder, cpu),
-        };
-        if is_free {
-            return (t, hand_over);
+        if is_free && (holder == cpu || holder == NONE) {
+            return (t, 0);
         }
+        let hand_over =
+            if holder == NONE { 0 } else { self.by_distance(&self.costs.lock_handover, holder, cpu) };
+        if is_free { (t, hand_over) } else { (self.wait_for_lock(ops, t, hand_over), hand_over) }
+    }
+
+    /// From when on the lock can be had for all of its section.
+    fn wait_for_lock(&mut self, ops: &[OpRecord], t: u64, hand_over: u64) -> u64 {
         let hold = self.section_ns(ops);
         let lock = &mut self.locks[ops[0].object as usize];
-        let begin = lock.gap(t, hold + hand_over);
+        let begin = lock.gap(&self.sections, t, hold + hand_over);
         lock.wait_ns += begin - t;
-        (begin, hand_over)
+        begin
     }
 
     /// Length of the critical section that begins with the first of these operations, if nothing is
@@ -488,23 +521,24 @@ mod tests {
 
     #[test]
     fn short_sections_pass_before_later_ones() {
-        let mut lock = PipeLock::default();
-        lock.take(30, 40, 0);
-        assert_eq!(lock.gap(2, 3), 2);
-        assert_eq!(lock.gap(28, 3), 40);
-        assert_eq!(lock.gap(27, 3), 27);
-        lock.take(27, 30, 0);
-        assert_eq!((&lock.earlier, lock.last), (&VecDeque::new(), (27, 40)));
-        lock.take(50, 60, 0);
-        assert_eq!(lock.earlier, [(27, 40)]);
+        let (mut lock, mut all) = (PipeLock::default(), Vec::new());
+        lock.take(&mut all, 30, 40, 0);
+        assert_eq!(lock.gap(&all, 2, 3), 2);
+        assert_eq!(lock.gap(&all, 28, 3), 40);
+        assert_eq!(lock.gap(&all, 27, 3), 27);
+        lock.take(&mut all, 27, 30, 0);
+        let earlier = |all: &[Sections]| all.iter().flatten().copied().collect::<Vec<_>>();
+        assert_eq!((earlier(&all), lock.last), (vec![], (27, 40)));
+        lock.take(&mut all, 50, 60, 0);
+        assert_eq!(earlier(&all), [(27, 40)]);
         assert_eq!(lock.last, (50, 60));
-        lock.take(35, 55, 0);
-        assert_eq!((&lock.earlier, lock.last), (&VecDeque::new(), (27, 60)));
+        lock.take(&mut all, 35, 55, 0);
+        assert_eq!((earlier(&all), lock.last), (vec![], (27, 60)));
         assert!(lock.is_free(60) && !lock.is_free(59));
-        lock.take(70, 80, 65);
-        lock.take(90, 95, 65);
-        lock.take(100, 110, 85);
-        assert_eq!(lock.earlier, [(90, 95)]);
+        lock.take(&mut all, 70, 80, 65);
+        lock.take(&mut all, 90, 95, 65);
+        lock.take(&mut all, 100, 110, 85);
+        assert_eq!(earlier(&all), [(90, 95)]);
         assert_eq!(lock.last, (100, 110));
     }
 
@@ -512,15 +546,15 @@ mod tests {
         /// Sections that fit into the gap they were given never overlap.
         #[test]
         fn sections_exclude_each_other(calls in proptest::collection::vec((0u64..200, 1u64..20), 1..60)) {
-            let mut lock = PipeLock::default();
+            let (mut lock, mut all) = (PipeLock::default(), Vec::new());
             let mut given: Vec<(u64, u64)> = Vec::new();
             for (from, ns) in calls {
-                let begin = lock.gap(from, ns);
+                let begin = lock.gap(&all, from, ns);
                 prop_assert!(begin >= from);
                 prop_assert!(given.iter().all(|&(b, e)| begin >= e || begin + ns <= b));
                 given.push((begin, begin + ns));
-                lock.take(begin, begin + ns, 0);
-                let taken: Vec<_> = lock.earlier.iter().chain([&lock.last]).collect();
+                lock.take(&mut all, begin, begin + ns, 0);
+                let taken: Vec<_> = all.iter().flatten().chain([&lock.last]).collect();
                 prop_assert!(taken.iter().all(|(b, e)| b < e));
                 prop_assert!(taken.windows(2).all(|w| w[0].1 < w[1].0));
             }

@@ -12,16 +12,18 @@ use weir_model::counters::table::times;
 
 impl Sim<'_> {
     /// Account for what the task on `c` did up to now.
+    #[inline]
     pub fn progress(&mut self, c: CpuNo) {
-        let cpu = &mut self.cpus[c as usize];
-        if cpu.mode != Mode::Run || cpu.held {
-            return;
+        let cpu = &self.cpus[c as usize];
+        if cpu.mode == Mode::Run && !cpu.held && cpu.since != self.now {
+            self.progress_by(c, self.now - cpu.since);
         }
-        let ns = self.now - cpu.since;
-        if ns == 0 {
-            return;
+    }
+
+    fn progress_by(&mut self, c: CpuNo, ns: u64) {
+        if self.pmu.on {
+            self.count(c, ns);
         }
-        self.count(c, ns);
         let cpu = &mut self.cpus[c as usize];
         let task = &mut self.tasks[cpu.cur as usize];
         task.ran_ns += ns;
@@ -36,12 +38,15 @@ impl Sim<'_> {
     }
 
     /// Change what `c` does; the speed of its SMT siblings follows.
+    #[inline]
     pub fn set_mode(&mut self, c: CpuNo, mode: Mode) {
-        let cpu = &mut self.cpus[c as usize];
-        if cpu.mode == mode {
-            return;
+        if self.cpus[c as usize].mode != mode {
+            self.change_mode(c, mode);
         }
-        if cpu.mode == Mode::Run && !self.guests.is_empty() {
+    }
+
+    fn change_mode(&mut self, c: CpuNo, mode: Mode) {
+        if self.nested && self.cpus[c as usize].mode == Mode::Run {
             self.leave_guest(c);
         }
         let cpu = &mut self.cpus[c as usize];
@@ -88,6 +93,7 @@ impl Sim<'_> {
 
     /// The next event of `c` is to be computed again. To be called after every change of its state; done
     /// once, when the present event has been handled.
+    #[inline]
     pub fn rekey(&mut self, c: CpuNo) {
         let cpu = &mut self.cpus[c as usize];
         if !cpu.changed {
@@ -107,7 +113,7 @@ impl Sim<'_> {
             self.cpus[c as usize].changed = false;
             let entry = self.next_of(c);
             if !self.queue.has(c) && self.queue.goes_first(entry, self.timers.peek()) {
-                self.goes_on = Some((c, entry));
+                self.goes_on = (c, entry);
             } else {
                 self.queue.put(c, entry);
             }
@@ -150,7 +156,17 @@ impl Sim<'_> {
     }
 
     /// Kernel work keeps `c` busy until `end`; its task pauses.
+    #[inline]
     pub fn enter_kernel(&mut self, c: CpuNo, end: u64) {
+        let cpu = &mut self.cpus[c as usize];
+        if cpu.mode == Mode::Kernel && !cpu.held {
+            cpu.busy_until = cpu.busy_until.max(end);
+            return self.rekey(c);
+        }
+        self.pause_for_kernel(c, end);
+    }
+
+    fn pause_for_kernel(&mut self, c: CpuNo, end: u64) {
         if self.cpus[c as usize].mode == Mode::Offline {
             return;
         }
@@ -167,6 +183,7 @@ impl Sim<'_> {
     }
 
     /// Notify observers once that `c` has nothing to do, or has work again.
+    #[inline]
     pub fn report_idle(&mut self, c: CpuNo, idle: bool) {
         let cpu = &mut self.cpus[c as usize];
         if cpu.reported_idle != idle {
@@ -176,6 +193,7 @@ impl Sim<'_> {
     }
 
     /// Report to observers the kernel work that `c` has done up to now.
+    #[inline]
     pub fn flush_calls(&mut self, c: CpuNo) {
         let calls = &mut self.cpus[c as usize].calls;
         for &(call, ns, lock_wait_ns) in &*calls {
@@ -230,10 +248,12 @@ impl Sim<'_> {
         Ok(())
     }
 
+    #[inline]
     fn next_tick(&self, c: CpuNo) -> u64 {
-        if !self.ticking {
-            return NEVER;
-        }
+        if self.ticking { self.tick_after(c) } else { NEVER }
+    }
+
+    fn tick_after(&self, c: CpuNo) -> u64 {
         let (period, phase) = (self.costs.tick_period, self.cpus[c as usize].tick_phase);
         match self.now.checked_sub(phase) {
             Some(ns) => phase + (ns / period + 1) * period,
@@ -262,6 +282,7 @@ impl Sim<'_> {
     }
 
     /// Add what cold caches cost to the work that the task of `c` has before it.
+    #[inline]
     pub fn chill(&mut self, c: CpuNo) {
         let cpu = &self.cpus[c as usize];
         let task = &mut self.tasks[cpu.cur as usize];

@@ -22,6 +22,7 @@ const MANY_PIPES: usize = 16;
 
 impl Sim<'_> {
     /// The CPU that runs the scheduler for `c`; the boot CPU where `c` is unknown or away.
+    #[inline]
     pub fn caller(&self, c: CpuNo) -> CpuNo {
         match self.cpus.get(c as usize) {
             Some(cpu) if cpu.mode != Mode::Offline => cpu.host,
@@ -358,7 +359,14 @@ impl Sim<'_> {
     }
 
     /// Report to observers that a task has really left its CPU.
+    #[inline]
     pub fn report_parted(&mut self, no: TaskNo, displaced: bool) {
+        if self.tasks[no as usize].parted.is_some() {
+            self.report_left(no, displaced);
+        }
+    }
+
+    fn report_left(&mut self, no: TaskNo, displaced: bool) {
         let task = &mut self.tasks[no as usize];
         let Some((cpu, why, forced)) = task.parted.take() else { return };
         let ran_ns = task.ran_ns;
@@ -415,6 +423,7 @@ impl Sim<'_> {
         let task = &mut self.tasks[no as usize];
         task.state = State::Running;
         let isa = task.isa;
+        self.on[c as usize] = (no, task.id);
         if isa != self.cpus[c as usize].isa {
             return Err(self.wrong_isa(no, c));
         }
@@ -562,7 +571,13 @@ impl Sim<'_> {
     }
 
     /// `c` has finished a call: wake the next task that it has released. False if there is none.
+    #[inline]
     pub fn wake_next(&mut self, c: CpuNo) -> Result<bool> {
+        if self.cpus[c as usize].to_wake.is_empty() { Ok(false) } else { self.wake_one_more(c) }
+    }
+
+    #[inline(never)]
+    fn wake_one_more(&mut self, c: CpuNo) -> Result<bool> {
         let Some(next) = self.cpus[c as usize].to_wake.pop_front() else { return Ok(false) };
         self.flush_calls(c);
         self.wake(next, c)?;
@@ -623,6 +638,7 @@ impl Sim<'_> {
     }
 
     /// The scheduler, as it is called by `h`: with the clock of that CPU.
+    #[inline]
     pub fn sched_on(&mut self, h: CpuNo) -> &mut Sched {
         if let Some(clocks) = &self.gangs.clocks {
             self.sched.set_now(clocks.local(h, self.now));

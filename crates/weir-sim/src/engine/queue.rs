@@ -246,6 +246,13 @@ impl TimerHeap {
         }
     }
 
+    /// One of those that may be first when the first one has gone.
+    #[inline]
+    pub fn second(&self) -> Key {
+        self.below.first().map_or(Key::NEVER, |c| c.0[0])
+    }
+
+    #[inline]
     pub fn pop(&mut self) -> Option<Key> {
         let first = self.peek();
         if first == Key::NEVER {
@@ -285,6 +292,16 @@ impl Entry {
     #[inline]
     pub fn finish(at: u64) -> Self {
         Self(at << 1)
+    }
+
+    #[inline]
+    pub fn time(self) -> u64 {
+        self.0 >> 1
+    }
+
+    #[inline]
+    pub fn is_finish(self) -> bool {
+        self.0 & 1 == 0
     }
 
     #[inline]
@@ -364,28 +381,57 @@ impl CpuQueue {
 
     /// The first event of all CPUs.
     pub fn peek(&self) -> Key {
+        match self.first_cpu() {
+            Some(cpu) if self.is_choosing(cpu) => Entry::choose(self.now).key(cpu),
+            Some(cpu) => Entry(self.nodes[cpu as usize]).key(cpu),
+            None => Key::NEVER,
+        }
+    }
+
+    #[inline]
+    fn is_choosing(&self, cpu: u32) -> bool {
+        self.words != 0 && self.choosing[cpu as usize / 64] >> (cpu % 64) & 1 == 1
+    }
+
+    /// The CPU whose event is the first of all.
+    #[inline]
+    pub fn first_cpu(&self) -> Option<u32> {
         let least = self.least();
-        let chooser = self.now << 1 | 1;
-        if self.words != 0 && chooser <= least {
+        if self.words != 0 && self.now << 1 | 1 <= least {
             let word = self.words.trailing_zeros();
-            let cpu = word * 64 + self.choosing[word as usize].trailing_zeros();
-            return Key::new(self.now, Phase::Choose, Kind::Cpu, cpu);
+            return Some(word * 64 + self.choosing[word as usize].trailing_zeros());
         }
         if least == IDLE {
-            return Key::NEVER;
+            return None;
         }
         let mut at = 0;
         for level in self.levels[..self.top].iter().rev() {
-            let group = &self.nodes[level + at * FAN..level + at * FAN + FAN];
+            let group: &[u64; FAN] = self.nodes[level + at * FAN..level + at * FAN + FAN]
+                .try_into()
+                .expect("levels are padded to whole nodes");
             at = at * FAN
                 + group.iter().position(|&k| k == least).expect("a node holds the least entry below it");
         }
-        Entry(least).key(at as u32)
+        Some(at as u32)
+    }
+
+    /// Take the first event of all CPUs, of which there is one, out.
+    #[inline]
+    pub fn pop(&mut self) -> (u32, Entry) {
+        let cpu = self.first_cpu().expect("some CPU has an event");
+        if self.is_choosing(cpu) {
+            self.forget_choice(cpu);
+            return (cpu, Entry::choose(self.now));
+        }
+        let entry = Entry(self.nodes[cpu as usize]);
+        self.set(cpu, IDLE);
+        (cpu, entry)
     }
 
     /// Whether an event of this CPU is queued.
+    #[inline]
     pub fn has(&self, cpu: u32) -> bool {
-        self.nodes[cpu as usize] != IDLE || self.choosing[cpu as usize / 64] >> (cpu % 64) & 1 == 1
+        self.nodes[cpu as usize] != IDLE || self.is_choosing(cpu)
     }
 
     /// The next event of this CPU.
@@ -553,7 +599,9 @@ mod tests {
                 while q.peek() != Key::NEVER && q.peek().time() <= q.now {
                     let c = q.peek().index();
                     prop_assert_eq!(q.peek(), *plain.iter().min().unwrap());
-                    q.put(c, Entry::IDLE);
+                    let (popped, entry) = q.pop();
+                    prop_assert_eq!((popped, entry.key(popped)), (c, plain[c as usize]));
+                    prop_assert!(!q.has(c));
                     plain[c as usize] = Key::NEVER;
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use weir_core::crash;
 use weir_core::event::{CpuNo, Event, Observer, Stop, TaskNo};
-use weir_core::{Config, MAX_CPUS, Msg, OutMsg, Plan, Sched, Topic};
+use weir_core::{Config, MAX_CPUS, Msg, OutMsg, Plan, Sched, TaskId, Topic};
 
 use super::charge::Charger;
 use super::classes::Wanted;
@@ -41,6 +41,8 @@ fn arena_bytes(tasks: usize, cpus: u32, plan: &Plan) -> usize {
 
 /// Pipes that it is cheaper to look at after every call than to record the core's operations for.
 const FEW_PIPES: usize = 8;
+/// From so many CPUs on, events look ahead.
+const LARGE: u32 = 256;
 /// Random numbers for the phases of ticks.
 const TICK_STREAM: u64 = 0x7469_636b_7300_0000;
 
@@ -85,6 +87,14 @@ impl Census {
     }
 }
 
+/// What is first of all.
+#[derive(Clone, Copy)]
+enum First {
+    Cpu(CpuNo, Entry),
+    Timer(Key),
+    Guest(usize, Key),
+}
+
 /// A run under way.
 pub struct Sim<'a> {
     pub cfg: &'a RunConfig<'a>,
@@ -103,7 +113,11 @@ pub struct Sim<'a> {
     /// CPUs whose next event must be recomputed.
     pub changed: Vec<CpuNo>,
     /// A CPU that is not in the queue, as its next event is the first of all.
-    pub goes_on: Option<(CpuNo, Entry)>,
+    pub goes_on: (CpuNo, Entry),
+    /// By CPU: the task that it chose last, and its handle, together as one event looks for what the next one needs.
+    pub on: Vec<(TaskNo, TaskId)>,
+    /// There are so many CPUs that caches do not hold them.
+    pub large: bool,
     pub tasks: Vec<Task<'a>>,
     pub programs: Vec<Program<'a>>,
     /// Program and instruction set of each template; instances made of it so far.
@@ -145,8 +159,8 @@ pub struct Sim<'a> {
     /// Machine events of machine and workload by time.
     pub machine_events: Vec<(u64, MachineEvent)>,
     pub warnings: Vec<String>,
-    /// Events since time last moved on, or since something else than component timers happened.
-    pub still: u64,
+    /// Events until time last moved on, and those since something else than component timers happened.
+    pub moved_at: u64,
     pub idle_timers: u64,
     /// By instance: when its timer was due last, and how often in a row hardly any time before that.
     pub timers_of: Vec<(u64, u32)>,
@@ -250,7 +264,9 @@ impl<'a> Sim<'a> {
             cpus,
             cores,
             changed: Vec::new(),
-            goes_on: None,
+            goes_on: (NONE, Entry::IDLE),
+            on: vec![(NONE, TaskId(NONE)); nr_cpus as usize],
+            large: nr_cpus >= LARGE,
             tasks: Vec::with_capacity(starts as usize),
             programs,
             program_of,
@@ -277,7 +293,7 @@ impl<'a> Sim<'a> {
             boot_cpu,
             machine_events,
             warnings: workload.warnings.clone(),
-            still: 0,
+            moved_at: 0,
             idle_timers: 0,
             timers_of: Vec::new(),
             energy_reported_uj: 0,
@@ -381,37 +397,32 @@ impl<'a> Sim<'a> {
             (Some(a), Some(b)) => a.min(b),
             (a, b) => a.or(b).unwrap_or(NEVER),
         };
-        let mut interrupted = false;
-        let end = loop {
-            let mut guest = None;
-            let (key, of_cpu) = match self.goes_on.take() {
-                Some((c, entry)) => (entry.key(c), true),
-                None => {
-                    let (mut key, mut of_cpu) = self.first_own();
-                    if self.nested
-                        && let Some((g, first)) = self.first_guest()
-                        && goes_first(first, key)
-                    {
-                        (key, guest, of_cpu) = (first, Some(g), false);
-                    }
-                    if of_cpu {
-                        // It comes back when its next event is known.
-                        self.queue.put(key.index(), Entry::IDLE);
-                        self.rekey(key.index());
-                    }
-                    (key, of_cpu)
-                }
+        let attended = self.nested || self.watch.is_some() || self.cfg.checks;
+        if attended { self.handle::<true>(horizon) } else { self.handle::<false>(horizon) }
+    }
+
+    /// Handle events until the horizon or another end. `ATTENDED`: there are guests, or somebody looks at the run after each event.
+    fn handle<const ATTENDED: bool>(&mut self, horizon: u64) -> Result<(u64, bool)> {
+        loop {
+            let first = self.first::<ATTENDED>();
+            let (time, finish) = match first {
+                First::Cpu(_, entry) => (entry.time(), entry.is_finish()),
+                First::Timer(key) | First::Guest(_, key) => (key.time(), key.is_finish()),
             };
-            let time = key.time();
-            if self.census.alive == 0 && self.census.starts == 0 {
-                break self.now;
+            if self.census.alive | self.census.starts == 0 {
+                return Ok((self.now, false));
             }
-            if key != Key::NEVER && (time > horizon || (time == horizon && !key.is_finish())) {
-                break horizon;
+            if time >= horizon && (time > horizon || !finish) && !matches!(first, First::Timer(Key::NEVER)) {
+                return Ok((horizon, false));
             }
-            if guest.is_none() && self.is_stuck(key) {
+            let stuck = match first {
+                First::Cpu(..) => self.census.alive > 0 && self.movers() == 0,
+                First::Timer(key) => self.is_stuck(key),
+                First::Guest(..) => false,
+            };
+            if stuck {
                 self.explain_standstill();
-                break self.now;
+                return Ok((self.now, false));
             }
             if time > self.now {
                 self.advance(time);
@@ -421,19 +432,85 @@ impl<'a> Sim<'a> {
                 }
             }
             self.totals.events += 1;
-            self.still += 1;
             // Often: an observer may be what ends the run, at its first miss for example.
             if self.totals.events & 0xf == 0 && self.look_up()? {
-                interrupted = true;
-                break self.now;
+                return Ok((self.now, true));
             }
-            match guest {
-                Some(g) => self.guest_event(g)?,
-                None => self.own_event(key, of_cpu)?,
+            match first {
+                First::Cpu(c, entry) if entry.is_finish() => self.finish(c)?,
+                First::Cpu(c, _) => self.choose(c)?,
+                First::Timer(key) => {
+                    self.timers.pop();
+                    self.timer(key)?;
+                }
+                First::Guest(g, _) => self.guest_event(g)?,
             }
-            self.settle_event()?;
-        };
-        Ok((end, interrupted))
+            if ATTENDED {
+                self.settle_event()?;
+            } else {
+                self.queue_changes();
+            }
+        }
+    }
+
+    /// The first event of all. A CPU's is not in the queue until its next one is known.
+    #[inline(always)]
+    fn first<const ATTENDED: bool>(&mut self) -> First {
+        let (c, entry) = self.goes_on;
+        if c != NONE {
+            self.goes_on.0 = NONE;
+            return First::Cpu(c, entry);
+        }
+        let timer = self.timers.peek();
+        let of_cpu = self.queue.comes_before(timer);
+        if ATTENDED && self.nested {
+            let own = if of_cpu { self.queue.peek() } else { timer };
+            if let Some((g, key)) = self.first_guest()
+                && goes_first(key, own)
+            {
+                return First::Guest(g, key);
+            }
+        }
+        if !of_cpu {
+            if self.large {
+                self.look_ahead();
+            }
+            return First::Timer(timer);
+        }
+        let (c, entry) = self.queue.pop();
+        self.rekey(c);
+        if self.large {
+            self.look_ahead();
+        }
+        First::Cpu(c, entry)
+    }
+
+    /// On a large machine what the next event needs is in no cache: let it be fetched while this one is handled.
+    fn look_ahead(&self) {
+        if let Some(c) = self.queue.first_cpu() {
+            let (no, id) = self.on[c as usize];
+            let cpu = &self.cpus[c as usize];
+            weir_core::soon(cpu);
+            weir_core::soon(&cpu.slice_ns);
+            weir_core::soon(&cpu.calls);
+            if let Some(task) = self.tasks.get(no as usize) {
+                weir_core::soon(task);
+                weir_core::soon(&task.penalty_ns);
+                weir_core::soon(&task.frames);
+                self.sched.soon(id);
+                self.obs.soon(c, no);
+            }
+            if let Some(Some(pipe)) = self.plan.exits.get(c as usize) {
+                self.charger.soon(*pipe);
+            }
+        }
+        let timer = self.timers.second();
+        if let Some(task) = self.tasks.get(timer.index() as usize).filter(|_| timer.kind() == Kind::Wake) {
+            weir_core::soon(task);
+            weir_core::soon(&task.penalty_ns);
+            weir_core::soon(&task.frames);
+            weir_core::soon(&task.upcoming);
+        }
     }
 
     /// Now and then: whether the run goes on, for whoever waits for it. True if it is to end.
@@ -460,11 +537,11 @@ impl<'a> Sim<'a> {
     pub fn advance(&mut self, time: u64) {
         self.now = time;
         self.queue.advance(time);
-        self.still = 0;
+        self.moved_at = self.totals.events;
         self.sched.set_now(time);
     }
 
-    /// An event that is not a guest's.
+    /// An event of a guest's own.
     fn own_event(&mut self, key: Key, of_cpu: bool) -> Result<()> {
         if of_cpu {
             return if key.is_choose() { self.choose(key.index()) } else { self.finish(key.index()) };
@@ -497,7 +574,6 @@ impl<'a> Sim<'a> {
             self.advance(key.time());
         }
         self.totals.events += 1;
-        self.still += 1;
         if self.stands_still() {
             return Err(self.standing_clock());
         }

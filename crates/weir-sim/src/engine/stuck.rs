@@ -173,7 +173,8 @@ impl Sim<'_> {
 
     /// So many events have followed each other without time passing that it never will. All tasks may have something to do at one instant.
     pub fn stands_still(&self) -> bool {
-        self.still > STANDING + 64 * (self.tasks.len() as u64 + self.cpus.len() as u64)
+        self.totals.events - self.moved_at
+            > STANDING + 64 * (self.tasks.len() as u64 + self.cpus.len() as u64)
     }
 
     /// An instance's timer is due: an error where it has armed it for hardly any time ahead very often.
