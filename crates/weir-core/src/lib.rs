@@ -49,9 +49,15 @@ pub use shape::{CpuShape, MachineShape};
 pub use tables::Image;
 pub use topic::{OWN_TOPICS, STATUS_QUERIES};
 
-/// What is at this address, if anything is, will be needed soon: the cache may fetch it meanwhile.
+/// It will be read soon: the cache may fetch its first line meanwhile.
 #[inline(always)]
-pub fn soon<T>(at: *const T) {
+pub fn soon<T>(what: &T) {
+    fetch(std::ptr::from_ref(what).cast());
+}
+
+/// The same of whatever is at this address, if anything is.
+#[inline(always)]
+pub(crate) fn fetch(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a hint, which reads nothing and is legal for every address.
     unsafe {

@@ -820,8 +820,8 @@ impl Sched {
     #[inline]
     pub fn soon(&self, t: TaskId) {
         if let Some(&p) = self.records.get(t.0 as usize) {
-            crate::soon(p.cast::<u8>());
-            crate::soon(p.cast::<u8>().wrapping_add(64));
+            crate::fetch(p.cast());
+            crate::fetch(p.cast::<u8>().wrapping_add(64));
         }
     }
 

@@ -15,6 +15,7 @@ mod context;
 mod cpu;
 mod dag;
 mod drop;
+mod events;
 mod gang;
 mod guest;
 mod heat;

@@ -226,8 +226,7 @@ impl TimerHeap {
     /// A key in the place of the first, down to its place.
     fn sink(&mut self, key: Key) {
         let mut node = 0;
-        loop {
-            let Some(&Children(c)) = self.below.get(node) else { break };
+        while let Some(&Children(c)) = self.below.get(node) {
             let (low, high) = (usize::from(c[1] < c[0]), 2 + usize::from(c[3] < c[2]));
             let least = if c[high] < c[low] { high } else { low };
             if key <= c[least] {
