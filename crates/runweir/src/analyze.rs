@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
 use weir::gang_map::{MapOptions, gang_map};
-use weir::{AnalyzeOptions, Question, Watch};
+use weir::{Analysis, AnalyzeOptions, Question, Watch};
 
 use crate::args::parse_seed;
 use crate::fault::{Fault, Result};
@@ -30,9 +30,11 @@ component that limits the topology. They predict the largest machine on which th
 smallest change of the topology that helps, shows it and runs it.
 
 Schedulability: without a topology, every policy with a test is tested. Tests are exact, sufficient or necessary;
-if a sufficient test fails, the result is `undecided`. With costs, each test is repeated with execution
-times that include switches, migrations, release interrupts and ticks, but no waits for locks.
-Times are in ns; worst-case execution times are those of the workload. Exit status 0 for every verdict.")]
+if a sufficient test fails, the result is `undecided`. A test that leaves out what the workload or the machine has
+(waits, affinities, other tasks …) is `undecided` where it would accept, and its response times are lower bounds; `assumptions`
+in JSON has them all. With costs, each test is repeated with execution times that include switches, migrations,
+interrupts, ticks, slices and waits for the scheduler's locks.
+Exit status 0 for every verdict; with --strict 1 if a result is withheld.")]
 pub struct AnalyzeArgs {
     /// Scheduler: a catalogue name or a .weir file; default: a SimSo file's own, else every policy
     #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
@@ -77,6 +79,9 @@ pub struct AnalyzeArgs {
     /// Print errors only: no warnings
     #[arg(short, long)]
     pub quiet: bool,
+    /// End with status 1 if results are withheld because an assumption of a test does not hold
+    #[arg(long, requires = "schedulability")]
+    pub strict: bool,
 }
 
 /// `10%`, `0.5 %`: between nothing and everything.
@@ -137,9 +142,7 @@ pub fn analyze(args: &AnalyzeArgs) -> Result<ExitCode> {
         costs: args.costs.clone(),
         seed: args.seed,
     };
-    if !args.schedulability {
-        stop::install_saying("ending without results")?;
-    }
+    stop::install_saying("ending without results")?;
     let counter = Counter::new(0, 0, !args.quiet);
     let analysis = weir::analyze(&options, &counter);
     counter.finish();
@@ -154,5 +157,11 @@ pub fn analyze(args: &AnalyzeArgs) -> Result<ExitCode> {
         warn(analysis.warnings().iter());
     }
     print(&if args.json { json(&analysis.json())? } else { analysis.text() })?;
-    Ok(ExitCode::SUCCESS)
+    match &analysis {
+        Analysis::Schedulability(report) if args.strict && report.withheld() => {
+            note("some results are withheld, because assumptions do not hold");
+            Ok(ExitCode::from(1))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }

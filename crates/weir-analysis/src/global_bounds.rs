@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Bounds of utilization and density on `m` equal CPUs between which tasks may migrate.
 
-use num_traits::{One, Zero};
+use num_traits::One;
 
-use crate::finding::{Finding, Kind};
+use crate::finding::{Finding, Kind, Test};
 use crate::task::{
-    Exact, Task, all_constrained, all_implicit, density, largest, no_jitter, ratio, shown, utilization, whole,
+    Exact, Stop, Task, all_constrained, all_implicit, density, largest, no_jitter, ratio, shown, time, total,
+    utilization, whole,
 };
 use crate::uni_edf::demand;
 
@@ -16,16 +17,22 @@ const POINTS: usize = 20_000;
 /// from a common release demands more than `m` CPUs can do in it. O(n) and some deadlines.
 pub fn feasible(tasks: &[Task], m: u32, milder: bool) -> Finding {
     let u = utilization(tasks);
+    // The deadline counts from behind the jitter, so jobs need not be closer than that.
+    let tasks = &tasks.iter().map(|t| Task { jitter: 0, ..t.clone() }).collect::<Vec<_>>()[..];
     let make = |passed, remark| {
         Finding::new(
             Kind::Necessary,
-            ["feasible", "what any policy needs", "Baruah et al. 1996; Baker and Cirinei 2006"],
+            Test::Feasible,
+            "Baruah et al. 1996; Baker and Cirinei 2006",
             passed,
             remark,
         )
     };
     if let Some(t) = tasks.iter().find(|t| t.wcet > t.deadline || t.wcet > t.period) {
-        return make(false, format!("`{}` takes {} ns, longer than its deadline or period", t.name, t.wcet));
+        return make(
+            false,
+            format!("`{}` takes {}, longer than its deadline or period", t.name, time(t.wcet)),
+        );
     }
     if u > whole(u64::from(m)) {
         return make(false, format!("U = {} of {m}", shown(&u)));
@@ -38,10 +45,10 @@ pub fn feasible(tasks: &[Task], m: u32, milder: bool) -> Finding {
     due.sort_unstable();
     // Beyond the shortest of the last deadlines some are missing; the demand there is right all the same.
     if let Some(t) = due.into_iter().find(|t| demand(tasks, *t) > *t * u128::from(m)) {
-        return make(false, format!("in {t} ns there is work for {} ns", demand(tasks, t)))
+        return make(false, format!("in {} there is work for {}", time(t), time(demand(tasks, t))))
             .unless(milder, "with these offsets it may be possible");
     }
-    make(true, format!("U = {} of {m}", shown(&u)))
+    make(true, format!("necessary conditions hold: U = {} of {m}", shown(&u)))
 }
 
 /// Density <= m - (m - 1) * largest density: for global EDF. With implicit deadlines the densities are utilizations
@@ -52,7 +59,8 @@ pub fn gfb(tasks: &[Task], m: u32) -> Finding {
     let remark = format!("density {}, largest {}, bound {}", shown(&sum), shown(&most), shown(&bound));
     let found = Finding::new(
         Kind::Sufficient,
-        ["gfb", "density bound of global EDF", "Goossens, Funk and Baruah 2003"],
+        Test::Gfb,
+        "Goossens, Funk and Baruah 2003",
         sum <= bound && most <= whole(1),
         remark,
     );
@@ -75,11 +83,8 @@ pub fn optimal(tasks: &[Task], m: u32, quantum: u64) -> Finding {
     let remark = format!("U = {}, bound {m}", shown(&u));
     let found = Finding::new(
         Kind::Exact,
-        [
-            "optimal",
-            "utilization bound of optimal policies",
-            "Baruah, Cohen, Plaxton and Varvel 1996; Anderson and Srinivasan 2001",
-        ],
+        Test::Optimal,
+        "Baruah, Cohen, Plaxton and Varvel 1996; Anderson and Srinivasan 2001",
         passed,
         remark,
     );
@@ -90,8 +95,8 @@ pub fn optimal(tasks: &[Task], m: u32, quantum: u64) -> Finding {
         return found.inapplicable("releases have jitter");
     }
     let fits = |ns: u64| quantum == 0 || ns.is_multiple_of(quantum);
-    if !tasks.iter().all(|t| fits(t.period) && fits(t.offset)) {
-        return found.inapplicable("periods or offsets are not multiples of the quantum");
+    if !tasks.iter().all(|t| fits(t.period) && fits(t.offset) && (quantum == 0 || !t.sporadic)) {
+        return found.inapplicable("releases are not at multiples of the quantum");
     }
     let exact = tasks.iter().all(|t| fits(t.wcet));
     found.unless(!exact, "computing times are not whole quanta, so it may still do")
@@ -113,12 +118,8 @@ pub fn edf_us(declared: &[Task], tasks: &[Task], m: u32, threshold: &Exact) -> F
         && heavy.iter().all(|t| t.utilization() <= whole(1))
         && (light.is_empty() || (left > 0 && rest.verdict == crate::Verdict::Schedulable));
     let remark = format!("{} heavy tasks; for the others, on {left} CPUs: {}", heavy.len(), rest.remark);
-    let found = Finding::new(
-        Kind::Sufficient,
-        ["edf-us", "bound of EDF-US", "Srinivasan and Baruah 2002; Baker 2005"],
-        passed,
-        remark,
-    );
+    let found =
+        Finding::new(Kind::Sufficient, Test::EdfUs, "Srinivasan and Baruah 2002; Baker 2005", passed, remark);
     fixed_shape(found, tasks)
 }
 
@@ -128,12 +129,8 @@ pub fn rm_us(tasks: &[Task], m: u32) -> Finding {
     let (u, bound) = (utilization(tasks), ratio(m * m, 3 * m - 2));
     let passed = u <= bound && tasks.iter().all(|t| t.utilization() <= whole(1));
     let remark = format!("U = {}, bound {}", shown(&u), shown(&bound));
-    let found = Finding::new(
-        Kind::Sufficient,
-        ["rm-us", "bound of RM-US", "Andersson, Baruah and Jonsson 2001"],
-        passed,
-        remark,
-    );
+    let found =
+        Finding::new(Kind::Sufficient, Test::RmUs, "Andersson, Baruah and Jonsson 2001", passed, remark);
     fixed_shape(found, tasks)
 }
 
@@ -143,12 +140,8 @@ pub fn rm_global(tasks: &[Task], m: u32) -> Finding {
     let bound = ratio(u64::from(m), 2) * (whole(1) - &most) + &most;
     let remark = format!("U = {}, largest {}, bound {}", shown(&u), shown(&most), shown(&bound));
     let passed = u <= bound && most <= Exact::one();
-    let found = Finding::new(
-        Kind::Sufficient,
-        ["bcl-rm", "utilization bound of global RM", "Bertogna, Cirinei and Lipari 2005"],
-        passed,
-        remark,
-    );
+    let found =
+        Finding::new(Kind::Sufficient, Test::BclRm, "Bertogna, Cirinei and Lipari 2005", passed, remark);
     fixed_shape(found, tasks)
 }
 
@@ -162,28 +155,26 @@ fn fixed_shape(found: Finding, tasks: &[Task]) -> Finding {
 
 /// Baker's test of global EDF: if a job of a task misses, all CPUs were busy in an interval before, and the load of
 /// that interval can be bounded (T. Baker 2003). O(n^2), exact arithmetic.
-pub fn bak(tasks: &[Task], m: u32) -> Finding {
+pub fn bak(tasks: &[Task], m: u32, stop: Stop<'_>) -> Finding {
     let m = u64::from(m);
     let failed = tasks.iter().find(|k| {
         let own = ratio(k.wcet, k.deadline);
-        let load = tasks.iter().fold(Exact::zero(), |sum, i| {
+        if stop.is_set() {
+            return true;
+        }
+        let load = tasks.iter().map(|i| {
             let u = i.utilization();
             let early = ratio(i.period.saturating_sub(i.deadline), k.deadline);
             let mut beta = &u * (whole(1) + early);
             if u > own {
                 beta += (whole(i.wcet) - &own * whole(i.period)) / whole(k.deadline.max(1));
             }
-            sum + if beta < whole(1) { beta } else { whole(1) }
+            if beta < whole(1) { beta } else { whole(1) }
         });
-        own > whole(1) || load > whole(m) - whole(m - 1) * own
+        own > whole(1) || total(load.collect()) > whole(m) - whole(m - 1) * own
     });
     let remark = failed.map_or("all tasks pass".to_string(), |k| format!("fails for `{}`", k.name));
-    let found = Finding::new(
-        Kind::Sufficient,
-        ["bak", "load of a problem window, global EDF", "Baker 2003"],
-        failed.is_none(),
-        remark,
-    );
+    let found = Finding::new(Kind::Sufficient, Test::Bak, "Baker 2003", failed.is_none(), remark);
     match () {
         () if !all_constrained(tasks) => found.inapplicable("a deadline is longer than its period"),
         () if !no_jitter(tasks) => found.inapplicable("releases have jitter"),
@@ -227,7 +218,7 @@ mod tests {
     fn baker_equals_gfb_for_equal_tasks() {
         for n in 1..8 {
             let tasks = vec![Task::implicit(1, 3); n];
-            assert_eq!(bak(&tasks, 2).verdict, gfb(&tasks, 2).verdict, "{n}");
+            assert_eq!(bak(&tasks, 2, Stop::default()).verdict, gfb(&tasks, 2).verdict, "{n}");
         }
     }
 }

@@ -28,6 +28,9 @@ pub struct Overheads {
     /// A tick, and its period; no tick where that is 0.
     pub tick_ns: u64,
     pub tick_period_ns: u64,
+    /// The end of a slice, after which the same task continues, and its length; no slices where that is 0.
+    pub slice_ns: u64,
+    pub slice_period_ns: u64,
 }
 
 /// How often a policy switches.
@@ -48,6 +51,8 @@ impl Policy {
     pub fn switching(&self) -> Switching {
         match self {
             Policy::Fixed(_) | Policy::Edf | Policy::EdfUs { .. } | Policy::RmUs => Switching::PerJob(2),
+            // A change of the mode reorders the waiting tasks.
+            Policy::EdfVd { .. } => Switching::PerJob(4),
             Policy::Edzl => Switching::PerJob(4),
             Policy::Llf { tick_ns } => Switching::PerInterval((*tick_ns).max(1)),
             Policy::Ticked { tick_ns, by } => {
@@ -77,7 +82,8 @@ impl Policy {
 impl Overheads {
     /// Nothing costs anything.
     pub fn is_zero(&self) -> bool {
-        *self == Self { tick_period_ns: self.tick_period_ns, ..Self::default() }
+        let Self { tick_period_ns, slice_period_ns, .. } = *self;
+        *self == Self { tick_period_ns, slice_period_ns, ..Self::default() }
     }
 
     /// A switch with its decision; with a migration where tasks may migrate.
@@ -119,7 +125,7 @@ impl Overheads {
 
     /// Tasks whose computing times hold everything that delays them beyond other tasks: their own switches, the
     /// interrupts of all releases in their window, and ticks. A set that is schedulable with these and without
-    /// costs is so with its own and these costs, as far as waiting for locks of the scheduler is left aside.
+    /// costs is so with its own and these costs; a decision has to hold what it waits for locks of the scheduler.
     ///
     /// `None` where ticks or intervals leave no time.
     pub fn inflate(&self, tasks: &[Task], policy: &Policy, migrates: bool) -> Option<Vec<Task>> {
@@ -138,9 +144,12 @@ impl Overheads {
                     wcet = (wcet * u128::from(ns)).div_ceil(left) + cost;
                 }
             }
-            if self.tick_period_ns > 0 && self.tick_ns > 0 {
-                let (tick, period) = (u128::from(self.tick_ns), u128::from(self.tick_period_ns));
-                wcet = (wcet * period).div_ceil(period.checked_sub(tick).filter(|l| *l > 0)?) + tick;
+            for (each, period) in [(self.slice_ns, self.slice_period_ns), (self.tick_ns, self.tick_period_ns)]
+            {
+                let (each, period) = (u128::from(each), u128::from(period));
+                if each > 0 && period > 0 {
+                    wcet = (wcet * period).div_ceil(period.checked_sub(each).filter(|l| *l > 0)?) + each;
+                }
             }
             Some(Task { wcet: u64::try_from(wcet).ok()?, ..t.clone() })
         };

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Which tests fit a policy.
 
-use crate::finding::{Finding, Kind, Verdict};
+use crate::assume::{self, Cover, Feature};
+use crate::edf_vd::edf_vd;
+use crate::finding::{Bound, Finding, Kind, Test, Verdict};
 use crate::global_window::{Rivals, bcl, edzl, global_rta};
+use crate::locks::{self, Original, Step};
 use crate::partition::{Fit, partition};
-use crate::task::{Task, can_be_synchronous, ratio};
+use crate::task::{Background, Stop, Task, can_be_synchronous, ratio};
+use crate::uni_fixed::Fixed;
 use crate::{global_bounds, uni_edf, uni_fixed};
 
 /// Where fixed priorities come from.
@@ -39,6 +43,10 @@ pub enum Policy {
         tick_ns: u64,
         by: Box<Policy>,
     },
+    /// Mixed criticality by virtual deadlines, on one CPU; `x_pct` 0: their factor as in the paper.
+    EdfVd {
+        x_pct: u64,
+    },
     /// Optimal for implicit deadlines; `quantum_ns` 0: no quanta.
     Optimal {
         quantum_ns: u64,
@@ -58,59 +66,116 @@ impl Policy {
     }
 }
 
+/// What is to be analyzed.
+#[derive(Clone, Copy, Debug)]
+pub struct Load<'a> {
+    pub tasks: &'a [Task],
+    /// The same tasks as the scheduler knows them, where jobs compute for longer than declared, as with the costs of scheduling
+    /// ([`crate::Overheads::inflate`]). The placement of tasks and which of them count as heavy goes by what is
+    /// declared. Tests of policies that plan with computing times do not apply then.
+    pub declared: &'a [Task],
+    /// What else runs.
+    pub background: &'a [Background],
+    /// What else matters.
+    pub features: &'a [Feature],
+    /// Long iterations end as undecided soon after it is set.
+    pub stop: Stop<'a>,
+}
+
+impl<'a> Load<'a> {
+    /// These tasks, and nothing beside them.
+    pub fn of(tasks: &'a [Task]) -> Self {
+        Self { tasks, declared: tasks, background: &[], features: &[], stop: Stop::default() }
+    }
+
+    /// The features that break some assumption: those of the load, and those that its tasks show.
+    pub fn all_features(&self) -> Vec<Feature> {
+        let mut all = assume::of_tasks(self.tasks, self.background);
+        all.extend(self.features);
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
 /// All tests of `policy` on `m` equal CPUs; responses are in the order of `tasks`.
 ///
 /// # Panics
-/// Where `tasks` is empty, `m` is 0, or a period is 0.
+/// As [`Load::analyze`].
 pub fn analyze(tasks: &[Task], m: u32, policy: &Policy) -> Vec<Finding> {
-    analyze_beyond(tasks, tasks, m, policy)
+    Load::of(tasks).analyze(m, policy)
 }
 
 /// Why a test says nothing where jobs compute for longer than declared.
-const UNFORESEEN: &str = "the policy plans with the declared execution times, which do not include the costs";
+const UNFORESEEN: &str = "the policy plans with the declared execution times, which jobs exceed";
 
-/// The same for tasks that compute for longer than declared, as with the costs of scheduling
-/// ([`crate::Overheads::inflate`]): `declared` are the same tasks as it knows them. The placement of tasks and which of them count as
-/// heavy goes by what is declared. Tests of policies that plan with computing times do not apply then.
-///
-/// # Panics
-/// As [`analyze`], and where there are not as many of both.
-pub fn analyze_beyond(declared: &[Task], tasks: &[Task], m: u32, policy: &Policy) -> Vec<Finding> {
-    assert!(
-        !tasks.is_empty() && m > 0 && tasks.iter().all(|t| t.period > 0),
-        "there is something to analyze"
-    );
-    assert_eq!(declared.len(), tasks.len(), "they are the same tasks");
-    let milder = !can_be_synchronous(tasks);
-    let mut found = vec![global_bounds::feasible(tasks, m, milder)];
-    if let Policy::Ticked { tick_ns, by } = policy {
-        found.extend(ticked(declared, tasks, m, *tick_ns, by));
-    } else if let Policy::Partitioned { fit, bound_pct, local } = policy {
-        found.push(partitioned(declared, tasks, m, *fit, *bound_pct, local));
-    } else if m == 1 {
-        found.extend(one_cpu(declared, tasks, policy, milder));
-    } else {
-        found.extend(many_cpus(declared, tasks, m, policy));
+impl Load<'_> {
+    /// All tests of `policy` on `m` equal CPUs, with what their assumptions leave of them; responses are in the order of the tasks.
+    ///
+    /// # Panics
+    /// Where there are no tasks, `m` is 0, or a period is 0, and where not as many tasks are declared.
+    pub fn analyze(&self, m: u32, policy: &Policy) -> Vec<Finding> {
+        let Self { tasks, declared, .. } = *self;
+        assert!(
+            !tasks.is_empty() && m > 0 && tasks.iter().all(|t| t.period > 0),
+            "there is something to analyze"
+        );
+        assert_eq!(declared.len(), tasks.len(), "they are the same tasks");
+        let milder = !can_be_synchronous(tasks);
+        // In the high mode low tasks are set aside: what high ones take more than expected is no load beside theirs.
+        let together = if matches!(policy, Policy::EdfVd { .. }) { declared } else { tasks };
+        let mut found = vec![global_bounds::feasible(together, m, milder)];
+        if let Policy::Ticked { tick_ns, by } = policy {
+            found.extend(ticked(self, m, *tick_ns, by));
+        } else if let Policy::Partitioned { fit, bound_pct, local } = policy {
+            found.push(partitioned(self, m, *fit, *bound_pct, local));
+        } else if m == 1 {
+            found.extend(one_cpu(self, policy, milder));
+        } else {
+            found.extend(many_cpus(self, m, policy));
+        }
+        if declared.iter().zip(tasks).any(|(d, t)| d.wcet < t.wcet) {
+            let plans = |f: &Finding| [Test::Optimal, Test::Edzl].contains(&f.test);
+            found =
+                found.into_iter().map(|f| if plans(&f) { f.inapplicable(UNFORESEEN) } else { f }).collect();
+        }
+        let mut features = self.all_features();
+        if self.is_ahead(policy) {
+            features.retain(|f| !matches!(f, Feature::Arrivals | Feature::Background));
+        }
+        assume::weigh(found, &features)
     }
-    if declared != tasks {
-        let plans = |f: &Finding| ["optimal", "edzl"].contains(&f.id);
-        found = found.into_iter().map(|f| if plans(&f) { f.inapplicable(UNFORESEEN) } else { f }).collect();
+
+    /// All other tasks come behind those with deadlines, and hold nothing that these want.
+    fn is_ahead(&self, policy: &Policy) -> bool {
+        let by_deadline =
+            matches!(policy, Policy::Edf | Policy::Fixed(Priorities::Rate | Priorities::Deadline));
+        let takes = |t: &Task, b: &Background| {
+            b.task.steps.iter().any(|s| matches!(s, Step::Lock(m) if locks::takes(t, *m)))
+        };
+        by_deadline
+            && !self.features.contains(&Feature::CostsOfWaits)
+            && self.background.iter().all(|b| b.task.deadline == 0 && !self.tasks.iter().any(|t| takes(t, b)))
     }
-    found
 }
 
 /// The tests of the policy that decides at ticks, for jobs that come and go at ticks only: what lies between a release or an
 /// end and the next tick counts as jitter and as execution. Where all lies on ticks anyway, nothing is added, and an exact
 /// test stays one; else a failure says nothing.
-fn ticked(declared: &[Task], tasks: &[Task], m: u32, tick_ns: u64, by: &Policy) -> Vec<Finding> {
+fn ticked(load: &Load<'_>, m: u32, tick_ns: u64, by: &Policy) -> Vec<Finding> {
+    let Load { tasks, declared, .. } = *load;
     let aligned: Option<Vec<Task>> = tasks.iter().map(|t| on_ticks(t, tick_ns)).collect();
     let Some(aligned) = aligned else { return Vec::new() };
     let exact = aligned == tasks;
+    let waits = assume::of_tasks(tasks, load.background);
     let declared: Vec<Task> = if declared == tasks { aligned.clone() } else { declared.to_vec() };
-    analyze_beyond(&declared, &aligned, m, by)
+    Load { tasks: &aligned, declared: &declared, ..*load }
+        .analyze(m, by)
         .into_iter()
-        .filter(|f| f.id != "feasible")
+        .filter(|f| f.test != Test::Feasible)
         .map(|f| f.unless(!exact, "with times rounded up to ticks"))
+        // A wait that ends between ticks ends at the next.
+        .map(|f| waits.iter().fold(f, |f, w| assume::withhold(f, *w, Cover::Harsher)))
         .collect()
 }
 
@@ -133,47 +198,64 @@ pub fn conclude(found: &[Finding]) -> Verdict {
     }
 }
 
-fn one_cpu(declared: &[Task], tasks: &[Task], policy: &Policy, milder: bool) -> Vec<Finding> {
+fn one_cpu(load: &Load<'_>, policy: &Policy, milder: bool) -> Vec<Finding> {
+    let Load { tasks, declared, .. } = *load;
     match policy {
         Policy::Fixed(by) => {
+            let original = if original_agrees(load, *by) { Original::OneOfAll } else { Original::Unfit };
             let ranked = ranked(tasks, *by);
+            let background: Vec<Background> = load
+                .background
+                .iter()
+                .map(|b| Background { task: with_level(&b.task, *by), gaps: b.gaps })
+                .collect();
             let rate = *by == Priorities::Rate || rate_like(&ranked);
             vec![
                 uni_fixed::liu_layland(&ranked, rate),
                 uni_fixed::hyperbolic(&ranked, rate),
-                uni_fixed::response_times(&ranked, milder),
+                uni_fixed::response_times(Fixed {
+                    tasks: &ranked,
+                    background: &background,
+                    original,
+                    milder,
+                    stop: load.stop,
+                }),
             ]
         }
         Policy::Edf => vec![
             uni_edf::full_utilization(tasks),
             uni_edf::full_density(tasks),
-            uni_edf::quick_demand(tasks, milder),
-            uni_edf::processor_demand(tasks, milder),
+            uni_edf::quick_demand(tasks, milder, load.stop),
+            uni_edf::processor_demand(tasks, milder, by_deadline(tasks), load.stop),
         ],
         // What EDF can do EDZL can do: a task without laxity exists only where EDF misses.
-        Policy::Edzl => vec![uni_edf::full_utilization(tasks), uni_edf::quick_demand(tasks, milder)],
+        Policy::Edzl => {
+            vec![uni_edf::full_utilization(tasks), uni_edf::quick_demand(tasks, milder, load.stop)]
+        }
         Policy::EdfUs { threshold_pct } => {
             vec![global_bounds::edf_us(declared, tasks, 1, &ratio(*threshold_pct, 100))]
         }
         Policy::RmUs => vec![global_bounds::rm_us(tasks, 1)],
         Policy::Optimal { quantum_ns } => vec![global_bounds::optimal(tasks, 1, *quantum_ns)],
+        Policy::EdfVd { x_pct } => vec![edf_vd(declared, tasks, *x_pct)],
         Policy::Llf { .. } | Policy::Ticked { .. } | Policy::Partitioned { .. } => Vec::new(),
     }
 }
 
-fn many_cpus(declared: &[Task], tasks: &[Task], m: u32, policy: &Policy) -> Vec<Finding> {
+fn many_cpus(load: &Load<'_>, m: u32, policy: &Policy) -> Vec<Finding> {
+    let Load { tasks, declared, stop, .. } = *load;
     let edf = || {
         vec![
             global_bounds::gfb(tasks, m),
-            global_bounds::bak(tasks, m),
+            global_bounds::bak(tasks, m, stop),
             bcl(tasks, m),
-            global_rta(tasks, m, Rivals::Edf),
+            global_rta(tasks, m, Rivals::Edf, stop),
         ]
     };
     match policy {
         Policy::Fixed(by) => {
             let ranked = ranked(tasks, *by);
-            let mut found = vec![global_rta(&ranked, m, Rivals::Higher)];
+            let mut found = vec![global_rta(&ranked, m, Rivals::Higher, stop)];
             if *by == Priorities::Rate || rate_like(&ranked) {
                 found.insert(0, global_bounds::rm_global(tasks, m));
             }
@@ -192,28 +274,26 @@ fn many_cpus(declared: &[Task], tasks: &[Task], m: u32, policy: &Policy) -> Vec<
         }
         Policy::RmUs => vec![global_bounds::rm_us(tasks, m)],
         Policy::Optimal { quantum_ns } => vec![global_bounds::optimal(tasks, m, *quantum_ns)],
-        Policy::Llf { .. } | Policy::Ticked { .. } | Policy::Partitioned { .. } => Vec::new(),
+        Policy::Llf { .. } | Policy::EdfVd { .. } | Policy::Ticked { .. } | Policy::Partitioned { .. } => {
+            Vec::new()
+        }
     }
 }
 
 /// Each CPU by itself, with the tests of the local policy.
-fn partitioned(
-    declared: &[Task],
-    tasks: &[Task],
-    m: u32,
-    fit: Fit,
-    bound_pct: u64,
-    local: &Policy,
-) -> Finding {
+fn partitioned(load: &Load<'_>, m: u32, fit: Fit, bound_pct: u64, local: &Policy) -> Finding {
+    let Load { tasks, declared, .. } = *load;
     let placed = partition(declared, m, fit, bound_pct);
     let mut response = vec![None; tasks.len()];
     let mut verdict = Verdict::Schedulable;
     let mut failed = None;
     for (cpu, own) in placed.cpus.iter().enumerate().filter(|c| !c.1.is_empty()) {
         let of = |all: &[Task]| own.iter().map(|i| all[*i].clone()).collect::<Vec<_>>();
-        let found = analyze_beyond(&of(declared), &of(tasks), 1, local);
-        for bounds in found.iter().map(|f| &f.response).filter(|r| !r.is_empty()) {
-            own.iter().zip(bounds).for_each(|(i, r)| response[*i] = *r);
+        // What breaks an assumption does so for the whole.
+        let found =
+            Load { tasks: &of(tasks), declared: &of(declared), features: &[], ..*load }.analyze(1, local);
+        for bounds in found.iter().filter(|f| f.bound == Bound::Upper && !f.response.is_empty()) {
+            own.iter().zip(&bounds.response).for_each(|(i, r)| response[*i] = *r);
         }
         match conclude(&found) {
             Verdict::Schedulable => {}
@@ -235,27 +315,56 @@ fn partitioned(
     if response.iter().all(Option::is_none) {
         response.clear();
     }
-    let found = Finding::new(
-        Kind::Exact,
-        [
-            "partitioned",
-            "each CPU with the tasks that it gets",
-            "Dhall and Liu 1978; Lopez, Diaz and Garcia 2004",
-        ],
-        true,
-        remark,
-    );
-    Finding { verdict, ..found.with_response(response) }
+    let source = "Dhall and Liu 1978; Lopez, Diaz and Garcia 2004";
+    let found = Finding::new(Kind::Exact, Test::Partitioned, source, true, remark).with_response(response);
+    let found = Finding { verdict, ..found };
+    // A mutex of tasks on several CPUs, or of one whose CPU is not known.
+    let apart = |m: locks::Mutex| {
+        let users = |own: &Vec<usize>| own.iter().any(|i| locks::takes(&tasks[*i], m));
+        let beside = load.background.iter().any(|b| locks::takes(&b.task, m));
+        beside || placed.cpus.iter().filter(|own| users(own)).count() > 1
+    };
+    let everyone = tasks.iter().chain(load.background.iter().map(|b| &b.task));
+    match locks::shared(everyone).any(apart) {
+        true => assume::withhold(found, Feature::Locks, Cover::Unknown),
+        false => found,
+    }
 }
 
 /// The tasks with priorities by which they can be compared: equal ones where the policy has none.
 fn ranked(tasks: &[Task], by: Priorities) -> Vec<Task> {
-    let level = |t: &Task| match by {
-        Priorities::Rate => -i64::try_from(t.period).unwrap_or(i64::MAX),
-        Priorities::Deadline => -i64::try_from(t.deadline).unwrap_or(i64::MAX),
+    tasks.iter().map(|t| with_level(t, by)).collect()
+}
+
+/// The task with its level as its priority; what has no period or deadline comes last.
+fn with_level(t: &Task, by: Priorities) -> Task {
+    let before = |ns: u64| if ns == 0 { i64::MIN } else { -i64::try_from(ns).unwrap_or(i64::MAX) };
+    let level = match by {
+        // Without a deadline no period is published either.
+        Priorities::Rate => before(if t.deadline == 0 { 0 } else { t.told.max(t.period) }),
+        Priorities::Deadline => before(t.deadline),
         Priorities::Given => t.priority,
     };
-    tasks.iter().map(|t| Task { priority: level(t), ..t.clone() }).collect()
+    Task { priority: level, ..t.clone() }
+}
+
+/// The original ceiling compares priorities, and relative deadlines among equals. Tasks that take such mutexes are in the order of the
+/// policy then.
+fn original_agrees(load: &Load<'_>, by: Priorities) -> bool {
+    let everyone = load.tasks.iter().chain(load.background.iter().map(|b| &b.task));
+    let users: Vec<&Task> = everyone.filter(|t| !t.steps.is_empty()).collect();
+    let ceiling =
+        |t: &Task| (t.priority, std::cmp::Reverse(if t.deadline == 0 { u64::MAX } else { t.deadline }));
+    let level = |t: &Task| with_level(t, by).priority;
+    by == Priorities::Given
+        || users.iter().all(|a| users.iter().all(|b| ceiling(a).cmp(&ceiling(b)) == level(a).cmp(&level(b))))
+}
+
+/// What the original ceiling is worth under EDF: relative deadlines are levels of preemption if priorities do not come before them.
+fn by_deadline(tasks: &[Task]) -> Original {
+    let mut users = tasks.iter().filter(|t| !t.steps.is_empty()).map(|t| t.priority);
+    let first = users.next();
+    if users.all(|p| Some(p) == first) { Original::EachTask } else { Original::Unfit }
 }
 
 /// Whether priorities order the tasks as their rates do, without ties between different ones.
@@ -269,7 +378,7 @@ mod tests {
     use super::*;
 
     fn ids(found: &[Finding]) -> Vec<&str> {
-        found.iter().map(|f| f.id).collect()
+        found.iter().map(|f| f.test.id()).collect()
     }
 
     #[test]
@@ -337,11 +446,12 @@ mod tests {
         let declared = [Task::implicit(50, 100), Task::implicit(50, 100), Task::implicit(20, 100)];
         let longer = [Task::implicit(51, 100), Task::implicit(51, 100), Task::implicit(21, 100)];
         assert_eq!(analyze(&longer, 2, &policy)[1].verdict, Verdict::Schedulable);
-        let found = &analyze_beyond(&declared, &longer, 2, &policy)[1];
+        let found = &Load { declared: &declared, ..Load::of(&longer) }.analyze(2, &policy)[1];
         assert!(found.verdict == Verdict::Unschedulable && found.remark.contains("CPU 0"), "{found:?}");
         // Heavy by declared times: two tasks of half a CPU are not.
         let heavy = |declared: &[Task]| {
-            analyze_beyond(declared, &longer, 2, &Policy::EdfUs { threshold_pct: 50 })[1].remark.clone()
+            let load = Load { declared, ..Load::of(&longer) };
+            load.analyze(2, &Policy::EdfUs { threshold_pct: 50 })[1].remark.clone()
         };
         assert!(heavy(&declared).starts_with("0 heavy") && heavy(&longer).starts_with("2 heavy"));
     }
@@ -351,8 +461,9 @@ mod tests {
     fn plans_hold_only_what_is_reported() {
         let (declared, longer) = ([Task::implicit(1, 4)], [Task::implicit(2, 4)]);
         for (policy, m) in [(Policy::Optimal { quantum_ns: 0 }, 1), (Policy::Edzl, 2)] {
-            let with =
-                |declared: &[Task]| analyze_beyond(declared, &longer, m, &policy).pop().expect("a test");
+            let with = |declared: &[Task]| {
+                Load { declared, ..Load::of(&longer) }.analyze(m, &policy).pop().expect("a test")
+            };
             assert_eq!(with(&longer).verdict, Verdict::Schedulable);
             assert_eq!(with(&declared).verdict, Verdict::Undecided);
         }

@@ -357,6 +357,7 @@ fn only(workload: &Workload, kept: &[usize]) -> Workload {
         }
     }
     let moved = |i: u32| numbers.get(&i).copied();
+    small.blocking = workload.blocking.iter().filter_map(|(i, ns)| Some((moved(*i)?, *ns))).collect();
     small.criticality = workload.criticality.iter().filter_map(|(i, c)| Some((moved(*i)?, *c))).collect();
     small.fairness.tasks =
         workload.fairness.tasks.iter().filter_map(|(i, f)| Some((moved(*i)?, *f))).collect();

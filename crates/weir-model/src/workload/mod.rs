@@ -64,6 +64,9 @@ pub struct Workload {
     pub tasks: Vec<TaskSpec>,
     /// Criticality of tasks, by index in `tasks`; tasks that are not here have no level.
     pub criticality: BTreeMap<u32, Criticality>,
+    /// How long a job may wait for sections of less urgent tasks that no program shows, by index in `tasks`, ns; for
+    /// analysis only.
+    pub blocking: BTreeMap<u32, u64>,
     /// How tasks use caches and predictors, and which profile each has, by index in `tasks`; those that are not here
     /// are not counted.
     pub profiles: Vec<Profile>,

@@ -105,6 +105,7 @@ impl Workload {
             all.channels.extend(self.channels.iter().map(|c| (name(&c.0), c.1)));
             all.dags.extend(self.dags.iter().cloned());
             all.criticality.extend(self.criticality.iter().map(|(t, c)| (t + k * lengths[7], *c)));
+            all.blocking.extend(self.blocking.iter().map(|(t, ns)| (t + k * lengths[7], *ns)));
             all.profile_of.extend(self.profile_of.iter().map(|(t, p)| (t + k * lengths[7], *p)));
             let mut programs: BTreeMap<*const Op, Arc<[Op]>> = BTreeMap::new();
             let mut program = |old: &Arc<[Op]>| -> Arc<[Op]> {

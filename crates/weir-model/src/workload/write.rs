@@ -202,6 +202,9 @@ impl Workload {
                     let _ = write!(out, "criticality = \"hi\"\nwcet_hi = \"{wcet_ns}ns\"\n");
                 }
             }
+            if let Some(ns) = self.blocking.get(&index) {
+                let _ = writeln!(out, "blocking = \"{ns}ns\"");
+            }
         } else if task.timing.is_some() && !matches!(task.policy, Policy::Other) {
             return Err(lacks(&format!("task `{name}`, whose period is not that of its program")));
         }

@@ -2,14 +2,14 @@
 //! What limits a topology, and analysis of a workload without running it.
 
 pub mod contention;
-mod overheads;
+pub mod overheads;
 mod report;
-mod scheduler;
-mod tasks;
+pub mod scheduler;
+pub mod tasks;
 
 use serde_json::Value;
-use weir_analysis::policy::{analyze as run_tests, analyze_beyond, conclude};
-use weir_analysis::{Finding, Overheads, Policy, Task, Verdict};
+use weir_analysis::policy::conclude;
+use weir_analysis::{Feature, Finding, Load, Overheads, Stop, Verdict};
 use weir_model::{Costs, Machine, Workload};
 
 use crate::fault::{Fault, Result};
@@ -93,7 +93,7 @@ pub fn analyze(options: &AnalyzeOptions, watch: &dyn Watch) -> Result<Analysis> 
             let report = limits(options, share, duration_ns, jobs, watch)?;
             Ok(Analysis::Contention(Box::new(report)))
         }
-        Question::Schedulability => Ok(Analysis::Schedulability(Box::new(schedulability(options)?))),
+        Question::Schedulability => Ok(Analysis::Schedulability(Box::new(schedulability(options, watch)?))),
     }
 }
 
@@ -167,7 +167,7 @@ fn limits(
     Ok(report)
 }
 
-fn schedulability(options: &AnalyzeOptions) -> Result<Report> {
+fn schedulability(options: &AnalyzeOptions, watch: &dyn Watch) -> Result<Report> {
     let Inputs { machine, workload, costs } = inputs(options, "smp-4")?;
     let extras = workload.simso.as_ref();
     let mut named = options.topology.clone();
@@ -176,13 +176,16 @@ fn schedulability(options: &AnalyzeOptions) -> Result<Report> {
     }
     let mut warnings = machine.warnings.clone();
     warnings.extend(workload.warnings.iter().cloned());
-    let platform = tasks::platform(&machine, &mut warnings)?;
-    let tasks = tasks::recurrent(&workload, &platform, &mut warnings)?;
+    let platform = tasks::platform(&machine)?;
+    let tasks = tasks::of(&workload, &platform)?;
+    let mut breaks = platform.breaks.clone();
+    tasks::merge(&mut breaks, tasks.breaks.clone());
     let mut plan = None;
     let policies: Vec<Named> = match &named {
         Some(name) => {
             let sets = topology::parse_sets(&options.set)?;
             let compiled = topology::compile(&topology::source(name)?, &machine.shape, &sets)?;
+            tasks::merge(&mut breaks, tasks::topology(&compiled));
             let found = scheduler::of(&compiled.plan, platform.cpus);
             if found.is_none() {
                 warnings.push(format!(
@@ -202,58 +205,65 @@ fn schedulability(options: &AnalyzeOptions) -> Result<Report> {
         }
         None => scheduler::all(platform.cpus),
     };
-    let overheads = overheads::of(&costs, &machine, plan.as_ref(), tasks.len());
-    let judge = |n: Named| section(n, &tasks, platform.cpus, platform.mixed, &overheads);
+    let overheads = overheads::of(&costs, &machine, plan.as_ref(), tasks.tasks.len());
+    warnings.extend(breaks.iter().map(|(feature, by)| report::broken(*feature, by)));
+    let features: Vec<Feature> = breaks.keys().copied().collect();
+    let load = Load { stop: Stop(Some(watch.stop())), ..tasks.load(&features) };
+    let mut sections = Vec::with_capacity(policies.len());
+    for named in policies {
+        sections.push(section(named, &load, platform.cpus, &overheads));
+        if watch.stopped() {
+            return Err(contention::interrupted());
+        }
+    }
     Ok(Report {
         topology: named,
         machine: machine.shape.name.clone(),
         workload: workload.name.clone(),
         costs: options.costs.clone(),
         cpus: platform.cpus,
-        sections: policies.into_iter().map(judge).collect(),
-        tasks,
+        sections,
+        tasks: tasks.tasks,
+        breaks,
         overheads,
         warnings,
     })
 }
 
 /// All tests of a policy, without and with costs.
-fn section(named: Named, tasks: &[Task], cpus: u32, mixed: bool, overheads: &Overheads) -> Section {
+pub fn section(named: Named, load: &Load<'_>, cpus: u32, overheads: &Overheads) -> Section {
     let Some(policy) = named.policy else {
-        let milder = !weir_analysis::task::can_be_synchronous(tasks);
-        let found = vec![weir_analysis::global_bounds::feasible(tasks, cpus, milder)];
-        return Section {
-            name: named.name,
-            plain: judged(found, mixed),
-            costly: None,
-            shares: None,
-            tick: None,
-        };
+        let milder = !weir_analysis::task::can_be_synchronous(load.tasks);
+        let found = vec![weir_analysis::global_bounds::feasible(load.tasks, cpus, milder)];
+        let plain = judged(weir_analysis::assume::weigh(found, &load.all_features()));
+        return Section { name: named.name, plain, costly: None, shares: None, tick: None };
     };
     let overheads = &overheads.driven_by(&policy);
-    let plain = judged(run_tests(tasks, cpus, &policy), mixed);
+    let plain = judged(load.analyze(cpus, &policy));
     let migrates = policy.migrates(cpus);
-    let shares = (!overheads.is_zero()).then(|| overheads.switch_share(tasks, cpus, &policy, migrates));
-    let costly = (!overheads.is_zero()).then(|| inflated(tasks, cpus, &policy, mixed, overheads));
-    let tick = (!overheads.is_zero()).then(|| overheads.tick_share());
+    let priced = (!overheads.is_zero()).then_some(overheads);
+    let shares = priced.map(|o| o.switch_share(load.tasks, cpus, &policy, migrates));
+    let costly = priced.map(|o| inflated(load, cpus, &policy, o));
+    let tick = priced.map(Overheads::tick_share);
     Section { name: named.name, plain, costly, shares, tick }
 }
 
 /// The tests again with computing times that hold the costs. A failure says nothing: costs are upper bounds.
-fn inflated(tasks: &[Task], cpus: u32, policy: &Policy, mixed: bool, overheads: &Overheads) -> Judged {
-    let found = match overheads.inflate(tasks, policy, policy.migrates(cpus)) {
-        Some(longer) => analyze_beyond(tasks, &longer, cpus, policy)
-            .into_iter()
-            .map(|f| f.unless(true, "with costs at their bounds"))
-            .collect(),
-        None => Vec::new(),
+fn inflated(load: &Load<'_>, cpus: u32, policy: &weir_analysis::Policy, overheads: &Overheads) -> Judged {
+    let Some(longer) = overheads.inflate(load.tasks, policy, policy.migrates(cpus)) else {
+        return judged(Vec::new());
     };
-    judged(found, mixed)
+    let mut features = load.all_features();
+    features.push(Feature::Costs);
+    let waits = [Feature::Locks, Feature::BareLocks, Feature::Sleeps];
+    if features.iter().any(|f| waits.contains(f)) || !load.background.is_empty() {
+        features.push(Feature::CostsOfWaits);
+    }
+    let found = Load { tasks: &longer, features: &features, ..*load }.analyze(cpus, policy);
+    judged(found.into_iter().map(|f| f.unless(true, "with costs at their bounds")).collect())
 }
 
-fn judged(found: Vec<Finding>, mixed: bool) -> Judged {
-    let found: Vec<Finding> =
-        found.into_iter().map(|f| f.unless(mixed, "faster CPUs may make up for it")).collect();
+fn judged(found: Vec<Finding>) -> Judged {
     let verdict = if found.is_empty() { Verdict::Undecided } else { conclude(&found) };
     Judged { verdict, found }
 }

@@ -9,8 +9,8 @@ use weir_model::{Costs, Machine};
 const FROM: u32 = 64;
 
 /// Bounds from the table. A decision is two calls of the scheduler (the task comes, or the other goes, and the CPU
-/// takes the next), each through every stage of the graph, with a look at each CPU and a search of the queue; what
-/// waiting for a lock takes is not in it.
+/// takes the next), each through every stage of the graph, with a look at each CPU and a search of the queue. Locks are handed over in
+/// order, so each other CPU makes it wait for one decision of its own at most.
 pub fn of(costs: &Costs, machine: &Machine, plan: Option<&Plan>, tasks: usize) -> Overheads {
     if costs.is_zero() {
         return Overheads::default();
@@ -27,12 +27,17 @@ pub fn of(costs: &Costs, machine: &Machine, plan: Option<&Plan>, tasks: usize) -
     let asked = 4 * core.request + 2 * core.notify;
     let search = core.key_step * u64::from(usize::BITS - tasks.leading_zeros());
     let look = core.scan * u64::from(cpus);
+    let decision = 2 * (core.call + depth * stage + asked + search) + look;
+    let decision_ns = decision.saturating_mul(u64::from(cpus));
     Overheads {
         switch_ns: costs.context_switch,
         migration_ns: most(&|d| costs.migrate(d)),
-        decision_ns: 2 * (core.call + depth * stage + asked + search) + look,
+        decision_ns,
         release_ns: costs.timer_interrupt + most(&|d| costs.ipi(d)),
         tick_ns: costs.tick,
         tick_period_ns: costs.tick_period,
+        // Of equals another one may continue.
+        slice_ns: costs.timer_interrupt + decision_ns + costs.context_switch + most(&|d| costs.migrate(d)),
+        slice_period_ns: if costs.slice_tick > 0 { costs.slice_tick } else { costs.slice_default },
     }
 }

@@ -4,10 +4,13 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use weir_analysis::task::{Exact, density, shown, utilization};
-use weir_analysis::{Finding, Overheads, Task, Verdict};
+
+use weir_analysis::{Bound, Feature, Finding, Kind, Overheads, Task, Verdict};
 use weir_report::duration;
 
+use super::tasks::Breaks;
 use crate::text::columns;
 
 /// Tests and what follows from them.
@@ -36,10 +39,34 @@ pub struct Report {
     pub costs: String,
     pub cpus: u32,
     pub tasks: Vec<Task>,
+    /// What in the inputs breaks assumptions, by what is assumed.
+    pub breaks: Breaks,
     pub sections: Vec<Section>,
     pub overheads: Overheads,
     /// Remarks for the user about machine and workload.
     pub warnings: Vec<String>,
+}
+
+/// Names in a line.
+const NAMES: usize = 6;
+
+/// What breaks an assumption, in words.
+pub(super) fn broken(feature: Feature, by: &BTreeSet<String>) -> String {
+    let mut names: Vec<String> = by.iter().take(NAMES).map(|n| format!("`{n}`")).collect();
+    if by.len() > NAMES {
+        names.push(format!("{} more", by.len() - NAMES));
+    }
+    format!("{}: {}", feature.breaks(), names.join(", "))
+}
+
+/// What may be concluded from a finding: its kind, unless an assumption of it does not hold.
+fn kind(f: &Finding) -> String {
+    let withheld = !f.broken.is_empty() && (f.verdict == Verdict::Undecided || f.bound == Bound::Lower);
+    match (withheld, f.bound) {
+        (false, _) => f.kind.to_string(),
+        (true, Bound::Lower) => "lower bound".into(),
+        (true, Bound::Upper) => "assumption broken".into(),
+    }
 }
 
 /// Tasks that get a line each.
@@ -56,18 +83,46 @@ fn shown_f64(value: &Exact) -> Option<f64> {
 }
 
 impl Report {
+    fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.sections.iter().flat_map(|s| s.plain.found.iter().chain(s.costly.iter().flat_map(|c| &c.found)))
+    }
+
+    /// What some of the tests assumes, or what is broken.
+    fn assumptions(&self) -> Vec<Feature> {
+        let tests = || self.findings().map(|f| f.test);
+        let named = |a: &Feature| a.matters(tests()) || self.breaks.contains_key(a);
+        Feature::ALL.iter().copied().filter(named).collect()
+    }
+
+    /// Tests whose result an assumption has cost.
+    fn undecides(&self, assumption: Feature) -> BTreeSet<&'static str> {
+        self.findings().filter(|f| f.broken.contains(&assumption)).map(|f| f.test.id()).collect()
+    }
+
+    /// Some result is withheld because an assumption does not hold.
+    pub fn withheld(&self) -> bool {
+        self.findings().any(|f| !f.broken.is_empty())
+    }
+
     /// For scripts; `docs/analysis.md` describes it.
     pub fn json(&self) -> Value {
         let task = |t: &Task| {
             json!({
                 "name": t.name, "wcet_ns": t.wcet, "period_ns": t.period, "deadline_ns": t.deadline,
                 "jitter_ns": t.jitter, "offset_ns": t.offset, "sporadic": t.sporadic, "priority": t.priority,
+                "sleep_ns": t.sleep, "blocking_ns": t.blocking,
             })
         };
         let test = |f: &Finding| {
+            let bound = match f.bound {
+                _ if f.response.is_empty() => Value::Null,
+                Bound::Upper => "upper".into(),
+                Bound::Lower => "lower".into(),
+            };
             json!({
-                "id": f.id, "test": f.test, "source": f.source, "kind": f.kind.to_string(),
-                "verdict": f.verdict.to_string(), "remark": f.remark, "response_ns": f.response,
+                "id": f.test.id(), "test": f.test.name(), "source": f.source, "kind": kind(f),
+                "verdict": f.verdict.to_string(), "remark": f.remark, "response_ns": f.response, "bound": bound,
+                "broken": f.broken.iter().map(|b| b.id()).collect::<Vec<_>>(),
             })
         };
         let judged = |j: &Judged| json!({ "verdict": j.verdict.to_string(), "tests": j.found.iter().map(test).collect::<Vec<_>>() });
@@ -85,6 +140,14 @@ impl Report {
             }
             value
         };
+        let assumption = |a: &Feature| {
+            let by = self.breaks.get(a);
+            json!({
+                "id": a.id(), "assumption": a.assumption(), "broken_if": a.breaks(), "holds": by.is_none(),
+                "broken_by": by.into_iter().flatten().collect::<Vec<_>>(),
+                "undecides": self.undecides(*a),
+            })
+        };
         let o = &self.overheads;
         json!({
             "runweir": env!("CARGO_PKG_VERSION"), "topology": self.topology, "machine": self.machine,
@@ -94,7 +157,9 @@ impl Report {
             "overheads_ns": {
                 "switch": o.switch_ns, "migration": o.migration_ns, "decision": o.decision_ns,
                 "release": o.release_ns, "tick": o.tick_ns, "tick_period": o.tick_period_ns,
+                "slice": o.slice_ns, "slice_period": o.slice_period_ns,
             },
+            "assumptions": self.assumptions().iter().map(assumption).collect::<Vec<_>>(),
             "policies": self.sections.iter().map(section).collect::<Vec<_>>(),
         })
     }
@@ -113,6 +178,17 @@ impl Report {
         );
         for section in &self.sections {
             self.section(section, &mut text);
+        }
+        let lost = |a: &Feature| !self.undecides(*a).is_empty();
+        let broken: Vec<(String, String)> = self
+            .breaks
+            .iter()
+            .filter(|(a, _)| lost(a))
+            .map(|(a, by)| (a.id().to_string(), broken(*a, by)))
+            .collect();
+        if !broken.is_empty() {
+            text.push_str("\nassumptions that do not hold, so that results are undecided or lower bounds:\n");
+            text.push_str(&columns(&broken));
         }
         if !self.overheads.is_zero() {
             let o = &self.overheads;
@@ -139,10 +215,13 @@ impl Report {
             .found
             .iter()
             .map(|f| {
-                let again = costly.and_then(|c| c.found.iter().find(|o| o.id == f.id));
+                let again = costly.and_then(|c| c.found.iter().find(|o| o.test == f.test));
                 let again = again.filter(|o| o.verdict != f.verdict);
                 let again = again.map_or(String::new(), |o| format!(", with costs {}", o.verdict));
-                (f.id.to_string(), format!("{}{again}: {} ({}; {})", f.verdict, f.remark, f.source, f.kind))
+                let passes =
+                    f.kind == Kind::Necessary && f.verdict == Verdict::Undecided && f.broken.is_empty();
+                let word = if passes { "passes".to_string() } else { f.verdict.to_string() };
+                (f.test.id().to_string(), format!("{word}{again}: {} ({}; {})", f.remark, f.source, kind(f)))
             })
             .collect();
         text.push_str(&columns(&rows));
@@ -154,8 +233,12 @@ impl Report {
         }
         let bounds = section.plain.found.iter().find(|f| f.response.iter().any(Option::is_some));
         let Some(bounds) = bounds else { return };
-        let again = costly.and_then(|c| c.found.iter().find(|o| o.id == bounds.id));
-        let _ = writeln!(text, "  response times, at most (deadline):");
+        let again = costly.and_then(|c| c.found.iter().find(|o| o.test == bounds.test));
+        let most = match bounds.bound {
+            Bound::Upper => "at most",
+            Bound::Lower => "lower bound, as an assumption is broken",
+        };
+        let _ = writeln!(text, "  response times, {most} (deadline):");
         let show = |ns: Option<&Option<u64>>| ns.copied().flatten().map_or("?".to_string(), duration);
         let line = |(i, t): (usize, &Task)| {
             let costs = again.map_or(String::new(), |o| format!(", with costs {}", show(o.response.get(i))));

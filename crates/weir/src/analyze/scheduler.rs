@@ -59,6 +59,7 @@ fn single(part: &Part<'_>, cpus: u32) -> Option<Policy> {
         "priority_order" if param(part, "slice") == 0 => Policy::Fixed(Priorities::Given),
         "edf" => Policy::Edf,
         "edf_us" => Policy::EdfUs { threshold_pct: param(part, "threshold") },
+        "edf_vd" if cpus == 1 => Policy::EdfVd { x_pct: param(part, "x") },
         "edzl" => Policy::Edzl,
         "llf" => Policy::Llf { tick_ns: param(part, "tick") },
         "laxity" => {
@@ -85,7 +86,9 @@ pub fn all(cpus: u32) -> Vec<Named> {
     let rate = || Policy::Fixed(Priorities::Rate);
     let deadline = || Policy::Fixed(Priorities::Deadline);
     let mut list = vec![("rm", rate()), ("dm", deadline()), ("edf", Policy::Edf), ("edzl", Policy::Edzl)];
-    if cpus > 1 {
+    if cpus == 1 {
+        list.push(("edf-vd", Policy::EdfVd { x_pct: 0 }));
+    } else {
         let part =
             |bound_pct, local| Policy::Partitioned { fit: Fit::First, bound_pct, local: Box::new(local) };
         list.extend([

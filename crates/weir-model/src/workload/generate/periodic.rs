@@ -46,6 +46,11 @@ pub(super) const PERIODIC: GeneratorInfo = GeneratorInfo {
         param("jitter", "0", "releases come late by up to this, drawn again each time"),
         param("sporadic", "0", "up to this is added to each time between releases, drawn again each time"),
         param("jobs", "0", "jobs of each task; 0 for ever"),
+        param(
+            "blocking",
+            "0",
+            "a job may wait so long for sections that are not modelled; for analysis only",
+        ),
         param("seed", "run", "seed of the set; run takes that of the run"),
     ],
 };
@@ -112,6 +117,7 @@ pub(super) fn periodic(args: &Args<'_>, builder: &mut Builder, seed: u64) -> Res
     let extra_ns = args.ns("sporadic", 0)?;
     let unit = args.ns("unit", 0)?;
     let jobs = args.count("jobs", 0, 1_000_000_000_000)?;
+    let blocking = args.ns("blocking", 0)?;
     let periods = Periods::parse(args, unit)?;
     // Draws are made in units, so that all results are whole.
     let unit = unit.max(1);
@@ -166,7 +172,8 @@ pub(super) fn periodic(args: &Args<'_>, builder: &mut Builder, seed: u64) -> Res
         let program = builder.program(ops)?;
         let mut task = TaskSpec::new(format!("periodic{i}"), "periodic", program);
         task.timing = Some(Timing { period_ns, deadline_ns, wcet_ns });
-        builder.task(task)?;
+        let index = builder.task(task)?;
+        builder.workload.blocking.extend((blocking > 0).then_some((index, blocking)));
     }
     Ok(())
 }

@@ -73,6 +73,7 @@ const TASK: &[&str] = &[
     "jitter",
     "sporadic",
     "jobs",
+    "blocking",
     "on_miss",
     "loop",
     "program",
@@ -81,8 +82,18 @@ const TASK: &[&str] = &[
 const MACHINE_EVENT: &[&str] = &["at", "online", "offline", "cpu", "frequency"];
 
 /// Keys that make no sense without a period.
-const PERIODIC_ONLY: &[&str] =
-    &["wcet", "criticality", "wcet_hi", "deadline", "offset", "jitter", "sporadic", "jobs", "on_miss"];
+const PERIODIC_ONLY: &[&str] = &[
+    "wcet",
+    "criticality",
+    "wcet_hi",
+    "deadline",
+    "offset",
+    "jitter",
+    "sporadic",
+    "jobs",
+    "blocking",
+    "on_miss",
+];
 
 /// Reads a file that a workload names, by a path relative to the workload's.
 pub(crate) type Files<'a> = &'a dyn Fn(&str) -> std::io::Result<Vec<u8>>;
@@ -372,6 +383,7 @@ fn task(
             "lower `stagger`",
         ));
     }
+    let blocking = table.ns("blocking")?.filter(|ns| *ns > 0);
     let criticality = criticality::read(table, timing)?;
     let fair = fairness::read(table, builder, &group)?;
     let first_index = builder.workload.tasks.len() as u32;
@@ -389,6 +401,7 @@ fn task(
             on_miss,
             program: shared.clone(),
         })?;
+        builder.workload.blocking.extend(blocking.map(|ns| (index, ns)));
         builder.workload.criticality.extend(criticality.map(|c| (index, c)));
         builder.workload.fairness.tasks.extend(fair.map(|f| (index, f)));
     }

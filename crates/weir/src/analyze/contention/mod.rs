@@ -16,7 +16,8 @@ use model::{Forecast, Model, Sample, ladder};
 use report::Tried;
 pub use report::{Report, simulated};
 pub use run::Field;
-use run::{counts, interrupted};
+use run::counts;
+pub(super) use run::interrupted;
 
 /// Largest machine that is foreseen.
 const MOST_FORESEEN: u32 = weir_core::MAX_CPUS;
