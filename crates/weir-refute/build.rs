@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Name, file, what stands there, and what stands there in the copy.
-const PLANTED: [(&str, &str, &str, &str); 6] = [
+const PLANTED: [(&str, &str, &str, &str); 5] = [
     // Under inheritance one section of all blocks, as under a ceiling.
     (
         "inheritance",
@@ -17,13 +17,6 @@ const PLANTED: [(&str, &str, &str, &str); 6] = [
     ("jitter", "uni_fixed.rs", "let jobs = (w + u128::from(t.jitter))", "let jobs = w"),
     // Sections do not block intervals under EDF.
     ("demand", "uni_edf.rs", "u128::from(sections) + self.declared(t)", "self.declared(t)"),
-    // No job of others is under way when the window begins.
-    (
-        "carry",
-        "global_window.rs",
-        "let span = (window + u128::from(task.deadline)).saturating_sub(c + slack);",
-        "let span = window;",
-    ),
     // Tasks that sleep hit others as if they did not.
     (
         "sleep",

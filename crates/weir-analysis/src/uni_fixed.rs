@@ -353,8 +353,8 @@ mod tests {
         let found = response_times(Fixed { background: &other(Gaps::None), ..alone(&tasks) });
         assert_eq!((&found.response[..], found.verdict), (&[Some(65), None][..], Verdict::Unschedulable));
         let found = response_times(Fixed { background: &other(Gaps::Least), ..alone(&tasks) });
-        // 50 + 4 * 180 + 8 * 25.
-        assert_eq!((&found.response[..], found.verdict), (&[Some(65), Some(970)][..], Verdict::Schedulable));
+        // 50 + 2 * 180 + 5 * 25.
+        assert_eq!((&found.response[..], found.verdict), (&[Some(65), Some(535)][..], Verdict::Schedulable));
         let found = response_times(Fixed { background: &other(Gaps::Unknown), ..alone(&tasks) });
         assert_eq!((&found.response[..], found.verdict), (&[Some(65), None][..], Verdict::Undecided));
         // Declared sections add to it.

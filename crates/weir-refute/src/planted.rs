@@ -130,10 +130,9 @@ pub fn concerns(name: &str, set: &crate::Set) -> bool {
         "inheritance" => one && fixed && !set.protocols.is_empty(),
         "jitter" => one && fixed && set.tasks.iter().any(|t| t.jitter > 0),
         "demand" => one && set.topology == "edf" && !set.protocols.is_empty(),
-        "carry" => set.cpus > 1 && (fixed || set.topology == "edf") && !set.costs,
         "sleep" => one && fixed && has(|p| matches!(p, crate::set::Piece::Sleep(_))),
         _ => !set.beside.is_empty() || set.tasks.iter().any(|t| !t.more.is_empty()),
     }
 }
 
-judges!(inheritance jitter demand carry sleep assumptions);
+judges!(inheritance jitter demand sleep assumptions);

@@ -324,7 +324,7 @@ impl Set {
         }
         let hyper = self.tasks.iter().fold(1, |h: u64, t| h / gcd(h, t.period / UNIT) * (t.period / UNIT));
         let last = self.tasks.iter().map(|t| t.offset).max().unwrap_or(0);
-        (2 * hyper + 40).min(120) * UNIT + last
+        (2 * hyper + 40).min(100) * UNIT + last
     }
 
     /// The set with other offsets, by what they are.

@@ -106,6 +106,48 @@ fn what_is_accepted_with_costs_meets_its_deadlines() {
     assert!(accepted >= 8 && refused >= 8, "{accepted} accepted, {refused} not");
 }
 
+/// Two tasks with one mutex were "schedulable … exact" on several CPUs, with a warning on stderr only.
+#[test]
+fn what_an_assumption_costs_is_said_everywhere() {
+    let dir = super::temp();
+    let file = dir.path().join("locks.toml");
+    let task = |name: &str, period| {
+        format!(
+            "[[task]]\nname = \"{name}\"\nperiod = \"{period}ms\"\nprogram = \"lock m; run 1ms; unlock m\"\n"
+        )
+    };
+    std::fs::write(&file, task("a", 10) + &task("b", 20)).expect("writable");
+    let file = file.to_string_lossy();
+    let args = ["analyze", "rm", "--schedulability", "-m", "smp-2", "-w", &*file, "--costs", "zero"];
+    let ran = runweir(&args);
+    assert!(ran.status == 0 && ran.stderr.contains("without a protocol"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("rm: undecided") && ran.stdout.contains("bare-locks"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("exact"), "{}", ran.stdout);
+    let strict = runweir(&[&args[..], &["--strict", "--json", "-q"]].concat());
+    assert_eq!(strict.status, 1, "{}", strict.stderr);
+    let a = json(&strict.stdout);
+    let all = a["assumptions"].as_array().expect("a list");
+    let locks = all.iter().find(|a| a["id"] == "bare-locks").expect("named");
+    assert_eq!(
+        (locks["holds"].as_bool(), &locks["broken_by"]),
+        (Some(false), &serde_json::json!(["a", "b"]))
+    );
+    assert!(all.iter().any(|a| a["id"] == "affinity" && a["holds"] == true), "{a}");
+    // Where nothing is withheld, strict is content.
+    let set = [
+        "analyze",
+        "rm",
+        "--schedulability",
+        "-m",
+        "smp-2",
+        "-w",
+        "periodic:tasks=3,util=50%",
+        "--strict",
+        "-q",
+    ];
+    assert_eq!(runweir(&set).status, 0);
+}
+
 fn contention(args: &[&str]) -> serde_json::Value {
     json(&good(&[&["analyze", "--json", "-q"], args].concat()))
 }

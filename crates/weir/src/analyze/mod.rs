@@ -209,6 +209,15 @@ fn schedulability(options: &AnalyzeOptions, watch: &dyn Watch) -> Result<Report>
     warnings.extend(breaks.iter().map(|(feature, by)| report::broken(*feature, by)));
     let features: Vec<Feature> = breaks.keys().copied().collect();
     let load = Load { stop: Stop(Some(watch.stop())), ..tasks.load(&features) };
+    let priced = if overheads.is_zero() { Vec::new() } else { of_costs(&load) };
+    for feature in load.all_features().into_iter().chain(priced) {
+        let late = tasks.tasks.iter().filter(|t| feature == Feature::Order && t.jitter > 0);
+        let mut names: std::collections::BTreeSet<String> = late.map(|t| t.name.clone()).collect();
+        if feature == Feature::Costs || feature == Feature::CostsOfWaits {
+            names.insert(format!("--costs {}", options.costs));
+        }
+        breaks.entry(feature).or_insert(names);
+    }
     let mut sections = Vec::with_capacity(policies.len());
     for named in policies {
         sections.push(section(named, &load, platform.cpus, &overheads));
@@ -254,13 +263,16 @@ fn inflated(load: &Load<'_>, cpus: u32, policy: &weir_analysis::Policy, overhead
         return judged(Vec::new());
     };
     let mut features = load.all_features();
-    features.push(Feature::Costs);
-    let waits = [Feature::Locks, Feature::BareLocks, Feature::Sleeps];
-    if features.iter().any(|f| waits.contains(f)) || !load.background.is_empty() {
-        features.push(Feature::CostsOfWaits);
-    }
+    features.extend(of_costs(load));
     let found = Load { tasks: &longer, features: &features, ..*load }.analyze(cpus, policy);
     judged(found.into_iter().map(|f| f.unless(true, "with costs at their bounds")).collect())
+}
+
+/// What costs break.
+fn of_costs(load: &Load<'_>) -> Vec<Feature> {
+    let waits = [Feature::Locks, Feature::BareLocks, Feature::Sleeps];
+    let waiting = load.all_features().iter().any(|f| waits.contains(f)) || !load.background.is_empty();
+    if waiting { vec![Feature::Costs, Feature::CostsOfWaits] } else { vec![Feature::Costs] }
 }
 
 fn judged(found: Vec<Finding>) -> Judged {

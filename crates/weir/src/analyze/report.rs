@@ -99,9 +99,11 @@ impl Report {
         self.findings().filter(|f| f.broken.contains(&assumption)).map(|f| f.test.id()).collect()
     }
 
-    /// Some result is withheld because an assumption does not hold.
+    /// A policy's verdict is withheld because an assumption does not hold.
     pub fn withheld(&self) -> bool {
-        self.findings().any(|f| !f.broken.is_empty())
+        let lost =
+            |j: &Judged| j.verdict == Verdict::Undecided && j.found.iter().any(|f| !f.broken.is_empty());
+        self.sections.iter().any(|s| lost(&s.plain) || s.costly.as_ref().is_some_and(lost))
     }
 
     /// For scripts; `docs/analysis.md` describes it.
@@ -187,7 +189,7 @@ impl Report {
             .map(|(a, by)| (a.id().to_string(), broken(*a, by)))
             .collect();
         if !broken.is_empty() {
-            text.push_str("\nassumptions that do not hold, so that results are undecided or lower bounds:\n");
+            text.push_str("\nassumptions of some tests that do not hold, so that their results are undecided or lower bounds:\n");
             text.push_str(&columns(&broken));
         }
         if !self.overheads.is_zero() {

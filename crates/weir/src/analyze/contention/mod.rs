@@ -24,6 +24,42 @@ const MOST_FORESEEN: u32 = weir_core::MAX_CPUS;
 /// Up to so many times the machine is simulated to see whether the forecast was right.
 const TIMES_SIMULATED: u32 = 4;
 
+/// What a forecast for another size assumes, and what breaks it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assumption {
+    pub id: &'static str,
+    pub assumption: &'static str,
+    pub broken_by: Vec<String>,
+}
+
+/// Forecasts scale the load with the machine, and take it for steady.
+fn assumptions(field: &Field<'_>) -> Vec<Assumption> {
+    let (m, w) = (field.machine, field.workload);
+    let one = |has: bool, what: &str| if has { vec![what.to_string()] } else { Vec::new() };
+    let absent = m.shape.cpus.iter().any(|c| !c.online);
+    let changes = [
+        one(!m.events.is_empty() || !w.machine_events.is_empty(), "events of CPUs"),
+        one(absent, "CPUs that are absent at the start"),
+        one(m.thermal.is_some(), "cores that get too hot"),
+    ];
+    let actions = w.scenario.as_ref().map(|s| s.name.clone());
+    let limits = w.fairness.groups.iter().filter(|g| g.quota_ns > 0).map(|g| g.name.clone());
+    let guests = w.guests.iter().map(|g| g.name.clone());
+    let gangs = w.gangs.iter().map(|g| g.manifest.name().to_string());
+    let row = |id, assumption, broken_by| Assumption { id, assumption, broken_by };
+    vec![
+        row(
+            "equal",
+            "other sizes of the machine are made of the same CPUs",
+            one(m.resized(1).is_none(), "CPUs that are not all of one kind"),
+        ),
+        row("machine", "the machine stays as it is", changes.concat()),
+        row("scenario", "nothing acts on the scheduler while it runs", actions.into_iter().collect()),
+        row("limits", "no group has a limit, which would not grow with the machine", limits.collect()),
+        row("guests", "tasks are scheduled one by one, by this scheduler", guests.chain(gangs).collect()),
+    ]
+}
+
 /// How a topology does on machines of many sizes.
 pub struct Study {
     /// On the machine itself.
@@ -138,10 +174,13 @@ impl Measure {
 pub fn analyze(field: &Field<'_>, source: &Source, share: f64) -> Result<Report> {
     let mut warnings = Vec::new();
     let resizable = field.machine.resized(1).is_some();
-    if !resizable {
-        warnings.push(
-            "the machine's CPUs are not all of one kind: other sizes of it are not foreseen".to_string(),
-        );
+    let assumptions = assumptions(field);
+    for a in assumptions.iter().filter(|a| !a.broken_by.is_empty()) {
+        warnings.push(format!(
+            "other sizes are not foreseen, as forecasts assume that {}: {}",
+            a.assumption,
+            a.broken_by.join(", ")
+        ));
     }
     let mut measure = Measure::Share;
     let mut study = look(field, source, share, measure)?;
@@ -174,6 +213,7 @@ pub fn analyze(field: &Field<'_>, source: &Source, share: f64) -> Result<Report>
         tried,
         chosen,
         after,
+        assumptions,
         warnings,
     })
 }
@@ -237,7 +277,9 @@ fn look(field: &Field<'_>, source: &Source, share: f64, measure: Measure) -> Res
         doubt: None,
     };
     check(field, source, share, measure, &mut study)?;
-    judge(field, source, measure, &mut study);
+    if assumptions(field).iter().all(|a| a.broken_by.is_empty()) {
+        judge(field, source, measure, &mut study);
+    }
     // No verdict contradicts a run: a size that keeps to the share counts only below those that do not. (A few CPUs may be too
     // few for a load that cannot be divided: they do not count.)
     let rows: Vec<(u32, bool)> =

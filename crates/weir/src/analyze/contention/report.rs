@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::change::{Change, diff};
 use super::model::{Forecast, Group, Sample};
-use super::{BOUND, Measure, Study};
+use super::{Assumption, BOUND, Measure, Study};
 
 /// A change with its run on the whole machine.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub struct Report {
     pub chosen: Option<usize>,
     /// The chosen change on machines of all sizes.
     pub after: Option<Study>,
+    /// What forecasts for other sizes assume.
+    pub assumptions: Vec<Assumption>,
     pub warnings: Vec<String>,
 }
 
@@ -266,6 +268,9 @@ impl Report {
                     rounded(t.sample.switches_per_s() / self.whole().switches_per_s().max(1e-9)),
             })),
             "changed": self.after.as_ref().map(|s| self.study_json(s)),
+            "assumptions": self.assumptions.iter().map(|a| json!({
+                "id": a.id, "assumption": a.assumption, "holds": a.broken_by.is_empty(), "broken_by": a.broken_by,
+            })).collect::<Vec<_>>(),
             "warnings": self.warnings,
         })
     }
