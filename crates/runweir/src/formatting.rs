@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `runweir fmt`: one format for all topologies.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use weir_lang::Source;
@@ -16,8 +17,7 @@ pub fn fmt(args: &FmtArgs) -> Result<ExitCode> {
     let mut blame = Blame::User;
     let mut unformatted = 0;
     for path in &args.files {
-        let name = path.to_string_lossy();
-        match one(&name, args.check) {
+        match one(path, args.check) {
             Ok(same) => unformatted += u32::from(!same),
             Err(fault) => {
                 blame = fault.blame;
@@ -32,12 +32,12 @@ pub fn fmt(args: &FmtArgs) -> Result<ExitCode> {
 }
 
 /// True if the file is formatted already.
-fn one(name: &str, check: bool) -> Result<bool> {
-    let stdin = name == "-";
+fn one(path: &Path, check: bool) -> Result<bool> {
+    let stdin = path == Path::new("-");
     let source = if stdin {
         topology::source("-")?
     } else {
-        Source { name: name.to_string(), text: input::read_text(name)? }
+        Source { name: path.to_string_lossy().into_owned(), text: input::read_text(path)? }
     };
     let text = weir_lang::format(&source).map_err(topology::fault)?;
     let same = text == source.text;
@@ -45,7 +45,7 @@ fn one(name: &str, check: bool) -> Result<bool> {
         (true, _) if !same => output::print(&format!("{}\n", source.name))?,
         (true, _) => {}
         (false, true) => output::print(&text)?,
-        (false, false) if !same => replace_file(name.as_ref(), text.as_bytes())?,
+        (false, false) if !same => replace_file(path, text.as_bytes())?,
         (false, false) => {}
     }
     Ok(same)

@@ -18,6 +18,7 @@ pub mod gang;
 #[cfg(test)]
 mod layout;
 pub mod loaded;
+pub mod memory;
 mod outside;
 mod pelt;
 pub mod plan;

@@ -126,6 +126,11 @@ fn unit(unit: Unit) -> u8 {
 const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// FNV-1a, 64 bits.
+/// FNV-1a of some bytes: a byte that has changed is noticed for certain.
+pub fn checksum(bytes: &[u8]) -> u64 {
+    fnv(FNV_BASIS, bytes)
+}
+
 fn fnv(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -54,7 +54,7 @@ impl Endpoint {
                 }
                 match client {
                     // What goes wrong with a client is the client's.
-                    Ok(client) => drop(answer(client, &*source, &version)),
+                    Ok(client) => drop(answer(client, at.ip().is_loopback(), &*source, &version)),
                     // Out of file descriptors, for example: others need the time to return theirs.
                     Err(_) => std::thread::sleep(Duration::from_millis(100)),
                 }
@@ -89,7 +89,7 @@ impl Drop for Endpoint {
 }
 
 /// One request, one answer.
-fn answer(mut client: TcpStream, source: &dyn SnapshotSource, version: &str) -> io::Result<()> {
+fn answer(mut client: TcpStream, local: bool, source: &dyn SnapshotSource, version: &str) -> io::Result<()> {
     client.set_write_timeout(Some(PATIENCE))?;
     let head = match request(&mut client)? {
         Some(head) => head,
@@ -105,6 +105,14 @@ fn answer(mut client: TcpStream, source: &dyn SnapshotSource, version: &str) -> 
     let mut words = head.lines().next().unwrap_or("").split(' ');
     let (method, target) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
     let body = method != "HEAD";
+    if local && !names_this_machine(&head) {
+        return send(
+            &mut client,
+            "421 Misdirected Request",
+            "these figures are served to this machine: ask for localhost or 127.0.0.1\n",
+            body,
+        );
+    }
     let path = target.split(['?', '#']).next().unwrap_or("");
     match (method, path) {
         ("GET" | "HEAD", "/metrics") => {
@@ -114,6 +122,22 @@ fn answer(mut client: TcpStream, source: &dyn SnapshotSource, version: &str) -> 
         ("", _) => send(&mut client, "400 Bad Request", "this is HTTP: GET /metrics\n", true),
         _ => send(&mut client, "405 Method Not Allowed", "only GET and HEAD are answered\n", true),
     }
+}
+
+/// A page of another site can let its own name mean 127.0.0.1 and read what is served there: the request's host must be one of ours. Clients
+/// that name none are no browsers.
+fn names_this_machine(head: &str) -> bool {
+    let host = head.lines().skip(1).find_map(|l| {
+        let (key, value) = l.split_once(':')?;
+        key.trim().eq_ignore_ascii_case("host").then_some(value.trim())
+    });
+    let Some(host) = host else { return true };
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let name = name.strip_prefix('[').and_then(|n| n.strip_suffix(']')).unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// The request up to its empty line; `None` where it is too long.
@@ -181,13 +205,15 @@ mod tests {
             Endpoint::start(listen_address("0").expect("a port"), Arc::new(Still), "0.1.0").expect("free");
         let at = endpoint.address();
         assert!(at.ip().is_loopback());
-        let page = ask(at, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        let page = ask(at, b"GET /metrics HTTP/1.1\r\nHost: localhost:9100\r\n\r\n");
         let (head, body) = page.split_once("\r\n\r\n").expect("a body");
         assert!(head.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"), "{head}");
         assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");
         assert!(body.contains("runweir_info{version=\"0.1.0\",topology=\"decentral\"} 1\n"));
         for (request, says) in [
             (&b"HEAD /metrics?x=1 HTTP/1.0\n\n"[..], "HTTP/1.1 200 OK"),
+            (b"GET /metrics HTTP/1.1\r\nHost: [::1]:1\r\n\r\n", "HTTP/1.1 200 OK"),
+            (b"GET /metrics HTTP/1.1\r\nhost: 127.0.0.1.evil.example\r\n\r\n", "HTTP/1.1 421"),
             (b"GET / HTTP/1.1\r\n\r\n", "404 Not Found"),
             (b"POST /metrics HTTP/1.1\r\n\r\n", "405 Method Not Allowed"),
             (b"\r\n\r\n", "400 Bad Request"),

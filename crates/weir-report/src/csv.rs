@@ -39,8 +39,19 @@ pub fn tasks_csv(summary: &Summary) -> String {
     out
 }
 
-/// A text as a field, quoted where it has to be.
+/// A text as a field, quoted where it has to be. Names can be a stranger's: a spreadsheet is not to take one for a formula, so that such a
+/// text gets an apostrophe before it, nor a terminal for a command, so that control characters are written as `\u{1b}`.
 pub fn csv_field(text: &str) -> Cow<'_, str> {
+    let number = || text.parse::<f64>().is_ok();
+    let formula = text.starts_with(['=', '+', '@', '-', '\t', '\r']) && text.len() > 1 && !number();
+    let strange = |c: char| c.is_control() && c != '\n';
+    if formula || text.contains(strange) {
+        let mut plain = String::from(if formula { "'" } else { "" });
+        for c in text.chars() {
+            if strange(c) { plain.extend(c.escape_unicode()) } else { plain.push(c) }
+        }
+        return csv_field(&plain).into_owned().into();
+    }
     if text.contains([',', '"', '\n', '\r']) || text.trim() != text {
         format!("\"{}\"", text.replace('"', "\"\"")).into()
     } else {
@@ -62,7 +73,20 @@ mod tests {
             ..TaskSummary::default()
         };
         let summary = Summary {
-            tasks: ["plain", "a,b", "say \"hi\"", "two\nlines", "=1+1", " padded "].map(task).into(),
+            tasks: [
+                "plain",
+                "a,b",
+                "say \"hi\"",
+                "two\nlines",
+                "=1+1",
+                " padded ",
+                "-2",
+                "-",
+                "@x",
+                "e\u{1b}[2J",
+            ]
+            .map(task)
+            .into(),
             ..Summary::default()
         };
         let csv = tasks_csv(&summary);
@@ -72,7 +96,11 @@ mod tests {
             "0,\"a,b\",g",
             "0,\"say \"\"hi\"\"\",g",
             "0,\"two\nlines\",g",
-            "0,=1+1,g",
+            "0,'=1+1,g",
+            "0,-2,g",
+            "0,-,g",
+            "0,'@x,g",
+            "0,e\\u{1b}[2J,g",
             "0,\" padded \",g",
         ] {
             assert!(csv.contains(&format!("{want}{zeros}")), "{want} not in\n{csv}");

@@ -3,11 +3,11 @@
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use weir::fault::{Fault, Result};
+use weir::outdir::replace_file;
 use weir::{catalogue, input, topology};
 
 /// A text with what it is called.
@@ -100,22 +100,7 @@ pub(crate) fn save(save: &Save) -> Result<String> {
         };
         return Err(Fault::user(message, "save under another name, or overwrite it"));
     }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder.join(format!(".{name}.{}.new", std::process::id()));
-    let write = || -> std::io::Result<()> {
-        let mut file = fs::File::create(&beside)?;
-        file.write_all(save.text.as_bytes())?;
-        file.sync_all()?;
-        if let Ok(old) = fs::metadata(path) {
-            fs::set_permissions(&beside, old.permissions())?;
-        }
-        fs::rename(&beside, path)
-    };
-    write().map_err(|e| {
-        drop(fs::remove_file(&beside));
-        failed(&shown.to_string(), &e)
-    })?;
+    replace_file(path, save.text.as_bytes())?;
     Ok(mark(&save.text))
 }
 
@@ -150,6 +135,23 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "b");
         save(&Save { force: true, ..one("c", Some(&second)) }).expect("asked for");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
+        // A link stays one, and what others have put beside it is not written to.
+        let victim = dir.path().join("victim");
+        fs::write(&victim, "mine").unwrap();
+        let link = dir.path().join("link.weir");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        std::os::unix::fs::symlink(
+            &victim,
+            dir.path().join(format!(".link.weir.{}.new", std::process::id())),
+        )
+        .unwrap();
+        let at = link.display().to_string();
+        save(&Save { path: at, text: "d".into(), mark: None, force: true }).expect("asked for");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(
+            (fs::read_to_string(&path).unwrap(), fs::read_to_string(&victim).unwrap()),
+            ("d".into(), "mine".into())
+        );
     }
 
     #[test]

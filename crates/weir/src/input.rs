@@ -19,14 +19,21 @@ pub struct ReadError {
 }
 
 /// Text of the file at `path`; `-` is stdin where the caller allows it.
-pub fn read_text(path: &str) -> Result<String, ReadError> {
-    read_from(open(path, MAX_BYTES)?, &path.escape_debug().to_string())
+pub fn read_text(path: impl AsRef<Path>) -> Result<String, ReadError> {
+    let path = path.as_ref();
+    read_from(open(path, MAX_BYTES)?, &shown(path))
+}
+
+/// A path for messages: bytes that are no text are replaced.
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().escape_debug().to_string()
 }
 
 /// Bytes of the file at `path`, of which there may be `max`.
-pub fn read_bytes(path: &str, max: u64) -> Result<Vec<u8>, ReadError> {
+pub fn read_bytes(path: impl AsRef<Path>, max: u64) -> Result<Vec<u8>, ReadError> {
+    let path = path.as_ref();
     let mut bytes = Vec::new();
-    let shown = path.escape_debug().to_string();
+    let shown = shown(path);
     let fail = |e: io::Error| ReadError {
         message: format!("cannot read `{shown}`: {}", reason(&e)),
         help: remedy(&e).into(),
@@ -36,26 +43,30 @@ pub fn read_bytes(path: &str, max: u64) -> Result<Vec<u8>, ReadError> {
     if bytes.len() as u64 > max { Err(too_large(&shown, max)) } else { Ok(bytes) }
 }
 
-fn open(path: &str, max: u64) -> Result<fs::File, ReadError> {
+fn open(path: &Path, max: u64) -> Result<fs::File, ReadError> {
     let fail = |message: String, help: &str| ReadError { message, help: help.into(), missing: false };
-    if path.is_empty() {
+    if path.as_os_str().is_empty() {
         return Err(fail("a file name is empty".into(), "name a file; is a shell variable unset?"));
     }
-    if path.contains('\0') {
-        return Err(fail(
-            format!("`{}` is not a file name", path.escape_debug()),
-            "take out the NUL character",
-        ));
+    let shown = shown(path);
+    if path.as_os_str().as_encoded_bytes().contains(&0) {
+        return Err(fail(format!("`{shown}` is not a file name"), "take out the NUL character"));
     }
-    let shown = path.escape_debug().to_string();
     let io = |e: &io::Error| ReadError {
         message: format!("cannot read `{shown}`: {}", reason(e)),
         help: remedy(e).into(),
         missing: e.kind() == ErrorKind::NotFound,
     };
-    let meta = fs::metadata(Path::new(path)).map_err(|e| io(&e))?;
+    let meta = fs::metadata(path).map_err(|e| io(&e))?;
     if meta.is_dir() {
         return Err(fail(format!("`{shown}` is a folder, not a file"), "name a file inside it"));
+    }
+    // A pipe that nobody writes to would hold a server up for ever.
+    if BOUNDED.get().is_some() && !meta.is_file() {
+        return Err(fail(
+            format!("`{shown}` is no ordinary file"),
+            "give the text itself, or an ordinary file",
+        ));
     }
     if meta.is_file() && meta.len() > max {
         return Err(too_large(&shown, max));

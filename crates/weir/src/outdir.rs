@@ -42,6 +42,38 @@ pub fn discard_unfinished() {
 pub struct OutDir {
     target: PathBuf,
     scratch: TempDir,
+    /// Locked as long as this process lives: by that others see whether the folder was left behind.
+    _lock: Option<File>,
+}
+
+/// The file within a scratch folder that its process has locked.
+const LOCK: &str = ".lock";
+
+/// Remove what processes that were killed have left in a folder: their scratch folders, whose lock is free.
+fn sweep_up(place: &Path) {
+    let Ok(entries) = fs::read_dir(place) else { return };
+    for entry in entries.flatten() {
+        let ours = entry.file_name().to_string_lossy().starts_with(SCRATCH);
+        if !ours || !entry.file_type().is_ok_and(|t| t.is_dir()) {
+            continue;
+        }
+        // One without the file is just being made, or has another purpose.
+        let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
+        if lock.try_lock().is_ok() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Mark a scratch folder as in use; `None` where the file system has no locks, and then it is never swept up.
+fn claim(scratch: &Path) -> Option<File> {
+    let path = scratch.join(LOCK);
+    let lock = File::create_new(&path).ok()?;
+    if lock.try_lock().is_ok() {
+        return Some(lock);
+    }
+    let _ = fs::remove_file(path);
+    None
 }
 
 impl OutDir {
@@ -78,7 +110,9 @@ impl OutDir {
             .tempdir_in(&place)
             .map_err(|e| unwritable(option, target, &e))?;
         register(Some(scratch.path()));
-        Ok(Self { target: target.to_path_buf(), scratch })
+        let lock = claim(scratch.path());
+        sweep_up(&place);
+        Ok(Self { target: target.to_path_buf(), scratch, _lock: lock })
     }
 
     /// Path of a scratch file; makes the folders on the way to it.
@@ -115,6 +149,7 @@ impl OutDir {
 
     fn publish(&self) -> Result<()> {
         let fail = |e: io::Error| write_error(&self.target, &e);
+        let _ = fs::remove_file(self.scratch.path().join(LOCK));
         open_up(self.scratch.path()).map_err(fail)?;
         if let Some(parent) = self.target.parent().filter(|p| !p.as_os_str().is_empty()) {
             fs::create_dir_all(parent).map_err(fail)?;
@@ -258,7 +293,7 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<()> {
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let mut file = builder.tempfile_in(dir).map_err(|e| fail(&e))?;
-    file.write_all(bytes).map_err(|e| fail(&e))?;
+    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(|e| fail(&e))?;
     if let Ok(meta) = fs::metadata(path) {
         fs::set_permissions(file.path(), meta.permissions()).map_err(|e| fail(&e))?;
     }
@@ -308,6 +343,28 @@ mod tests {
         out.write("summary.json", b"half").expect("writable");
         drop(out);
         assert_eq!(fs::read_dir(base.path()).expect("listable").count(), 0);
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_swept_up() {
+        let base = tree();
+        let mut left = OutDir::prepare(&base.path().join("killed"), false).expect("new");
+        left.write("summary.json", b"half").expect("writable");
+        // As after SIGKILL: the folder stays, the lock is free.
+        let (held, path) = (left._lock.take(), left.scratch.path().to_path_buf());
+        std::mem::forget(left);
+        let left = path;
+        let other = OutDir::prepare(&base.path().join("other"), false).expect("new");
+        assert!(left.exists(), "its lock is held still");
+        drop(held);
+        let next = OutDir::prepare(&base.path().join("next"), false).expect("new");
+        assert!(!left.exists() && other.scratch.path().exists(), "only what nobody uses");
+        next.commit().expect("moved");
+        assert_eq!(
+            fs::read_dir(base.path().join("next")).expect("listable").count(),
+            0,
+            "no lock stays behind"
+        );
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl Loader for Includes {
         let missing = if from_catalogue {
             None
         } else {
-            match input::read_text(&path) {
+            match input::read_text(&*path) {
                 Ok(text) => return Ok(Source { name: path.into_owned(), text }),
                 Err(e) if !e.missing => return Err(format!("{}; {}", e.message, e.help)),
                 Err(e) => Some(e),

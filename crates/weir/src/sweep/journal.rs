@@ -2,7 +2,7 @@
 //! The finished runs of a sweep, so that it can continue after it was ended or killed.
 //!
 //! In the results' folder, `.runweir-sweep/identity` says which sweep it is and `.runweir-sweep/runs` has a line
-//! for each finished run: its number, then its values. A line is written by one call, so a killed process
+//! for each finished run: its number, its values, and a checksum of these. A line is written by one call, so a killed process
 //! leaves at most one incomplete line, which the next process removes.
 
 use std::fmt::Write as _;
@@ -118,7 +118,7 @@ impl Journal {
         for value in row {
             let _ = write!(line, ",{value}");
         }
-        line.push('\n');
+        let _ = writeln!(line, ",{:016x}", checksum(&line));
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(line.as_bytes()).map_err(|e| write_error(&self.path, &e))
     }
@@ -132,6 +132,11 @@ fn read(path: &Path, file: &File) -> Result<Vec<(u64, Row)>> {
         file.set_len(end as u64).map_err(|e| write_error(path, &e))?;
     }
     lines(path, &text[..end])
+}
+
+/// Of a line without its end: one digit that has changed is noticed for certain.
+fn checksum(line: &str) -> u64 {
+    weir_core::planfile::checksum(line.as_bytes())
 }
 
 /// Bytes of the lines that have their end.
@@ -150,6 +155,10 @@ fn lines(path: &Path, text: &[u8]) -> Result<Vec<(u64, Row)>> {
     let text = std::str::from_utf8(text).map_err(|_| broken(1))?;
     let mut done = Vec::new();
     for (number, line) in text.lines().enumerate() {
+        let (line, sum) = line.rsplit_once(',').ok_or_else(|| broken(number + 1))?;
+        if sum != format!("{:016x}", checksum(line)) {
+            return Err(broken(number + 1));
+        }
         let mut values = line.split(',').map(str::parse::<u64>);
         let run = values.next().and_then(std::result::Result::ok).ok_or_else(|| broken(number + 1))?;
         let values: Vec<u64> =
@@ -234,5 +243,17 @@ mod tests {
         let fault = Journal::open(dir.path(), "a", false).expect_err("damaged");
         assert!(fault.diags[0].to_string().contains("line 1"), "{fault:?}");
         assert!(format!("{fault:?}").contains("all other runs are kept"), "{fault:?}");
+        // One digit of a value.
+        let (journal, _) = Journal::open(dir.path(), "a", true).expect("fresh");
+        journal.append(1, &row(12)).expect("writable");
+        journal.append(2, &row(12)).expect("writable");
+        drop(journal);
+        let path = dir.path().join(".runweir-sweep/runs");
+        let text = fs::read_to_string(&path).expect("there");
+        let changed = text.replacen("\n2,12,", "\n2,13,", 1);
+        assert_ne!(text, changed);
+        fs::write(&path, changed).expect("writable");
+        let fault = Journal::open(dir.path(), "a", false).expect_err("damaged");
+        assert!(fault.diags[0].to_string().contains("line 2"), "{fault:?}");
     }
 }
