@@ -36,6 +36,9 @@ pub struct Cli {
     /// Load a component that `runweir component build` has made (repeatable); for `live`, `switch` and `vm` one that was built with --kernel
     #[arg(long, global = true, value_name = "FILE.so", value_hint = ValueHint::FilePath)]
     pub load: Vec<PathBuf>,
+    /// Let workloads, scenarios and packages load the components that they name; without it, only those of --load
+    #[arg(long, global = true)]
+    pub allow_code: bool,
     #[command(subcommand)]
     pub command: Command,
 }

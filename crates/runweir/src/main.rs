@@ -80,11 +80,14 @@ use weir::{catalogue, fault, input, machine, outdir, scenario, topology, units};
 use args::{Cli, Command};
 use fault::{Blame, Result};
 
+#[global_allocator]
+static MEMORY: weir_core::memory::OrEnd = weir_core::memory::OrEnd;
+
 fn main() -> ExitCode {
     // clap ends with status 2 and its own words where the command line cannot be understood.
     let cli = Cli::parse();
     match catch_unwind(AssertUnwindSafe(|| {
-        component::load_all(&cli.load).and_then(|()| dispatch(cli.command))
+        component::load_all(&cli.load, cli.allow_code).and_then(|()| dispatch(cli.command))
     })) {
         Ok(Ok(status)) => status,
         Ok(Err(fault)) => {

@@ -48,6 +48,7 @@ pub mod advise;
 pub mod analyze;
 pub mod catalogue;
 pub mod check;
+pub mod code;
 pub mod columns;
 pub mod compare;
 pub mod explain;

@@ -44,6 +44,9 @@ pub enum ComponentCommand {
 /// What --load names.
 static NAMED: OnceLock<Vec<PathBuf>> = OnceLock::new();
 
+/// Files may load what they name.
+static ALL: OnceLock<()> = OnceLock::new();
+
 /// The objects that --load names.
 #[cfg(feature = "vm")]
 pub fn named() -> &'static [PathBuf] {
@@ -51,7 +54,13 @@ pub fn named() -> &'static [PathBuf] {
 }
 
 /// Load what the command line names, before anything else is done. One that goes into the kernel is first there.
-pub fn load_all(files: &[PathBuf]) -> Result<()> {
+/// Files that the user gives may load the same objects, and with `all` what they name.
+pub fn load_all(files: &[PathBuf], all: bool) -> Result<()> {
+    if all {
+        weir::code::allow_all();
+        ALL.get_or_init(|| ());
+    }
+    files.iter().for_each(|f| weir::code::allow(f));
     let (first, rest): (Vec<_>, Vec<_>) = files.iter().partition(|f| loaded::has_kernel_part(f));
     first.into_iter().chain(rest).try_for_each(|file| load(file).map(|_| ()))?;
     NAMED.get_or_init(|| files.to_vec());
@@ -62,7 +71,9 @@ pub fn load_all(files: &[PathBuf]) -> Result<()> {
 pub fn loaded() -> Vec<String> {
     let absolute = |f: &PathBuf| std::path::absolute(f).unwrap_or_else(|_| f.clone());
     let files = NAMED.get().map_or(&[][..], Vec::as_slice);
-    files.iter().flat_map(|f| ["--load".into(), absolute(f).to_string_lossy().into_owned()]).collect()
+    let all = ALL.get().map(|()| "--allow-code".to_string());
+    let named = files.iter().flat_map(|f| ["--load".into(), absolute(f).to_string_lossy().into_owned()]);
+    all.into_iter().chain(named).collect()
 }
 
 fn load(file: &Path) -> Result<weir_core::ComponentInfo> {

@@ -191,3 +191,41 @@ fn traces_are_compressed_on_request() {
     let ran = runweir_in(dir.path(), &with(&["--zstd"]));
     assert_eq!(ran.status, 2, "without --out there is no trace to compress");
 }
+
+/// `report` and `fmt` looked for a file of another name, and said that it was not there.
+#[test]
+fn paths_may_be_no_utf8() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = temp();
+    let odd = dir.path().join(std::ffi::OsStr::from_bytes(b"b\xff"));
+    std::fs::create_dir(&odd).expect("writable");
+    let run = |args: &[&str], path: &std::path::Path| -> crate::Ran {
+        crate::program(dir.path()).args(args).arg(path).output().expect("it starts").into()
+    };
+    let out = odd.join("out");
+    let ran = run(&["run", "decentral", "-m", "smp-2", "-w", "hackbench:groups=1,loops=2", "-q", "-o"], &out);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let ran = run(&["report"], &out);
+    assert!(ran.status == 0 && ran.stdout.contains("decentral"), "{}", ran.stderr);
+    let file = odd.join("t.weir");
+    std::fs::write(&file, "annotate   affinity;\nentry->fifo->cpus;\n").expect("writable");
+    let ran = run(&["fmt"], &file);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let text = std::fs::read_to_string(&file).expect("there");
+    assert!(text.contains("entry -> fifo -> cpus;"), "{text}");
+}
+
+/// The allocator's way is SIGABRT and no remedy.
+#[test]
+fn the_end_of_memory_is_an_error_like_others() {
+    let dir = temp();
+    let program = crate::program(dir.path()).get_program().to_owned();
+    for kib in [120_000, 160_000, 200_000, 300_000, 600_000] {
+        let command =
+            format!("ulimit -v {kib}; exec \"$0\" run decentral -m smp-2 -w compute:tasks=2000000 -q");
+        let mut sh = std::process::Command::new("sh");
+        let ran: crate::Ran =
+            sh.arg("-c").arg(command).arg(&program).current_dir(dir.path()).output().expect("sh").into();
+        assert!(ran.status == 1 && ran.stderr.contains("help: "), "{kib}: {}: {}", ran.status, ran.stderr);
+    }
+}

@@ -226,7 +226,7 @@ fn a_component_of_ones_own_is_built_loaded_and_run() {
         text,
         dir.path(),
         "global_rr",
-        &["-m", "smp-2", "-w", "compute:tasks=6,work=5ms", "--json"],
+        &["-m", "smp-2", "-w", "compute:tasks=6,work=5ms", "--json", "--allow-code"],
     );
     let s: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let done: Vec<bool> =
@@ -235,6 +235,37 @@ fn a_component_of_ones_own_is_built_loaded_and_run() {
     assert!(s["reconfigurations"][1]["why"].as_str().is_some_and(|w| w.contains("cannot be unloaded")));
     let live = runweir_in(dir.path(), &["--load", "n.so", "live", "t.weir", "--duration", "1s"]);
     assert!(live.status != 0, "{}", live.stdout);
+}
+
+/// A workload is data, also where nothing is to run: `load` ran a stranger's code with all rights of the user.
+#[test]
+fn a_file_loads_no_code_unless_the_command_line_says_so() {
+    let dir = temp();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../weir-tests/native/loaded/newest_first.c");
+    let object = dir.path().join("n.so");
+    let built = runweir(&["component", "build", source, "-o", object.to_str().expect("UTF-8")]);
+    assert_eq!(built.status, 0, "{}", built.stderr);
+    let text = "duration = \"5ms\"\n[[task]]\nname = \"a\"\nrun = \"1ms\"\n\
+                [[at]]\ntime = \"1ms\"\ndo = [\"load ./n.so\", \"swap instance round_robin = newest_first\"]\n";
+    std::fs::write(dir.path().join("w.toml"), text).expect("writable");
+    let run = |more: &[&str]| {
+        runweir_in(
+            dir.path(),
+            &[&["run", "global_rr", "-m", "smp-2", "-w", "w.toml", "--json"], more].concat(),
+        )
+    };
+    let tried = run(&["--dry-run"]);
+    assert_eq!(tried.status, 2);
+    assert!(
+        tried.stderr.contains("native code") && tried.stderr.contains("--load ./n.so"),
+        "{}",
+        tried.stderr
+    );
+    for (how, done) in [(&[][..], false), (&["--load", "n.so"], true), (&["--allow-code"], true)] {
+        let ran = run(how);
+        let s: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {}", ran.stderr));
+        assert_eq!(s["reconfigurations"][0]["done"], done, "{how:?}: {}", s["reconfigurations"]);
+    }
 }
 
 /// A driver ships a folder: the package and the component that it needs. It comes with the package and goes with it.
@@ -249,7 +280,15 @@ fn a_package_brings_its_components() {
     assert_eq!(built.status, 0, "{}", built.stderr);
     let package = |needs: &str| format!("{needs}\npackage newest {{ in -> newest_first -> out }}\n");
     write("npu/good.weir", &package("needs newest_first from \"n.so\";"));
-    let check = |with: &str| runweir_in(dir.path(), &["check", "global_rr", "-m", "smp-2", "--with", with]);
+    let check_as = |how: &[&str], with: &str| {
+        runweir_in(dir.path(), &[how, &["check", "global_rr", "-m", "smp-2", "--with", with]].concat())
+    };
+    let check = |with: &str| check_as(&["--allow-code"], with);
+    // A package is data, unless the command line says that its code may run.
+    let ran = check_as(&[], "npu/good.weir@entry");
+    assert!(ran.status == 2 && ran.stderr.contains("--load npu/n.so"), "{}", ran.stderr);
+    let ran = check_as(&["--load", "npu/n.so"], "npu/good.weir@entry");
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
     let ran = check("npu/good.weir@entry");
     assert_eq!(ran.status, 0, "{}", ran.stderr);
 
@@ -284,8 +323,7 @@ fn a_package_brings_its_components() {
          [[at]]\ntime = \"6ms\"\ndo = \"merge good.weir at entry\"\n",
     );
     let s: Value = {
-        let args =
-            "run --scenario npu/s.toml -t global_rr -m smp-2 -w compute:tasks=6,work=5ms --json --checks";
+        let args = "run --scenario npu/s.toml -t global_rr -m smp-2 -w compute:tasks=6,work=5ms --json --checks --allow-code";
         let ran = runweir_in(dir.path(), &args.split(' ').collect::<Vec<_>>());
         serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {}", ran.stderr))
     };

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use weir_core::loaded;
 use weir_lang::{Need, Source};
 
+use crate::code;
 use crate::fault::Result;
 use crate::topology;
 
@@ -62,7 +63,10 @@ fn one(need: &Need, package: &Source) -> std::result::Result<bool, (String, Stri
         );
         return Err((format!("there is no `{shown}`, which holds the component `{name}`"), help));
     }
-    let info = loaded::load(&file).map_err(|e| (e.message, e.help))?;
+    let Some(info) = code::load(&file)? else {
+        let message = format!("`{shown}` is loaded already, and holds another component than `{name}`");
+        return Err((message, "write `needs` with that one's name, or name the right file".into()));
+    };
     if info.name != *name {
         take_back(std::slice::from_ref(&info.name));
         let message = format!("`{shown}` holds the component `{}`, not `{name}`", info.name);

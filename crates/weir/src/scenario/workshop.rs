@@ -12,6 +12,7 @@ use weir_model::{Composer, Proposal, Verb};
 
 use super::needs::{bring, take_back};
 use crate::catalogue::{self, PACKAGES, unknown};
+use crate::code;
 use crate::fault::Result;
 use crate::input;
 use crate::topology::{self, Includes};
@@ -137,8 +138,9 @@ impl Workshop {
                 }
                 Verb::Load { file } => {
                     let path = self.path(file);
-                    let info = loaded::load(Path::new(&path)).map_err(|e| format!("{e}; {}", e.help))?;
-                    state.fresh.push(info.name);
+                    let info =
+                        code::load(Path::new(&path)).map_err(|(what, help)| format!("{what}; {help}"))?;
+                    state.fresh.extend(info.map(|i| i.name));
                 }
                 Verb::Unload { component } => state.leaving.push(component.clone()),
                 Verb::Cpu { .. } | Verb::Publish(_) => {}
