@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# What must hold besides the format and lints of Rust: licence lines, scripts without warnings, the format of C and of the catalogue, generated files up
-# to date, and the lock file of the Python package. Prints every violation; changes nothing.
+# What must hold besides the format and lints of Rust: licence lines, licences of libraries, scripts without warnings, the format of C and of the
+# catalogue, generated files up to date, and the lock file of the Python package. Prints every violation; changes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,6 +23,9 @@ if command -v shellcheck >/dev/null; then
 else
 	echo "check: no shellcheck here (apt-get install shellcheck): the scripts were not looked at" >&2
 fi
+
+# Licences of libraries.
+unfit=$(tools/licences.py) || complain "licences: $unfit"
 
 # The format of the C files.
 unformatted=$(tools/format-c.sh --check) || complain "not formatted (tools/format-c.sh): $unformatted"

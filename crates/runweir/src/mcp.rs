@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `runweir mcp`: what the library computes, for an assistant, by the Model Context Protocol over stdin and stdout.
 //!
-//! The messages are those of the schema's types (crate `rust-mcp-schema`): what goes out has been through them. The program can write
-//! into a folder of its own only, and read only what it is allowed to: Landlock sees to that before the first message.
+//! The messages are those of the schema's types (crate `rust-mcp-schema`): what goes out has been through them. Each call has a process of its
+//! own, which can write into a temporary folder only, read only what it is allowed to, and reach neither network nor other processes.
 
 mod sandbox;
 mod tools;
+mod worker;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use rust_mcp_schema::{CallToolResult, InitializeResult, ListToolsResult};
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::fault::{Fault, Result};
 use crate::output::note;
 use crate::units::parse_duration;
-use tools::Toolbox;
+use worker::Workers;
 
 /// The version of the protocol whose types are used.
 const VERSION: &str = "2025-11-25";
@@ -37,7 +37,8 @@ Examples:
   runweir mcp --allow ~/schedulers     let it also read topologies, workloads and traces below this folder
 
 Tools: run, compare, check, analyze, explain, graph, catalogue. Inputs are names of the catalogue or texts. Nothing outside a temporary
-folder is written, nothing touches this machine's scheduler, and what may be read is bounded by Landlock.
+folder is written, nothing touches this machine's scheduler. Each call has a process of its own: what it may read is bounded by Landlock,
+it has no network, and its end is not the server's.
 
 In the configuration of an assistant:
   { \"mcpServers\": { \"runweir\": { \"command\": \"runweir\", \"args\": [\"mcp\"] } } }")]
@@ -48,13 +49,22 @@ pub struct McpArgs {
     /// End a tool's work after this much time
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "60s")]
     pub time_limit: u64,
+    /// End a tool's work when it has this much memory, MiB
+    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(64..=1 << 24))]
+    pub memory_limit: u64,
     /// Serve although this kernel cannot bound what is read (no Landlock)
     #[arg(long)]
     pub no_sandbox: bool,
+    /// Do one call, for the server
+    #[arg(long, hide = true, value_name = "DIR")]
+    pub worker: Option<PathBuf>,
 }
 
 /// Serve until stdin ends.
 pub fn mcp(args: &McpArgs) -> Result<ExitCode> {
+    if let Some(scratch) = &args.worker {
+        return worker::work(args, scratch);
+    }
     let scratch = tempfile::Builder::new().prefix("runweir-mcp-").tempdir().map_err(|e| {
         Fault::system(format!("cannot make a temporary folder: {e}"), "see whether TMPDIR is full")
     })?;
@@ -67,7 +77,12 @@ pub fn mcp(args: &McpArgs) -> Result<ExitCode> {
             )
         })?);
     }
-    if let Err(why) = sandbox::enter(scratch.path(), &allowed) {
+    let workers = Workers::new(args, scratch.path(), &allowed);
+    let first = workers.call("", &Value::Null);
+    if first.wrong {
+        return Err(Fault::system(first.text, "start it where a program may start processes"));
+    }
+    if let Some(why) = first.unbounded {
         if !args.no_sandbox {
             return Err(Fault::system(
                 format!("cannot bound what this program reads: {why}"),
@@ -75,19 +90,16 @@ pub fn mcp(args: &McpArgs) -> Result<ExitCode> {
             ));
         }
         note(&format!("serving without a sandbox: {why}"));
-    } else {
-        weir::input::bounded(
-            "give the text itself, or start `runweir mcp --allow DIR` with a folder that holds the file",
-        );
     }
-    let toolbox =
-        Toolbox { scratch: scratch.path().into(), allowed, limit: Duration::from_nanos(args.time_limit) };
-    serve(&toolbox)?;
+    serve(&|tool, arguments| workers.call(tool, arguments))?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// Does what a tool does, by its name, with these arguments.
+type Call<'a> = &'a dyn Fn(&str, &Value) -> worker::Answer;
+
 /// One message a line, in and out.
-fn serve(toolbox: &Toolbox) -> Result<()> {
+fn serve(call: Call<'_>) -> Result<()> {
     let stdin = std::io::stdin();
     let mut input = BufReader::new(stdin.lock());
     for number in 1u64.. {
@@ -103,7 +115,7 @@ fn serve(toolbox: &Toolbox) -> Result<()> {
             continue;
         }
         let answer = match serde_json::from_slice::<Value>(&line) {
-            Ok(message) => answer(&message, toolbox),
+            Ok(message) => answer(&message, call),
             Err(e) => Some(error(
                 &Value::Null,
                 -32700,
@@ -124,7 +136,7 @@ fn serve(toolbox: &Toolbox) -> Result<()> {
     Ok(())
 }
 
-fn answer(message: &Value, toolbox: &Toolbox) -> Option<Value> {
+fn answer(message: &Value, call: Call<'_>) -> Option<Value> {
     let id = match message.get("id") {
         Some(id) if id.is_string() || id.is_number() => id.clone(),
         // A notification wants no answer, nor does an answer.
@@ -158,10 +170,7 @@ fn answer(message: &Value, toolbox: &Toolbox) -> Option<Value> {
                 ));
             }
             let arguments = params.get("arguments").cloned().unwrap_or_else(|| json!({}));
-            let (text, wrong) = match toolbox.call(name, &arguments) {
-                Ok(text) => (text, false),
-                Err(fault) => (tools::words(&fault), true),
-            };
+            let worker::Answer { text, wrong, .. } = call(name, &arguments);
             result::<CallToolResult>(
                 &id,
                 json!({ "content": [{ "type": "text", "text": text }], "isError": wrong }),
@@ -189,10 +198,9 @@ mod tests {
 
     #[test]
     fn what_is_listed_is_what_the_schema_knows() {
-        let toolbox =
-            Toolbox { scratch: "/nonexistent".into(), allowed: Vec::new(), limit: Duration::from_secs(1) };
+        let call = |_: &str, _: &Value| worker::Answer::default();
         let ask = |method: &str| {
-            answer(&json!({ "jsonrpc": "2.0", "id": 1, "method": method }), &toolbox).expect("an answer")
+            answer(&json!({ "jsonrpc": "2.0", "id": 1, "method": method }), &call).expect("an answer")
         };
         let tools = ask("tools/list");
         let listed: Vec<&str> = tools["result"]["tools"]
@@ -204,6 +212,6 @@ mod tests {
         assert_eq!(listed, tools::NAMES);
         assert_eq!(ask("initialize")["result"]["protocolVersion"], VERSION);
         assert_eq!(ask("nonsense")["error"]["code"], -32601);
-        assert!(answer(&json!({ "method": "notifications/initialized" }), &toolbox).is_none());
+        assert!(answer(&json!({ "method": "notifications/initialized" }), &call).is_none());
     }
 }

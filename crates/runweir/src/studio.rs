@@ -33,6 +33,9 @@ pub struct StudioArgs {
     /// Socket of `runweir live`: $RUNWEIR_SOCKET, else /run/runweir/live.sock
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub socket: Option<PathBuf>,
+    /// Run one simulation, for the studio
+    #[arg(long, hide = true)]
+    pub worker: bool,
 }
 
 #[derive(Debug, Args)]
@@ -54,8 +57,17 @@ pub struct ReportArgs {
 
 /// Serve until Ctrl-C.
 pub fn studio(args: &StudioArgs) -> Result<ExitCode> {
+    if args.worker {
+        weir_studio::work();
+        return Ok(ExitCode::SUCCESS);
+    }
     let socket = client::socket_path(args.socket.as_deref());
-    serve(Options { file: args.file.clone(), port: args.port, results: Vec::new(), socket })
+    serve(Options { file: args.file.clone(), port: args.port, results: Vec::new(), socket, worker: worker() })
+}
+
+/// How a simulation's process is started, with the same components.
+fn worker() -> Vec<String> {
+    [crate::component::loaded(), vec!["studio".into(), "--worker".into()]].concat()
 }
 
 fn serve(options: Options) -> Result<ExitCode> {
@@ -73,7 +85,7 @@ pub fn report(args: &ReportArgs) -> Result<ExitCode> {
     let results = found(&args.dir)?;
     if args.serve {
         let socket = client::socket_path(None);
-        return serve(Options { file: None, port: args.port, results, socket });
+        return serve(Options { file: None, port: args.port, results, socket, worker: worker() });
     }
     for (i, dir) in results.iter().enumerate() {
         if results.len() > 1 {

@@ -4,17 +4,17 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use weir::catalogue::{self, Entry};
-use weir::fault::{Blame, Fault, Result};
+use weir::fault::{Fault, Result};
 use weir::sheet::{self, Action};
 use weir::{machine, topology};
 use weir_lang::Source;
 
+use crate::worker::Refused;
 use crate::{Shared, files, results};
 
 pub(crate) fn routes() -> Router<Arc<Shared>> {
@@ -27,24 +27,9 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/api/save", post(save))
 }
 
-/// What is wrong, as the page shows it.
-#[derive(Serialize)]
-struct Wrong {
-    message: String,
-    help: Vec<String>,
-}
-
-/// A fault as an answer: 422 where the user can mend it.
+/// A fault as an answer.
 pub(crate) fn refuse(fault: &Fault) -> Response {
-    let status = match fault.blame {
-        Blame::User => StatusCode::UNPROCESSABLE_ENTITY,
-        Blame::System => StatusCode::INTERNAL_SERVER_ERROR,
-    };
-    let wrong = Wrong {
-        message: fault.to_string(),
-        help: fault.diags.iter().filter_map(|d| d.remedy().map(String::from)).collect(),
-    };
-    (status, Json(wrong)).into_response()
+    Refused::of(fault).into_response()
 }
 
 /// Compute beside the thread that serves.

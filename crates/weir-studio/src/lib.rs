@@ -11,6 +11,7 @@ mod live;
 mod page;
 mod results;
 mod runs;
+mod worker;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use weir::{Fault, fault::Result};
 
 use guard::Guard;
 pub use results::summary;
+pub use worker::work;
 
 /// What the studio begins with.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +38,8 @@ pub struct Options {
     pub results: Vec<PathBuf>,
     /// Socket of `runweir live`.
     pub socket: PathBuf,
+    /// Arguments with which this program does [`work`].
+    pub worker: Vec<String>,
 }
 
 /// What all requests share.

@@ -15,6 +15,7 @@ use weir::fault::{Fault, Result};
 use weir_report::Summary;
 
 use crate::api::compute;
+use crate::worker::Wait;
 use crate::{Shared, runs};
 
 pub(crate) fn routes() -> Router<Arc<Shared>> {
@@ -31,7 +32,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 /// The user's: the folder holds no run, or one of another program.
 pub fn summary(dir: &File) -> Result<Summary> {
     let path = dir.join("summary.json");
-    let text = weir::input::read_text(&path.display().to_string()).map_err(Fault::from)?;
+    let text = weir::input::read_text(&path).map_err(Fault::from)?;
     serde_json::from_str(&text).map_err(|e| {
         Fault::user(
             format!("`{}` is not a summary of a run: {e}", path.display()),
@@ -72,7 +73,7 @@ pub(crate) fn list(dirs: &[PathBuf]) -> Vec<Listed> {
 async fn explain(
     State(shared): State<Arc<Shared>>,
     Path(index): Path<usize>,
-    Json(wait): Json<runs::Wait>,
+    Json(wait): Json<Wait>,
 ) -> Response {
     let Some(dir) = shared.options.results.get(index).cloned() else { return missing("the run") };
     compute(move || weir::Explainer::open(&dir.to_string_lossy())?.until(&wait.task, wait.at_ns, wait.ns))

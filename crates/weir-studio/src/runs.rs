@@ -3,9 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::io::{BufRead, BufReader, Write};
 use std::pin::Pin;
+use std::process::{Child, ChildStdin, ChildStdout, Command as Program, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::mpsc as channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -17,15 +20,14 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use futures_core::Stream;
-use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use weir::fault::Fault;
-use weir::stage::{Command, Controls, Stage, StageOptions};
-use weir::watch::Watch;
-use weir_lang::Source;
+use weir::stage::Command;
 
 use crate::Shared;
-use crate::api::{compute, refuse};
+use crate::api::refuse;
+use crate::worker::{Refused, Wait};
 
 /// Simulations at a time, finished ones that are kept among them.
 const MOST: usize = 16;
@@ -35,28 +37,47 @@ const ALONE: Duration = Duration::from_secs(60);
 /// Something for the page: the kind of the event and its JSON.
 pub(crate) type Told = Option<(&'static str, Arc<str>)>;
 
+/// A simulation in a process of its own: whatever happens to it, the studio goes on, with the texts that nobody has saved.
 struct Run {
-    stage: Stage,
-    controls: Arc<Controls>,
-    /// It was closed: what is still computed about it ends.
+    child: Mutex<Child>,
+    to: Mutex<ChildStdin>,
+    /// It was closed: its end is no failure.
     closed: AtomicBool,
     /// The latest frame: a slow reader misses the ones between.
     frames: watch::Sender<Told>,
     /// What is not to be missed: results and failures, the last one.
     end: watch::Sender<Told>,
     report: Mutex<Option<Arc<str>>>,
+    /// Who waits for which explanation.
+    asked: Mutex<BTreeMap<u64, channel::Sender<Value>>>,
+    last: AtomicU64,
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Run {
     fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
-        self.controls.command(Command::Close);
+        let _ = lock(&self.child).kill();
     }
-}
 
-impl Watch for Run {
-    fn stop(&self) -> &AtomicBool {
-        &self.closed
+    /// Say something to the process. One that has ended has said so.
+    fn say(&self, what: &Value) {
+        let mut to = lock(&self.to);
+        let _ = writeln!(to, "{what}").and_then(|()| to.flush());
+    }
+
+    /// Ask for an explanation; `None`: the process is gone.
+    fn explain(&self, wait: &Wait) -> Option<Value> {
+        let id = self.last.fetch_add(1, Ordering::Relaxed);
+        let (send, receive) = channel::channel();
+        lock(&self.asked).insert(id, send);
+        self.say(&json!({ "explain": id, "wait": wait }));
+        let answer = receive.recv().ok();
+        lock(&self.asked).remove(&id);
+        answer
     }
 }
 
@@ -68,7 +89,7 @@ pub(crate) struct Runs {
 
 impl Runs {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Run>>> {
-        self.all.lock().unwrap_or_else(|e| e.into_inner())
+        lock(&self.all)
     }
 
     fn get(&self, id: u64) -> Option<Arc<Run>> {
@@ -102,104 +123,93 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/api/run/{id}/explain", post(explain))
 }
 
-/// What is to be run.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Begin {
-    name: String,
-    text: String,
-    machine: String,
-    workload: String,
-    #[serde(default)]
-    seed: Option<u64>,
-    /// With its unit; empty: the workload's own end.
-    #[serde(default)]
-    duration: String,
-    #[serde(default)]
-    costs: String,
-    #[serde(default)]
-    set: Vec<String>,
-    #[serde(default)]
-    pace: Option<f64>,
-    #[serde(default)]
-    paused: bool,
-}
-
-async fn begin(State(shared): State<Arc<Shared>>, Json(wish): Json<Begin>) -> Response {
-    compute(move || {
-        let duration_ns = match wish.duration.trim() {
-            "" => None,
-            text => Some(
-                weir::units::parse_duration(text)
-                    .map_err(|e| Fault::user(format!("`{}` is not a duration", text.escape_debug()), e))?,
-            ),
+async fn begin(State(shared): State<Arc<Shared>>, Json(wish): Json<Value>) -> Response {
+    let work = move || -> Result<Value, Refused> {
+        let failed = |e: std::io::Error| {
+            let what = format!("cannot start a process for the simulation: {e}");
+            Refused::of(&Fault::system(what, "try again"))
         };
-        let costs = if wish.costs.is_empty() { "default".into() } else { wish.costs };
-        let setting = weir::Setting {
-            machine: Some(wish.machine).filter(|m| !m.is_empty()),
-            workload: Some(wish.workload).filter(|w| !w.is_empty()),
-            duration_ns,
-            set: wish.set,
-            costs,
-        };
-        let source = Source { name: wish.name, text: wish.text };
-        let stage = Stage::new(StageOptions { source, setting, seed: wish.seed.unwrap_or(1) })?;
-        let mut begun = serde_json::json!({
-            "topology": stage.topology(),
-            "machine": stage.machine(),
-            "workload": stage.workload(),
-            "nr_cpus": stage.nr_cpus(),
-            "duration_ns": stage.duration_ns(),
-            "picture": stage.picture(),
-            "warnings": stage.warnings().iter().map(ToString::to_string).collect::<Vec<_>>(),
-        });
+        let mut child = std::env::current_exe()
+            .and_then(|program| {
+                let mut program = Program::new(program);
+                program.args(&shared.options.worker).stdin(Stdio::piped()).stdout(Stdio::piped());
+                program.stderr(Stdio::null()).spawn()
+            })
+            .map_err(failed)?;
+        let mut to = child.stdin.take().expect("piped");
+        let mut from = BufReader::new(child.stdout.take().expect("piped"));
+        let mut line = String::new();
+        let said = writeln!(to, "{wish}").and_then(|()| to.flush()).and_then(|()| from.read_line(&mut line));
+        let mut first: Value = serde_json::from_str(&line).unwrap_or_default();
+        if said.is_err() || first["begun"].is_null() {
+            let end = child.wait();
+            let refused = serde_json::from_value(first["refused"].take());
+            return Err(refused.unwrap_or_else(|_| Refused::of(&died(end.ok()))));
+        }
         let run = Arc::new(Run {
-            stage,
+            child: Mutex::new(child),
+            to: Mutex::new(to),
             closed: AtomicBool::new(false),
-            controls: Arc::new(Controls::new(wish.pace, wish.paused)),
             frames: watch::Sender::new(None),
             end: watch::Sender::new(None),
             report: Mutex::default(),
+            asked: Mutex::default(),
+            last: AtomicU64::new(1),
         });
+        let mut begun = first["begun"].take();
         begun["id"] = shared.runs.add(run.clone()).into();
         std::thread::Builder::new()
             .name("simulation".into())
-            .spawn(move || play(&run))
-            .map_err(|e| Fault::system(format!("cannot start a thread: {e}"), "try again"))?;
+            .spawn(move || listen(&run, from))
+            .map_err(failed)?;
         Ok(begun)
-    })
-    .await
+    };
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(begun)) => Json(begun).into_response(),
+        Ok(Err(refused)) => refused.into_response(),
+        Err(_) => refuse(&Fault::system("this is a bug in runweir", "please report it with the text")),
+    }
 }
 
-fn play(run: &Run) {
-    let alone = Mutex::new(Instant::now());
-    let show = |frame: weir::stage::Frame| {
-        let mut since = alone.lock().unwrap_or_else(|e| e.into_inner());
-        if run.frames.receiver_count() > 0 {
-            *since = Instant::now();
-        } else if since.elapsed() > ALONE {
-            run.controls.command(Command::Close);
+fn died(status: Option<std::process::ExitStatus>) -> Fault {
+    let how = status.map_or_else(String::new, |s| format!(": {s}"));
+    Fault::system(
+        format!("the simulation's process ended without a result{how}"),
+        "this is a bug in runweir; please report it with the text. The studio goes on",
+    )
+}
+
+/// Pass on what the process says, until it ends.
+fn listen(run: &Run, from: BufReader<ChildStdout>) {
+    let mut since = Instant::now();
+    for line in from.lines().map_while(Result::ok) {
+        let Ok(mut said) = serde_json::from_str::<Value>(&line) else { continue };
+        if let Some(id) = said["explained"].as_u64() {
+            if let Some(asker) = lock(&run.asked).remove(&id) {
+                let _ = asker.send(said);
+            }
+        } else if let Some(html) = said["report"].as_str() {
+            *lock(&run.report) = Some(html.into());
+        } else {
+            let data: Arc<str> = said["data"].take().to_string().into();
+            match said["kind"].as_str() {
+                Some("frame") => {
+                    if run.frames.receiver_count() > 0 {
+                        since = Instant::now();
+                    } else if since.elapsed() > ALONE {
+                        run.close();
+                    }
+                    drop(run.frames.send_replace(Some(("frame", data))));
+                }
+                Some("done") => drop(run.end.send_replace(Some(("done", data)))),
+                _ => drop(run.end.send_replace(Some(("failed", data)))),
+            }
         }
-        let json = serde_json::to_string(&frame).unwrap_or_default();
-        run.frames.send_replace(Some(("frame", json.into())));
-    };
-    let done = |watched: weir::session::Watched| {
-        let s = &watched.summary;
-        let done = serde_json::json!({
-            "interrupted": s.interrupted,
-            "totals": s.totals,
-            "duration_ns": s.duration_ns,
-            "response_ns": s.response_ns,
-            "wakeup_latency_ns": s.wakeup_latency_ns,
-            "groups": s.groups,
-            "warnings": watched.warnings,
-            "crash": s.crash.as_ref().map(|c| format!("component `{}`: {}", c.component, c.what)),
-        });
-        *run.report.lock().unwrap_or_else(|e| e.into_inner()) = Some(watched.html.into());
-        run.end.send_replace(Some(("done", done.to_string().into())));
-    };
-    if let Err(fault) = run.stage.play(&run.controls, &show, &done) {
-        let failed = serde_json::json!({ "message": fault.to_string() });
+    }
+    let status = lock(&run.child).wait().ok();
+    lock(&run.asked).clear();
+    if !run.closed.load(Ordering::Relaxed) {
+        let failed = json!({ "message": died(status).to_string() });
         run.end.send_replace(Some(("failed", failed.to_string().into())));
     }
 }
@@ -207,15 +217,20 @@ fn play(run: &Run) {
 async fn control(
     State(shared): State<Arc<Shared>>,
     Path(id): Path<u64>,
-    Json(command): Json<Command>,
+    Json(command): Json<Value>,
 ) -> Response {
+    // Whoever is to obey it reads it again: this is only whether it can.
+    let known = match serde_json::from_value::<Command>(command.clone()) {
+        Ok(known) => known,
+        Err(e) => return (StatusCode::UNPROCESSABLE_ENTITY, e.to_string()).into_response(),
+    };
     match shared.runs.get(id) {
         Some(run) => {
-            if command == Command::Close {
+            if known == Command::Close {
                 run.close();
                 shared.runs.lock().remove(&id);
             } else {
-                run.controls.command(command);
+                run.say(&json!({ "command": command }));
             }
             Json(serde_json::json!({})).into_response()
         }
@@ -223,19 +238,14 @@ async fn control(
     }
 }
 
-/// A wait: of which task (a name, or `#` and its number), until when, and how long; 0: what it did at that time.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Wait {
-    pub task: String,
-    pub at_ns: u64,
-    #[serde(default)]
-    pub ns: u64,
-}
-
 async fn explain(State(shared): State<Arc<Shared>>, Path(id): Path<u64>, Json(wait): Json<Wait>) -> Response {
     let Some(run) = shared.runs.get(id) else { return gone() };
-    compute(move || run.stage.explain(&wait.task, wait.at_ns, wait.ns, &*run)).await
+    let answer = tokio::task::spawn_blocking(move || run.explain(&wait)).await;
+    let Ok(Some(mut answer)) = answer else { return gone() };
+    match serde_json::from_value::<Refused>(answer["refused"].take()) {
+        Ok(refused) => refused.into_response(),
+        Err(_) => Json(answer["value"].take()).into_response(),
+    }
 }
 
 fn gone() -> Response {
@@ -246,7 +256,7 @@ fn gone() -> Response {
 /// The report of a finished run: a page of its own, which has no access to ours.
 async fn report(State(shared): State<Arc<Shared>>, Path(id): Path<u64>) -> Response {
     let run = shared.runs.get(id);
-    let html = run.and_then(|r| r.report.lock().unwrap_or_else(|e| e.into_inner()).clone());
+    let html = run.and_then(|r| lock(&r.report).clone());
     match html {
         Some(html) => page(html.to_string()),
         None => gone(),

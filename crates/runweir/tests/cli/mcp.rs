@@ -140,6 +140,37 @@ fn work_that_takes_too_long_is_ended_and_the_server_goes_on() {
     assert_eq!(answers[1]["result"], json!({}));
 }
 
+/// A file loads no code here, a named pipe does not block, and too much memory ends one call: the server goes on.
+#[test]
+fn a_call_cannot_harm_the_server() {
+    let allowed = temp();
+    let pipe = allowed.path().join("pipe.weir");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there");
+    assert!(made.success());
+    std::fs::write(allowed.path().join("x.so"), "\x7fELF").expect("writable");
+    let workload = format!(
+        "duration = \"1ms\"\n[[task]]\nname = \"a\"\nrun = \"1us\"\n[[at]]\ntime = \"0\"\ndo = \"load {}\"\n",
+        allowed.path().join("x.so").display()
+    );
+    let run = |id: u32, workload: &str| {
+        call(id, "run", &json!({ "topology": "decentral", "machine": "smp-2", "workload": workload }))
+    };
+    let messages = [
+        call(1, "check", &json!({ "topology": pipe.to_string_lossy(), "machine": "smp-2" })),
+        run(2, &workload),
+        run(3, "compute:tasks=3000000"),
+        json!({ "jsonrpc": "2.0", "id": 4, "method": "ping" }),
+    ];
+    let allow = allowed.path().to_string_lossy();
+    let options = ["--allow", &allow, "--memory-limit", "200"];
+    let Some(answers) = converse(temp().path(), &options, &messages) else { return };
+    let text = |i: usize| answers[i]["result"]["content"][0]["text"].as_str().unwrap_or_default().to_string();
+    assert!(text(0).contains("no ordinary file"), "{}", text(0));
+    assert!(text(1).contains("native code, which nothing loads here"), "{}", text(1));
+    assert!(text(2).contains("more than 200 MiB of memory"), "{}", text(2));
+    assert_eq!(answers[3]["result"], json!({}));
+}
+
 #[test]
 fn what_is_no_message_is_answered() {
     let input =
