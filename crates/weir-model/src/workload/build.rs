@@ -18,6 +18,9 @@ pub const MAX_OPS: u64 = 10_000_000;
 /// Most objects of a kind (mutexes, channels …).
 const MAX_OBJECTS: usize = 4_000_000;
 
+/// Most groups that components know, without the root.
+pub(crate) const MAX_GROUPS: usize = 255;
+
 /// Largest workload file, bytes.
 pub const MAX_FILE: usize = 64 << 20;
 
@@ -211,7 +214,7 @@ fn takes_time(op: &Op) -> bool {
         Op::Run { ns } | Op::Runtime { ns } | Op::Sleep { ns } => ns > 0,
         Op::RunBetween { max_ns, .. } => max_ns > 0,
         Op::RunDrawn { ref dist } => dist.max_ns > 0,
-        Op::Arrive { .. } | Op::Await { .. } => true,
+        Op::Arrive { .. } | Op::Await { .. } | Op::Take { .. } => true,
         Op::Memory { bytes } | Op::Io { bytes } => bytes > 0,
         Op::Timer { period_ns, .. } | Op::Release { period_ns, .. } => period_ns > 0,
         Op::Wait { .. } | Op::Sync { .. } | Op::Barrier { .. } | Op::Suspend { .. } => true,

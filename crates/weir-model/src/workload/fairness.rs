@@ -35,3 +35,15 @@ pub struct FairGroup {
     pub quota_ns: u64,
     pub period_ns: u64,
 }
+
+impl FairGroup {
+    /// Of a group of which nothing else is said: as of a task of nice 0, and of a control group of weight 100.
+    pub const WEIGHT: u32 = 1024;
+    /// Period of a limit that names none, ns.
+    pub const PERIOD_NS: u64 = 100_000_000;
+
+    /// A group below the root that competes like a task of nice 0, without a limit.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.into(), weight: Self::WEIGHT, parent: 0, quota_ns: 0, period_ns: Self::PERIOD_NS }
+    }
+}

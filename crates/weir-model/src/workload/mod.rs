@@ -347,6 +347,11 @@ pub enum Op {
     Await {
         event: u32,
     },
+    /// Begin a job when another task has activated it, as `Await`; but where an activation is there already the task goes on without
+    /// giving up its CPU, and several tasks may wait, served in order: a semaphore.
+    Take {
+        event: u32,
+    },
     /// Activate a job of the task that awaits it, now or later.
     Activate {
         event: u32,

@@ -21,7 +21,11 @@ fn objects(op: &mut Op) -> Vec<(u8, &mut u32)> {
         Op::Wait { condition, mutex } | Op::Sync { condition, mutex } => vec![(1, condition), (0, mutex)],
         Op::Signal { condition } | Op::Broadcast { condition } => vec![(1, condition)],
         Op::Barrier { barrier } => vec![(2, barrier)],
-        Op::Suspend { event } | Op::Resume { event } | Op::Await { event } | Op::Activate { event } => {
+        Op::Suspend { event }
+        | Op::Resume { event }
+        | Op::Await { event }
+        | Op::Take { event }
+        | Op::Activate { event } => {
             vec![(3, event)]
         }
         Op::Write { channel, .. } | Op::Read { channel, .. } => vec![(4, channel)],

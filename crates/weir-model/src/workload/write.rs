@@ -300,7 +300,11 @@ impl Workload {
                 format!("marker {text}")
             }
             Op::Publish { what } => Verb::Publish((**what).clone()).to_string(),
-            Op::SpinUntil { .. } | Op::Join { .. } | Op::Await { .. } | Op::Activate { .. } => return None,
+            Op::SpinUntil { .. }
+            | Op::Join { .. }
+            | Op::Await { .. }
+            | Op::Take { .. }
+            | Op::Activate { .. } => return None,
             Op::Release { .. } | Op::Arrive { .. } | Op::Phase { .. } | Op::Vcpu { .. } => return None,
         })
     }

@@ -193,6 +193,15 @@ impl Sim<'_> {
                 self.part(c, Stop::Yield, false)?;
                 Ok(Next::Left)
             }
+            Op::Take { event } => {
+                self.job_done(no);
+                let Some(at) = self.objects.events[event as usize].pending.pop_front() else {
+                    self.objects.events[event as usize].waiters.push_back(no);
+                    return self.wait(c, no, Wait::Event(event));
+                };
+                self.wakeup_job(no, at, c)?;
+                Ok(Next::Op)
+            }
             Op::Activate { event } => {
                 let now = self.now;
                 let object = &mut self.objects.events[event as usize];

@@ -122,12 +122,17 @@ impl Sim<'_> {
                 self.begin_upcoming(no, by)?;
             }
         } else if let Some(event) = self.first_await(no) {
-            let task = &mut self.tasks[no as usize];
-            task.state = State::Blocked;
-            task.wait = Wait::Event(event);
-            self.objects.events[event as usize].waiters.push_back(no);
-            self.account(h, Call::Notify);
-            return Ok(());
+            // Activated before it came into being.
+            if let Some(at) = self.objects.events[event as usize].pending.pop_front() {
+                self.wakeup_job(no, at, by)?;
+            } else {
+                let task = &mut self.tasks[no as usize];
+                task.state = State::Blocked;
+                task.wait = Wait::Event(event);
+                self.objects.events[event as usize].waiters.push_back(no);
+                self.account(h, Call::Notify);
+                return Ok(());
+            }
         } else {
             self.wakeup_job(no, self.now, by)?;
         }
@@ -138,9 +143,13 @@ impl Sim<'_> {
     fn first_await(&mut self, no: TaskNo) -> Option<u32> {
         let task = &mut self.tasks[no as usize];
         let ops = self.programs[task.program as usize].ops;
-        let depth = ops.iter().position(|op| !matches!(op, Op::Loop { count: None }))?;
-        let Op::Await { event } = ops[depth] else { return None };
-        task.frames[..depth].fill(LoopFrame { left: u64::MAX, done: 0 });
+        let depth = ops.iter().position(|op| !matches!(op, Op::Loop { count } if *count != Some(0)))?;
+        let (Op::Await { event } | Op::Take { event }) = ops[depth] else { return None };
+        for (frame, op) in task.frames.iter_mut().zip(ops) {
+            if let Op::Loop { count } = op {
+                *frame = LoopFrame { left: count.unwrap_or(u64::MAX), done: 0 };
+            }
+        }
         task.level = depth as u32;
         task.pc = depth as u32 + 1;
         Some(event)

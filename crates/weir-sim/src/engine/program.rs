@@ -107,6 +107,7 @@ impl<'a> Program<'a> {
                 Op::Suspend { event }
                 | Op::Resume { event }
                 | Op::Await { event }
+                | Op::Take { event }
                 | Op::Activate { event } => range("event", *event, w.events.len())?,
                 Op::Write { channel, .. } | Op::Read { channel, .. } => {
                     range("channel", *channel, w.channels.len())?

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The events of a thread, read key by key in their order.
 //!
-//! A key names an event by its beginning, as in rt-app: `run`, `run1`, `run_b` are all `run`; the longer
-//! name wins where one begins another (`runtime` over `run`).
+//! A key is the name of an event, alone or with a suffix that keeps keys apart, as workgen and people write it: `run`, `run1`,
+//! `run_b`, `runB` are all `run`. What begins like an event and goes on in small letters is another word (`memrun` is no `mem`).
 
 use jsonc_parser::ast::{ObjectProp, Value};
 
@@ -15,37 +15,86 @@ const MAX_INT: i64 = i32::MAX as i64;
 /// What an event does; names are resolved when all threads are known.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Event {
-    Run { us: u64 },
-    Runtime { us: u64 },
-    Sleep { us: u64 },
-    Memory { bytes: u64 },
-    Io { bytes: u64 },
+    Run {
+        us: u64,
+    },
+    Runtime {
+        us: u64,
+    },
+    Sleep {
+        us: u64,
+    },
+    Memory {
+        bytes: u64,
+    },
+    /// Loads that depend on each other, each of another line of the cache.
+    Chase {
+        loads: u64,
+    },
+    Io {
+        bytes: u64,
+    },
     Lock(String),
     Unlock(String),
-    Wait { condition: String, mutex: String },
-    Sync { condition: String, mutex: String },
+    Wait {
+        condition: String,
+        mutex: String,
+    },
+    Sync {
+        condition: String,
+        mutex: String,
+    },
     Signal(String),
     Broadcast(String),
     Barrier(String),
+    Post(String),
+    Take(String),
     Suspend(String),
     Resume(String),
-    Timer { name: String, us: u64, absolute: bool },
+    Timer {
+        name: String,
+        us: u64,
+        absolute: bool,
+    },
     Yield,
-    Fork { thread: String, at: std::ops::Range<usize> },
+    Fork {
+        thread: String,
+        at: std::ops::Range<usize>,
+    },
 }
 
-/// Event names; where one is the beginning of another, the longer comes first.
+/// Names of events; a word that two names begin belongs to the longer one, by its suffix.
 const NAMES: &[&str] = &[
-    "lock", "unlock", "wait", "signal", "broad", "sync", "sleep", "runtime", "run", "timer", "suspend",
-    "resume", "mem", "iorun", "yield", "barrier", "fork",
+    "lock",
+    "unlock",
+    "wait",
+    "signal",
+    "broad",
+    "broadcast",
+    "sync",
+    "sem_post",
+    "sem_wait",
+    "sleep",
+    "runtime",
+    "run",
+    "timer",
+    "suspend",
+    "resume",
+    "mem",
+    "memrun",
+    "iorun",
+    "yield",
+    "barrier",
+    "fork",
 ];
 
 /// The event that a key names, if any.
 pub(super) fn event_name(key: &str) -> Option<&'static str> {
-    if matches!(key, "membind_nodes") {
-        return None;
-    }
-    NAMES.iter().copied().find(|n| key.starts_with(n))
+    let suffixed = |name: &&str| {
+        let rest = key.strip_prefix(*name)?;
+        (!rest.starts_with(|c: char| c.is_lowercase())).then_some(())
+    };
+    NAMES.iter().copied().find(|n| suffixed(n).is_some())
 }
 
 /// Names for suggestions.
@@ -76,12 +125,15 @@ pub(super) fn parse<'a>(source: Source<'a>, property: &ObjectProp<'a>, thread: &
         "runtime" => Event::Runtime { us: us()? },
         "sleep" => Event::Sleep { us: us()? },
         "mem" => Event::Memory { bytes: bytes()? },
+        "memrun" => memrun(source, key, value)?,
         "iorun" => Event::Io { bytes: bytes()? },
         "lock" => Event::Lock(object_name("\"mutex\"")?),
         "unlock" => Event::Unlock(object_name("\"mutex\"")?),
         "signal" => Event::Signal(object_name("\"queue\"")?),
-        "broad" => Event::Broadcast(object_name("\"queue\"")?),
+        "broad" | "broadcast" => Event::Broadcast(object_name("\"queue\"")?),
         "barrier" => Event::Barrier(object_name("\"meet\"")?),
+        "sem_post" => Event::Post(object_name("\"frames\"")?),
+        "sem_wait" => Event::Take(object_name("\"frames\"")?),
         "resume" => Event::Resume(object_name("\"thread1\"")?),
         "fork" => Event::Fork { thread: object_name("\"thread1\"")?, at: span(value) },
         // An empty name stands for the thread itself: workgen fills it in.
@@ -95,6 +147,43 @@ pub(super) fn parse<'a>(source: Source<'a>, property: &ObjectProp<'a>, thread: &
         "timer" => timer(source, key, value)?,
         other => unreachable!("{other} is in the list of events"),
     })
+}
+
+/// `{ "type" : "read" | "write" | "chase", "size" : bytes, "stride" : bytes, "pattern" : …, "count" : accesses }`
+fn memrun<'a>(source: Source<'a>, key: &str, value: &Value<'a>) -> Result<Event, Error> {
+    let example = "{ \"type\" : \"read\", \"size\" : 1048576, \"count\" : 1048576 }";
+    let object = source.object(value, key, example)?;
+    unknown_members(source, object, key, &["type", "size", "stride", "pattern", "count"])?;
+    let lacks = |member: &str| {
+        let help = format!("write, for example, `\"{key}\" : {example}`");
+        source.error(span(value), format!("`{key}` lacks `{member}`"), help)
+    };
+    let Some(kind) = find(object, "type") else { return Err(lacks("type")) };
+    for (member, least) in [("size", 1), ("stride", 1)] {
+        if let Some(p) = find(object, member) {
+            source.integer(&p.value, member, least..=MAX_INT, " of bytes")?;
+        }
+    }
+    if let Some(p) = find(object, "pattern") {
+        let word = source.string(&p.value, "pattern", "\"random\"")?;
+        const PATTERNS: &[&str] = &["random", "sequential"];
+        if !PATTERNS.contains(&word) {
+            let message = format!("unknown pattern `{word}`");
+            return Err(source.error(span(&p.value), message, did_you_mean(word, PATTERNS)));
+        }
+    }
+    let Some(count) = find(object, "count") else { return Err(lacks("count")) };
+    // More than a C `int`: a count is of single accesses.
+    let count = source.integer(&count.value, "count", 0..=1 << 40, " of accesses")? as u64;
+    const KINDS: &[&str] = &["read", "write", "chase"];
+    match source.string(&kind.value, "type", "\"read\"")? {
+        "read" | "write" => Ok(Event::Memory { bytes: count }),
+        "chase" => Ok(Event::Chase { loads: count }),
+        other => {
+            let message = format!("unknown type `{other}` of `{key}`");
+            Err(source.error(span(&kind.value), message, did_you_mean(other, KINDS)))
+        }
+    }
 }
 
 /// `{ "ref" : condition, "mutex" : mutex }`
@@ -164,14 +253,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_matched_by_their_beginning() {
-        assert_eq!(event_name("run"), Some("run"));
-        assert_eq!(event_name("run12"), Some("run"));
-        assert_eq!(event_name("runtime_a"), Some("runtime"));
-        assert_eq!(event_name("broadcast"), Some("broad"));
-        assert_eq!(event_name("unlock3"), Some("unlock"));
-        assert_eq!(event_name("memory"), Some("mem"));
-        assert_eq!(event_name("priority"), None);
-        assert_eq!(event_name("membind_nodes"), None);
+    fn keys_are_names_with_suffixes() {
+        let all = [
+            ("run", Some("run")),
+            ("run12", Some("run")),
+            ("runB", Some("run")),
+            ("run_time", Some("run")),
+            ("runtime_a", Some("runtime")),
+            ("broad1", Some("broad")),
+            ("broadcast", Some("broadcast")),
+            ("unlock3", Some("unlock")),
+            ("memrun", Some("memrun")),
+            ("mem-2", Some("mem")),
+            ("sem_post7", Some("sem_post")),
+            ("memory", None),
+            ("running", None),
+            ("sem", None),
+            ("priority", None),
+            ("membind_nodes", None),
+        ];
+        for (key, name) in all {
+            assert_eq!(event_name(key), name, "{key}");
+        }
     }
 }

@@ -114,7 +114,7 @@ pub(super) fn resources<'a>(
     property: Option<&ObjectProp<'a>>,
 ) -> Result<(), Error> {
     const TYPES: &[&str] =
-        &["mutex", "wait", "signal", "broadcast", "sleep", "run", "timer", "barrier", "io", "mem"];
+        &["mutex", "wait", "signal", "broadcast", "sleep", "run", "timer", "barrier", "io", "mem", "sem"];
     let Some(property) = property else { return Ok(()) };
     let Value::Object(object) = &property.value else {
         if property.value.as_number_lit().is_some() {
@@ -127,6 +127,16 @@ pub(super) fn resources<'a>(
     for p in &object.properties {
         let name = p.name.as_str();
         let body = source.object(&p.value, name, "{ \"type\" : \"mutex\" }")?;
+        for p in body.properties.iter().filter(|p| p.name.as_str() != "type") {
+            let place = format!("resource `{name}`");
+            if p.name.as_str() == "protocol" {
+                builder.warn(format!(
+                    "{place}: `protocol` is ignored, as in rt-app; `pi_enabled` in `global` gives all mutexes inheritance"
+                ));
+            } else {
+                unknown_key(builder, &place, p.name.as_str(), ["type"].into_iter());
+            }
+        }
         if let Some(t) = find(body, "type") {
             let kind = source.string(&t.value, "type", "\"mutex\"")?;
             if !TYPES.contains(&kind) {

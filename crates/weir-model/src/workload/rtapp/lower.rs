@@ -8,8 +8,8 @@ use super::global::Global;
 use super::json::Source;
 use super::{Phase, Thread, unknown_thread};
 use crate::error::Error;
-use crate::workload::build::{Builder, Kind, repeat, spins_in_place};
-use crate::workload::{OnMiss, Op, Policy, TaskSpec, Timing, Workload};
+use crate::workload::build::{Builder, Kind, MAX_GROUPS, repeat, spins_in_place};
+use crate::workload::{FairGroup, FairTask, OnMiss, Op, Policy, TaskSpec, Timing, Workload};
 
 /// What must be known of all threads before the first one is translated.
 struct Facts {
@@ -22,6 +22,14 @@ struct Facts {
     absolute: BTreeSet<(Option<usize>, String)>,
     /// Template in the workload of each forked thread, by the thread's name.
     templates: BTreeMap<String, (usize, u32)>,
+}
+
+/// Bytes of a line of the caches.
+const LINE: u64 = 64;
+
+/// A semaphore's name among the events: rt-app keeps them apart from what threads suspend on.
+fn semaphore(name: &str) -> String {
+    format!("semaphore {name}")
 }
 
 /// A timer is private to the task where its name begins so.
@@ -48,6 +56,7 @@ pub(super) fn lower(
         forked.push(*thread);
         *template = total as u32 + k as u32;
     }
+    let groups = groups(source, &mut builder, threads)?;
     let mut programs = Vec::with_capacity(threads.len());
     for (i, thread) in threads.iter().enumerate() {
         let ops = program(&mut builder, global, &facts, i, thread);
@@ -63,7 +72,7 @@ pub(super) fn lower(
     }
     let spec = |thread: &Thread, i: usize, name: String, start_ns: Option<u64>| TaskSpec {
         name,
-        group: thread.group.clone().unwrap_or_else(|| thread.name.clone()),
+        group: if thread.group.is_empty() { thread.name.clone() } else { path(&thread.group) },
         start_ns,
         policy: thread.sched.policy,
         priority: thread.sched.priority,
@@ -73,16 +82,22 @@ pub(super) fn lower(
         on_miss: OnMiss::Continue,
         program: programs[i].clone(),
     };
+    let fair = |i: usize| {
+        let fair = FairTask { slice_ns: threads[i].slice_ns, group: groups[i], ..FairTask::default() };
+        (fair != FairTask::default()).then_some(fair)
+    };
     let mut number = 0;
     for (i, thread) in threads.iter().enumerate() {
         for _ in 0..thread.instances {
             let name = format!("{}-{number}", thread.name);
-            builder.task(spec(thread, i, name, Some(thread.delay_us * 1000)))?;
+            let index = builder.task(spec(thread, i, name, Some(thread.delay_us * 1000)))?;
+            builder.workload.fairness.tasks.extend(fair(i).map(|f| (index, f)));
             number += 1;
         }
     }
     for &i in &forked {
-        builder.task(spec(&threads[i], i, threads[i].name.clone(), None))?;
+        let index = builder.task(spec(&threads[i], i, threads[i].name.clone(), None))?;
+        builder.workload.fairness.tasks.extend(fair(i).map(|f| (index, f)));
     }
     if number == 0 {
         return Err(source.error(
@@ -92,6 +107,39 @@ pub(super) fn lower(
         ));
     }
     builder.finish()
+}
+
+/// A task group as the file has it.
+fn path(names: &[String]) -> String {
+    names.iter().fold(String::new(), |all, n| all + "/" + n)
+}
+
+/// Make the task groups, with those that they are in: each competes with the weight of a control group that nobody has
+/// changed. The number of each thread's group, 0: none.
+fn groups(source: Source<'_>, builder: &mut Builder, threads: &[Thread]) -> Result<Vec<u32>, Error> {
+    let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
+    let mut of_threads = Vec::with_capacity(threads.len());
+    for thread in threads {
+        let mut parent = 0;
+        for depth in 1..=thread.group.len() {
+            let name = path(&thread.group[..depth]);
+            let all = &mut builder.workload.fairness.groups;
+            if let Some(&known) = numbers.get(&name) {
+                parent = known;
+                continue;
+            }
+            if all.len() == MAX_GROUPS {
+                let message =
+                    format!("there are more than {MAX_GROUPS} task groups, those above others included");
+                return Err(source.error(thread.at.clone(), message, "let threads share groups"));
+            }
+            all.push(FairGroup { parent, ..FairGroup::new(&name) });
+            parent = all.len() as u32;
+            numbers.insert(name, parent);
+        }
+        of_threads.push(parent);
+    }
+    Ok(of_threads)
 }
 
 /// Collect the facts and count the tasks that meet at each barrier.
@@ -221,6 +269,13 @@ fn phase_ops<'t>(
             Event::Runtime { us } => Op::Runtime { ns: us * 1000 },
             Event::Sleep { us } => Op::Sleep { ns: us * 1000 },
             Event::Memory { bytes } => Op::Memory { bytes: *bytes },
+            Event::Chase { loads } => {
+                builder.warn(format!(
+                    "`memrun` of type `chase` takes the time of touching {LINE} bytes per access (`memory_per_kib` of the cost table): \
+                     `size`, `stride` and `pattern` have no effect"
+                ));
+                Op::Memory { bytes: loads.saturating_mul(LINE) }
+            }
             Event::Io { bytes } => Op::Io { bytes: *bytes },
             Event::Lock(m) => Op::Lock { mutex: builder.object(Kind::Mutex, m) },
             Event::Unlock(m) => Op::Unlock { mutex: builder.object(Kind::Mutex, m) },
@@ -234,6 +289,8 @@ fn phase_ops<'t>(
             },
             Event::Signal(c) => Op::Signal { condition: builder.object(Kind::Condition, c) },
             Event::Broadcast(c) => Op::Broadcast { condition: builder.object(Kind::Condition, c) },
+            Event::Post(s) => Op::Activate { event: builder.object(Kind::Event, &semaphore(s)) },
+            Event::Take(s) => Op::Take { event: builder.object(Kind::Event, &semaphore(s)) },
             Event::Barrier(b) => Op::Barrier { barrier: builder.object(Kind::Barrier, b) },
             Event::Yield => Op::Yield,
             Event::Fork { thread, .. } => Op::Fork { template: facts.templates[thread].1 },

@@ -47,7 +47,10 @@ struct Thread {
     repeat: i64,
     cpus: Option<CpuSet>,
     sched: Sched,
-    group: Option<String>,
+    /// Its task group, as the names on the path from the root; empty: none.
+    group: Vec<String>,
+    /// For how long it wants to run at a time, ns (Linux 6.12: the runtime of a fair thread).
+    slice_ns: Option<u64>,
     phases: Vec<Phase>,
 }
 
@@ -121,6 +124,7 @@ pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Resul
     for p in &tasks.properties {
         threads.push(thread(source, &mut builder, &global, p)?);
     }
+    sched::periods(&mut builder, &threads);
     let mut workload = lower::lower(source, builder, &global, &threads)?;
     if global.inherit {
         workload.protocols = vec![Protocol::Inherit; workload.mutexes.len()];
@@ -128,8 +132,19 @@ pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Resul
     Ok(workload)
 }
 
+/// Keys that belong to a thread as a whole and are overlooked in a phase.
+const THREAD_ONLY: &[&str] = &["instance", "delay", "phases"];
+
+/// A key that is a remark of the file's author.
+fn is_remark(key: &str) -> bool {
+    key.starts_with(['_', '#', '/']) || key == "comment"
+}
+
 /// rt-app overlooks keys that it does not know; we say so, as most of them are slips.
 fn unknown_key(builder: &mut Builder, place: &str, key: &str, known: impl Iterator<Item = &'static str>) {
+    if is_remark(key) {
+        return;
+    }
     match nearest(key, known) {
         Some(near) => {
             builder.warn(format!("{place}: unknown key `{key}` is ignored; did you mean `{near}`?"))
@@ -152,6 +167,14 @@ fn thread<'a>(
     }
     let object = source.object(&property.value, &name, "{ \"run\" : 1000 }")?;
     let place = format!("thread `{name}`");
+    if let Some(old) = ["exec", "lock_order"].into_iter().find_map(|k| find(object, k)) {
+        let key = old.name.as_str();
+        return Err(source.error(
+            span(&old.name),
+            format!("{place}: `{key}` belongs to the format of rt-app before version 1.0"),
+            "write `\"run\" : …` and a `timer` instead of `exec` and `period`, `lock` and `unlock` instead of `lock_order`",
+        ));
+    }
     let number = |key: &str, range, unit: &str, default: i64| match find(object, key) {
         Some(p) => source.integer(&p.value, key, range, unit),
         None => Ok(default),
@@ -160,9 +183,9 @@ fn thread<'a>(
     let instances = number("instance", 0..=max, "", 1)? as u64;
     let delay_us = number("delay", 0..=max, " of microseconds", 0)? as u64;
     let sched = sched::parse(source, object, global.policy, true)?.expect("a thread always has a policy");
-    let group = taskgroup(source, object, Some(sched))?;
-    let is_deadline = matches!(sched.policy, super::Policy::Deadline { .. });
-    ignored_keys(builder, &place, object, is_deadline);
+    let mut group = taskgroup(source, object, Some(sched))?.unwrap_or_default();
+    let mut slice_ns = slice(source, builder, &place, object, sched.policy)?;
+    ignored_keys(builder, &place, object, sched.policy);
 
     let phases_key = find(object, "phases");
     let mut phases = Vec::new();
@@ -176,27 +199,51 @@ fn thread<'a>(
                 "describe at least one phase",
             ));
         }
-        for p in &list.properties {
+        for (k, p) in list.properties.iter().enumerate() {
             let phase_name = p.name.as_str();
             let body = source.object(&p.value, phase_name, "{ \"run\" : 1000 }")?;
             let place = format!("{place}, phase `{phase_name}`");
             for p in &body.properties {
                 let key = p.name.as_str();
-                if events::event_name(key).is_none() && !PHASE_KEYS.contains(&key) {
-                    unknown_key(builder, &place, key, PHASE_KEYS.iter().copied().chain(events::names()));
+                if THREAD_ONLY.contains(&key) {
+                    builder.warn(format!("{place}: `{key}` has no effect in a phase; it is a thread's"));
+                } else if events::event_name(key).is_none() && !PHASE_KEYS.contains(&key) {
+                    unknown_event(source, &place, &p.name, PHASE_KEYS)?;
                 }
             }
-            ignored_keys(builder, &place, body, is_deadline || find(body, "policy").is_some());
-            if taskgroup(source, body, None)?.is_some() {
-                builder.warn(format!(
-                    "{place}: the change of task group is ignored; groups hold for whole threads"
-                ));
+            let policy = match find(body, "policy") {
+                Some(p) => sched::policy_of(source, &p.value, "policy")?,
+                None => sched.policy,
+            };
+            ignored_keys(builder, &place, body, policy);
+            // What the first phase says holds for the thread; what changes later has no counterpart.
+            if let Some(path) = taskgroup(source, body, None)?
+                && path != group
+            {
+                if k == 0 && find(object, "taskgroup").is_none() {
+                    group = path;
+                } else {
+                    builder.warn(format!(
+                        "{place}: the change of task group is ignored; groups hold for whole threads"
+                    ));
+                }
+            }
+            if let Some(ns) = slice(source, builder, &place, body, policy)?
+                && slice_ns != Some(ns)
+            {
+                if k == 0 && slice_ns.is_none() {
+                    slice_ns = Some(ns);
+                } else {
+                    builder.warn(format!(
+                        "{place}: the change of slice (`dl-runtime`) is ignored; slices hold for whole threads"
+                    ));
+                }
             }
             phases.push(phase(source, builder, &place, &name, body, Some(sched.policy))?);
         }
         for p in &object.properties {
             let key = p.name.as_str();
-            let legacy = key == "runtime" && is_deadline;
+            let legacy = key == "runtime" && matches!(sched.policy, super::Policy::Deadline { .. });
             if events::event_name(key).is_some() && !legacy {
                 builder.warn(format!(
                     "{place}: `{key}` beside `phases` is ignored, as in rt-app; move it into a phase"
@@ -210,7 +257,7 @@ fn thread<'a>(
         for p in &object.properties {
             let key = p.name.as_str();
             if events::event_name(key).is_none() && !THREAD_KEYS.contains(&key) {
-                unknown_key(builder, &place, key, THREAD_KEYS.iter().copied().chain(events::names()));
+                unknown_event(source, &place, &p.name, THREAD_KEYS)?;
             }
         }
         // The loop of a thread without phases is that of its one phase.
@@ -219,7 +266,36 @@ fn thread<'a>(
     }
     repeated_keys(builder, &place, object);
     let cpus = cpus(source, object)?;
-    Ok(Thread { name, at, instances, delay_us, repeat, cpus, sched, group, phases })
+    let bound = cpus.is_some() || phases.iter().any(|p| p.cpus.is_some());
+    if bound && matches!(sched.policy, super::Policy::Deadline { .. }) {
+        builder.warn(format!(
+            "{place}: `cpus` with SCHED_DEADLINE, which Linux refuses (EPERM) outside of an exclusive cpuset, holds here"
+        ));
+    }
+    Ok(Thread { name, at, instances, delay_us, repeat, cpus, sched, group, slice_ns, phases })
+}
+
+/// A key where events stand that is none: the thread would run without it, so the file is refused. rt-app overlooks it.
+fn unknown_event(
+    source: Source<'_>,
+    place: &str,
+    name: &jsonc_parser::ast::ObjectPropName<'_>,
+    known: &'static [&'static str],
+) -> Result<(), Error> {
+    let key = name.as_str();
+    if is_remark(key) {
+        return Ok(());
+    }
+    let all: Vec<&str> = known.iter().copied().chain(events::names()).collect();
+    let near = nearest(key, all.iter().copied());
+    let help = match near {
+        Some(near) => format!("did you mean `{near}`? A remark may be written as `_{key}`"),
+        None => format!(
+            "events are {}, each also with a suffix such as `run1` or `run_b`; a remark may be written as `_{key}`",
+            events::names().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+        ),
+    };
+    Err(source.error(span(name), format!("{place}: `{key}` is neither an event nor a setting"), help))
 }
 
 /// Read a phase. `inherited` is the thread's policy; a thread that is its own phase (`None`) has its
@@ -247,11 +323,11 @@ fn phase<'a>(
         }
     }
     if list.is_empty() {
-        let old = find(object, "exec").is_some();
-        let help = if old {
-            "this is the format of rt-app before version 1.0; write `\"run\" : …` and a `timer` instead of `exec` and `period`"
-        } else {
-            "add events, for example `\"run\" : 1000, \"sleep\" : 9000`"
+        let help = match find(object, "delay") {
+            Some(_) if inherited.is_some() => {
+                "`delay` is a thread's: write `\"sleep\"` for a pause in a phase, or move `delay` to the thread"
+            }
+            _ => "add events, for example `\"run\" : 1000, \"sleep\" : 9000`",
         };
         return Err(source.error(span(object), format!("{place} has no event"), help));
     }
@@ -272,16 +348,16 @@ fn cpus<'a>(source: Source<'a>, object: &Object<'a>) -> Result<Option<CpuSet>, E
     }
 }
 
-/// The task group, which must be a path; real-time threads cannot be in one.
+/// The task group, which must be a path; real-time threads cannot be in one. `None`: nothing is said; empty: none.
 fn taskgroup<'a>(
     source: Source<'a>,
     object: &Object<'a>,
     sched: Option<Sched>,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Vec<String>>, Error> {
     let Some(p) = find(object, "taskgroup") else { return Ok(None) };
     let path = source.string(&p.value, "taskgroup", "\"/group\"")?;
     if path.is_empty() {
-        return Ok(None);
+        return Ok(Some(Vec::new()));
     }
     if !path.starts_with('/') {
         let help = format!("write `\"/{path}\"`");
@@ -300,20 +376,66 @@ fn taskgroup<'a>(
             "remove `taskgroup`, or use SCHED_OTHER or SCHED_IDLE",
         ));
     }
-    Ok(Some(path.to_string()))
+    let names: Vec<String> = path.split('/').filter(|n| !n.is_empty()).map(str::to_string).collect();
+    if names.len() > MAX_DEPTH {
+        return Err(source.error(
+            span(&p.value),
+            format!("the task group is {} levels deep", names.len()),
+            format!("nest groups at most {MAX_DEPTH} deep: components follow no more"),
+        ));
+    }
+    Ok(Some(names))
 }
 
-/// What the simulation does not model about a thread or phase.
-fn ignored_keys(builder: &mut Builder, place: &str, object: &Object<'_>, is_deadline: bool) {
+/// Levels of groups that components follow.
+const MAX_DEPTH: usize = 8;
+
+/// Slices that Linux grants, ns: what is beyond is cut.
+const SLICES: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
+
+/// `dl-runtime` of a fair thread: the slice that it requests.
+fn slice<'a>(
+    source: Source<'a>,
+    builder: &mut Builder,
+    place: &str,
+    object: &Object<'a>,
+    policy: super::Policy,
+) -> Result<Option<u64>, Error> {
+    if !matches!(policy, super::Policy::Other | super::Policy::Batch) {
+        return Ok(None);
+    }
+    let Some(p) = find(object, "dl-runtime") else { return Ok(None) };
+    let us = source.integer(&p.value, "dl-runtime", 0..=i64::from(i32::MAX), " of microseconds")? as u64;
+    if us == 0 {
+        // The kernel's default.
+        return Ok(None);
+    }
+    let ns = (us * 1000).clamp(*SLICES.start(), *SLICES.end());
+    if ns != us * 1000 {
+        builder.warn(format!(
+            "{place}: the slice (`dl-runtime`) of {us} us becomes {} us, as in Linux",
+            ns / 1000
+        ));
+    }
+    Ok(Some(ns))
+}
+
+/// What the simulation does not model about a thread or phase of this policy.
+fn ignored_keys(builder: &mut Builder, place: &str, object: &Object<'_>, policy: super::Policy) {
     for key in ["nodes_membind", "membind_nodes"] {
         if find(object, key).is_some() {
             builder.warn(format!("{place}: `{key}` is ignored; memory is not placed on nodes here"));
         }
     }
-    let deadline = ["dl-runtime", "dl-period", "dl-deadline"].into_iter().find(|k| find(object, k).is_some());
-    if let (Some(key), false) = (deadline, is_deadline) {
-        builder
-            .warn(format!("{place}: `{key}` without SCHED_DEADLINE is ignored; slices are the scheduler's"));
+    let without_effect: &[&str] = match policy {
+        super::Policy::Deadline { .. } => &[],
+        super::Policy::Other | super::Policy::Batch => &["dl-period", "dl-deadline"],
+        _ => &["dl-runtime", "dl-period", "dl-deadline"],
+    };
+    let old: &[&str] =
+        if matches!(policy, super::Policy::Deadline { .. }) { &[] } else { &["period", "deadline"] };
+    for key in without_effect.iter().chain(old).filter(|k| find(object, k).is_some()) {
+        builder.warn(format!("{place}: `{key}` without SCHED_DEADLINE has no effect"));
     }
     for key in ["util_min", "util_max"] {
         if find(object, key).is_some() {

@@ -5,8 +5,10 @@
 
 use jsonc_parser::ast::Object;
 
+use super::events::event_name;
 use super::json::{Source, find, span};
 use crate::error::{Error, did_you_mean};
+use crate::workload::build::Builder;
 use crate::workload::{Policy, Timing};
 
 /// Priority of SCHED_IDLE on the common scale: below every nice value.
@@ -27,6 +29,18 @@ pub(super) struct Sched {
     pub policy: Policy,
     pub priority: i32,
     pub timing: Option<Timing>,
+    pub period: PeriodFrom,
+}
+
+/// Where the period of SCHED_DEADLINE comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PeriodFrom {
+    /// The file says it, or the policy has none.
+    File,
+    /// The only period of the thread's timers.
+    Timer,
+    /// As in rt-app: the runtime, so that the thread reserves a whole CPU.
+    Runtime,
 }
 
 /// The policy a name stands for; the parameters of DEADLINE come later.
@@ -78,6 +92,7 @@ pub(super) fn parse<'a>(
         None => inherited,
     };
     let mut timing = None;
+    let mut period = PeriodFrom::File;
     if let Policy::Deadline { .. } = policy {
         let at = policy_key.or(priority_key).map_or_else(|| span(object), span);
         let runtime = us(&old("dl-runtime", "runtime"))?;
@@ -91,8 +106,17 @@ pub(super) fn parse<'a>(
                 "add `\"dl-runtime\" : 2000, \"dl-period\" : 10000` (microseconds)",
             ));
         };
-        let period_ns = us(&old("dl-period", "period"))?.unwrap_or(runtime_ns);
-        let deadline_ns = us(&old("dl-deadline", "deadline"))?.unwrap_or(period_ns);
+        let deadline = us(&old("dl-deadline", "deadline"))?;
+        let fits = |timer: &u64| *timer >= deadline.unwrap_or(runtime_ns);
+        let (period_ns, from) = match us(&old("dl-period", "period"))? {
+            Some(ns) => (ns, PeriodFrom::File),
+            None => match timer_ns(object).filter(fits) {
+                Some(ns) => (ns, PeriodFrom::Timer),
+                None => (runtime_ns, PeriodFrom::Runtime),
+            },
+        };
+        let deadline_ns = deadline.unwrap_or(period_ns);
+        period = from;
         if runtime_ns > deadline_ns || deadline_ns > period_ns {
             return Err(source.error(
                 at,
@@ -128,5 +152,54 @@ pub(super) fn parse<'a>(
             DEADLINE_PRIORITY
         }
     };
-    Ok(Some(Sched { policy, priority, timing }))
+    Ok(Some(Sched { policy, priority, timing, period }))
+}
+
+/// The period of the timers of a thread or phase, ns, if they have one in common.
+fn timer_ns(object: &Object<'_>) -> Option<u64> {
+    let mut found = std::collections::BTreeSet::new();
+    let mut gather = |o: &Object<'_>| {
+        for p in o.properties.iter().filter(|p| event_name(p.name.as_str()) == Some("timer")) {
+            let period = p.value.as_object().and_then(|t| find(t, "period"));
+            let us = period.and_then(|p| p.value.as_number_lit()).and_then(|n| n.value.parse::<u64>().ok());
+            found.extend(us.filter(|us| *us > 0));
+        }
+    };
+    match find(object, "phases").and_then(|p| p.value.as_object()) {
+        Some(phases) => phases.properties.iter().filter_map(|p| p.value.as_object()).for_each(gather),
+        None => gather(object),
+    }
+    let first = found.pop_first()?;
+    found.is_empty().then(|| first.saturating_mul(1000))
+}
+
+/// Say which threads of SCHED_DEADLINE have periods that the file does not name.
+pub(super) fn periods(builder: &mut Builder, threads: &[super::Thread]) {
+    let of = |from: PeriodFrom| {
+        let names = threads.iter().filter(|t| {
+            let phases = t.phases.iter().filter_map(|p| p.sched);
+            phases.chain([t.sched]).any(|s| s.period == from)
+        });
+        names.map(|t| format!("`{}`", t.name)).collect::<Vec<_>>()
+    };
+    let say = |names: &[String]| match names {
+        [one] => format!("thread {one}"),
+        [first, .., last] if names.len() > 3 => format!("threads {first} to {last}"),
+        all => format!("threads {}", all.join(", ")),
+    };
+    let timer = of(PeriodFrom::Timer);
+    if !timer.is_empty() {
+        builder.warn(format!(
+            "{}: without `dl-period` the period of SCHED_DEADLINE is that of the timer; rt-app itself takes `dl-runtime`",
+            say(&timer)
+        ));
+    }
+    let runtime = of(PeriodFrom::Runtime);
+    if !runtime.is_empty() {
+        builder.warn(format!(
+            "{}: without `dl-period` the period and deadline of SCHED_DEADLINE are the runtime itself, as in rt-app: the whole \
+             of a CPU is reserved; add `dl-period`",
+            say(&runtime)
+        ));
+    }
 }

@@ -114,9 +114,6 @@ fn time_model(
         }
         "fixedpenalty" => {
             extras.costs.migration_ns = (migration.unwrap_or(PENALTY) / cycles_per_ms * 1e6) as u64;
-            if extras.costs.migration_ns > 0 {
-                builder.warn("`penalty_migration` is charged with `--costs workload` only");
-            }
             if preemption.unwrap_or(PENALTY) > 0.0 {
                 builder.warn(
                     "`penalty_preemption` has no counterpart: a preempted job resumes at no cost beyond its WCET",
@@ -166,8 +163,8 @@ fn processors(
             ", the largest everywhere"
         };
         builder.warn(format!(
-            "`cl_overhead` and `cs_overhead` are charged with `--costs workload` only, for each switch between tasks{most}; SimSo \
-             charges them whenever anything happens on the processor"
+            "`cl_overhead` and `cs_overhead` are charged for each switch between tasks{most}; SimSo charges them whenever anything \
+             happens on the processor"
         ));
     }
     let fastest = extras.speeds.iter().copied().fold(1.0, f64::max);
@@ -189,7 +186,7 @@ fn scheduler(
     for key in ["overhead", "overhead_activate", "overhead_terminate"] {
         if source.number(&sched, key, 0.0, 1e18)?.is_some_and(|v| v > 0.0) {
             builder.warn(
-                "overheads of the scheduler have no effect: with costs, what the topology really does is charged (docs/costs.md)",
+                "overheads of the scheduler have no effect: `--costs default` charges what the topology really does (docs/costs.md)",
             );
         }
     }

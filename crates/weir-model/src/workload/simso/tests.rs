@@ -132,7 +132,6 @@ fn what_has_no_counterpart_is_reported() {
         "`preemption_cost` of tasks",
         "`stack` of tasks",
         "`base_cpi` of tasks",
-        "`penalty_migration` is charged",
         "`penalty_preemption` has no counterpart",
     ] {
         assert!(all.contains(word), "{word}\n{all}");

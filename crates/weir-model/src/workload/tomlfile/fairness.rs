@@ -3,14 +3,12 @@
 
 use super::table::Table;
 use crate::error::{Error, did_you_mean};
-use crate::workload::build::Builder;
+use crate::workload::build::{Builder, MAX_GROUPS};
 use crate::workload::{FairGroup, FairTask, Fairness};
 
 /// Keys of a `[[group]]`.
 pub(super) const KEYS: &[&str] = &["name", "parent", "weight", "quota", "period"];
 
-/// Most groups that components know, without the root.
-const MAX_GROUPS: usize = 255;
 /// Most that a weight may be.
 const MAX_WEIGHT: u64 = 1 << 20;
 
@@ -42,9 +40,9 @@ pub(super) fn groups(builder: &mut Builder, tables: &[Table<'_>]) -> Result<(), 
                 number => number,
             },
         };
-        let weight = table.count("weight", 1, MAX_WEIGHT)?.unwrap_or(1024) as u32;
+        let weight = table.count("weight", 1, MAX_WEIGHT)?.map_or(FairGroup::WEIGHT, |w| w as u32);
         let quota_ns = table.ns("quota")?.unwrap_or(0);
-        let period_ns = table.ns("period")?.unwrap_or(100_000_000);
+        let period_ns = table.ns("period")?.unwrap_or(FairGroup::PERIOD_NS);
         if !(1_000_000..=1_000_000_000).contains(&period_ns) {
             return Err(table.wrong("period", "a period of less than 1ms or more than 1s", "write `100ms`"));
         }
@@ -53,11 +51,11 @@ pub(super) fn groups(builder: &mut Builder, tables: &[Table<'_>]) -> Result<(), 
             return Err(table.wrong("quota", "a quota of less than 1ms", help));
         }
         builder.workload.fairness.groups.push(FairGroup {
-            name: name.into(),
             weight,
             parent,
             quota_ns,
             period_ns,
+            ..FairGroup::new(name)
         });
     }
     Ok(())
