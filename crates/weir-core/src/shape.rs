@@ -13,6 +13,9 @@ pub struct CpuShape {
     pub os_index: u32,
     /// Dense index of the physical core; SMT siblings share it.
     pub core: u32,
+    /// Dense index of the cluster: cores that the machine groups inside a last-level cache, such as those that share an L2.
+    #[serde(default)]
+    pub cluster: u32,
     /// Dense index of the last-level cache.
     pub llc: u32,
     /// Dense index of the NUMA node.
@@ -64,6 +67,7 @@ impl MachineShape {
         let cpu = |i| CpuShape {
             os_index: i,
             core: i,
+            cluster: i,
             llc: 0,
             node: 0,
             package: 0,

@@ -3,7 +3,7 @@
 
 use weir_core::{CpuSet, MachineShape};
 
-/// `smp-N` and then any of: `core=`, `llc=`, `node=`, `domain=` CPUs that share one; `capacity=CPUS:VALUE`;
+/// `smp-N` and then any of: `core=`, `cluster=`, `llc=`, `node=`, `domain=` CPUs that share one; `capacity=CPUS:VALUE`;
 /// `offline=CPUS`; and `NAME=CPUS` for a further instruction set. Words are separated by space.
 pub fn parse(text: &str) -> Result<MachineShape, String> {
     let mut words = text.split_whitespace();
@@ -22,6 +22,7 @@ pub fn parse(text: &str) -> Result<MachineShape, String> {
         let group = |per: u32, set: &mut dyn FnMut(usize, u32)| (0..n).for_each(|c| set(c as usize, c / per));
         match key {
             "core" => group(number()?, &mut |c, g| shape.cpus[c].core = g),
+            "cluster" => group(number()?, &mut |c, g| shape.cpus[c].cluster = g),
             "llc" => group(number()?, &mut |c, g| shape.cpus[c].llc = g),
             "node" => group(number()?, &mut |c, g| {
                 shape.cpus[c].node = g;

@@ -227,18 +227,21 @@ pub(crate) enum Group {
 pub(crate) enum Level {
     Cpu,
     Core,
+    Cluster,
     Llc,
     Node,
     Package,
 }
 
 impl Level {
-    pub const ALL: [Level; 5] = [Level::Cpu, Level::Core, Level::Llc, Level::Node, Level::Package];
+    pub const ALL: [Level; 6] =
+        [Level::Cpu, Level::Core, Level::Cluster, Level::Llc, Level::Node, Level::Package];
 
     pub fn word(self) -> &'static str {
         match self {
             Level::Cpu => "cpu",
             Level::Core => "core",
+            Level::Cluster => "cluster",
             Level::Llc => "llc",
             Level::Node => "node",
             Level::Package => "package",

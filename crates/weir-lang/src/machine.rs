@@ -14,6 +14,7 @@ pub(crate) fn group_of(shape: &MachineShape, cpu: u32, level: Level) -> u32 {
     match level {
         Level::Cpu => cpu,
         Level::Core => c.core,
+        Level::Cluster => c.cluster,
         Level::Llc => c.llc,
         Level::Node => c.node,
         Level::Package => c.package,

@@ -44,7 +44,7 @@ fn source_of(text: &str) -> Source {
     Source { name: "f.weir".into(), text: text.into() }
 }
 
-const WORDS: [&str; 70] = [
+const WORDS: [&str; 71] = [
     "annotate",
     "entry",
     "each",
@@ -52,6 +52,7 @@ const WORDS: [&str; 70] = [
     "cpus",
     "core",
     "llc",
+    "cluster",
     "node",
     "package",
     "in",

@@ -30,6 +30,7 @@ pub fn host_shape(host: &MachineShape, possible: u32) -> MachineShape {
     let away = |n: u32, i: u32| CpuShape {
         os_index: n,
         core: host.cpus.iter().map(|c| c.core + 1).max().unwrap_or(0) + i,
+        cluster: host.cpus.iter().map(|c| c.cluster + 1).max().unwrap_or(0) + i,
         llc: host.cpus.first().map_or(0, |c| c.llc),
         node: host.cpus.first().map_or(0, |c| c.node),
         package: host.cpus.first().map_or(0, |c| c.package),

@@ -137,7 +137,7 @@ impl Parser<'_> {
     }
 
     fn group(&mut self) -> Parsed<Group> {
-        let help = "write `each cpu`, `each core`, `each llc`, `each node`, `each package`, `each 8 cpus` or `each part of 4`";
+        let help = "write `each cpu`, `each core`, `each cluster`, `each llc`, `each node`, `each package`, `each 8 cpus` or `each part of 4`";
         if self.eat_word("part") {
             if !self.eat_word("of") {
                 return Err(self.expected("`of`", Some(help)));

@@ -23,6 +23,8 @@ pub(super) struct CpuFacts {
     pub os_index: u32,
     pub core: u64,
     pub l2: u64,
+    /// Label of the cluster, where the source names clusters; else cores that share an L2 are one.
+    pub cluster: Option<u64>,
     pub llc: u64,
     pub node: u64,
     pub package: u64,
@@ -95,6 +97,10 @@ impl Facts {
             labels.into_iter().zip(0..).collect()
         };
         let (cores, l2s, llcs) = (dense(|c| c.core), dense(|c| c.l2), dense(|c| c.llc));
+        // Named clusters come before those of caches; no label is in both.
+        let cluster = |c: &CpuFacts| (c.cluster.is_none(), c.cluster.unwrap_or(c.l2));
+        let labels: std::collections::BTreeSet<(bool, u64)> = self.cpus.iter().map(cluster).collect();
+        let clusters: BTreeMap<(bool, u64), u32> = labels.into_iter().zip(0..).collect();
         let (nodes, packages, domains) = (dense(|c| c.node), dense(|c| c.package), dense(|c| c.domain));
         let cpus: Vec<CpuShape> = self
             .cpus
@@ -102,6 +108,7 @@ impl Facts {
             .map(|c| CpuShape {
                 os_index: c.os_index,
                 core: cores[&c.core],
+                cluster: clusters[&cluster(c)],
                 llc: llcs[&c.llc],
                 node: nodes[&c.node],
                 package: packages[&c.package],

@@ -85,13 +85,15 @@ fn nested(m: &Machine) -> Result<(), Fault> {
     type Label = fn(&Machine, usize) -> u32;
     let core: Label = |m, i| m.shape.cpus[i].core;
     let l2: Label = |m, i| m.l2_of[i];
+    let cluster: Label = |m, i| m.shape.cpus[i].cluster;
     let llc: Label = |m, i| m.shape.cpus[i].llc;
     let node: Label = |m, i| m.shape.cpus[i].node;
     let package: Label = |m, i| m.shape.cpus[i].package;
     let domain: Label = |m, i| m.shape.cpus[i].coherence;
     let kind: Label = |m, i| u32::from(m.kind_of[i]);
-    let rules: [(Label, &str, Label, &str); 9] = [
+    let rules: [(Label, &str, Label, &str); 10] = [
         (core, "core", l2, "L2 caches"),
+        (core, "core", cluster, "clusters"),
         (core, "core", node, "NUMA nodes"),
         (core, "core", package, "packages"),
         (l2, "L2 cache", llc, "last-level caches"),

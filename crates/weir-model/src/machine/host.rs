@@ -140,6 +140,7 @@ fn cpu(sys: &Sys<'_>, c: u32, nodes: &BTreeMap<u32, u32>, facts: &mut Facts) -> 
             os_index: c,
             core: core.into(),
             l2: l2.into(),
+            cluster: None,
             llc: llc.0.into(),
             node: nodes.get(&c).copied().unwrap_or(0).into(),
             package: package.into(),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Reader of hwloc's XML (`lstopo --of xml`), versions 1, 2 and 3.
 //!
-//! Of the tree we use Package, Core, PU, the caches and NUMANode; groups, dies and devices are
-//! passed over. From version 2 on, NUMA nodes are memory children beside the CPUs they serve; in
+//! Of the tree we use Package, Core, PU, the caches, NUMANode and groups of subtype Cluster; other groups and dies that divide the
+//! CPUs in a way of their own are named in a warning; devices are passed over. From version 2 on, NUMA nodes are memory children beside the CPUs they serve; in
 //! version 1 they contain them. CPUs outside the allowed set of the topology are absent from the
 //! machine. See `docs/machines.md` for what is made of missing data, and
 //! `docs/decisions/0003-own-hwloc-reader.md` for why this does not call libhwloc.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use roxmltree::{Document, Node, NodeId, ParsingOptions};
@@ -149,6 +149,7 @@ struct Pu<'a, 'i> {
     os_index: u32,
     package: Option<NodeId>,
     core: Option<NodeId>,
+    cluster: Option<NodeId>,
     /// From the root inwards.
     caches: Vec<Cache>,
     ancestors: Vec<NodeId>,
@@ -250,6 +251,7 @@ impl<'a, 'i> Tree<'a, 'i> {
             os_index,
             package: None,
             core: None,
+            cluster: None,
             caches: Vec::new(),
             ancestors: path.iter().map(Node::id).collect(),
         };
@@ -257,6 +259,9 @@ impl<'a, 'i> Tree<'a, 'i> {
             match above.attribute("type") {
                 Some("Package" | "Socket") => pu.package = Some(above.id()),
                 Some("Core") => pu.core = Some(above.id()),
+                Some("Group") if above.attribute("subtype") == Some("Cluster") => {
+                    pu.cluster = Some(above.id());
+                }
                 _ => {
                     if let Some(level) = cache_level(*above) {
                         let bytes = file.number(*above, "cache_size")?.unwrap_or(0);
@@ -310,6 +315,7 @@ impl<'a, 'i> Tree<'a, 'i> {
             }
         }
         let nodes = self.node_labels(file, &mut facts)?;
+        self.name_unused(root, &nodes, &mut facts);
         let kinds = extras::cpu_kinds(file, root, &self.pus.iter().map(|p| p.os_index).collect::<Vec<_>>())?;
         let capacities = scale_capacities(&kinds.raw_capacity);
         let threads = self.threads_per_core();
@@ -331,6 +337,7 @@ impl<'a, 'i> Tree<'a, 'i> {
                 os_index: own,
                 core,
                 l2: mid.map_or(core, |c| self.first_cpu(c.id).min(core)),
+                cluster: pu.cluster.map(|id| self.first_cpu(id).min(core)),
                 llc,
                 node: nodes[i],
                 package,
@@ -356,6 +363,47 @@ impl<'a, 'i> Tree<'a, 'i> {
             &mut facts,
         )?;
         Ok(facts)
+    }
+
+    /// Dies and groups that divide the CPUs in a way that nothing here does: named once, by their kinds.
+    fn name_unused(&self, root: Node<'a, 'i>, nodes: &[u64], facts: &mut Facts) {
+        let kind = |node: Node<'_, '_>| match (node.attribute("type")?, node.attribute("subtype")) {
+            ("Group", Some("Cluster")) => None,
+            ("Group", Some(subtype)) => Some(format!("Group of subtype {subtype}")),
+            (kind @ ("Group" | "Die"), _) => Some(kind.to_string()),
+            _ => None,
+        };
+        let mut cpus: HashMap<NodeId, Vec<u32>> = HashMap::new();
+        for pu in &self.pus {
+            for above in &pu.ancestors {
+                cpus.entry(*above).or_default().push(pu.os_index);
+            }
+        }
+        // Sets of CPUs that the machine has by another name.
+        let mut known: BTreeSet<Vec<u32>> = BTreeSet::new();
+        let mut of_nodes: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+        for (pu, node) in self.pus.iter().zip(nodes) {
+            of_nodes.entry(*node).or_default().push(pu.os_index);
+            let above = [pu.package, pu.core, pu.cluster].into_iter().flatten();
+            known.extend(above.chain(pu.caches.iter().map(|c| c.id)).map(|id| cpus[&id].clone()));
+        }
+        known.extend(of_nodes.into_values());
+        known.insert(self.pus.iter().map(|p| p.os_index).collect());
+        let mut unused: BTreeMap<String, u32> = BTreeMap::new();
+        for node in root.descendants().filter(|n| n.has_tag_name("object")) {
+            if let (Some(kind), Some(set)) = (kind(node), cpus.get(&node.id()))
+                && !known.contains(set)
+            {
+                *unused.entry(kind).or_insert(0) += 1;
+            }
+        }
+        let all: Vec<String> = unused.into_iter().map(|(kind, n)| format!("{kind} ({n})")).collect();
+        if !all.is_empty() {
+            facts.warnings.push(format!(
+                "objects that divide the CPUs and are not used here: {}; topologies group CPUs by core, cluster, llc, node and package",
+                all.join(", ")
+            ));
+        }
     }
 
     /// CPUs outside the topology's allowed (version 1: also online) set are absent.

@@ -118,6 +118,11 @@ impl Machine {
             let sizes = |l: u32| cache(self.llc_level, self.llc_bytes[l as usize]);
             add(kind, by(&|c| cpu(c).llc), &sizes);
         }
+        if self.has_clusters() {
+            add("Group", by(&|c| cpu(c).cluster), &|_| {
+                " subtype=\"Cluster\" kind=\"104\" subkind=\"0\"".into()
+            });
+        }
         if self.llc_level > 2 {
             add("L2Cache", by(&|c| self.l2_of[c as usize]), &|_| cache(2, 0));
         }

@@ -30,6 +30,7 @@ impl Machine {
         let one = nodes == 1 && self.llc_bytes.len() == 1;
         let count = |f: &dyn Fn(usize) -> u32| (0..own as usize).map(f).max().map_or(1, |m| m + 1);
         let cores = count(&|c| shape.cpus[c].core);
+        let clusters = count(&|c| shape.cpus[c].cluster);
         let (l2s, llcs) = (count(&|c| self.l2_of[c]), count(&|c| shape.cpus[c].llc));
         let packages = count(&|c| shape.cpus[c].package);
         let mut sized = Machine { events: Vec::new(), ..self.clone() };
@@ -46,6 +47,7 @@ impl Machine {
             let mut cpu = old.clone();
             cpu.os_index = i;
             cpu.core = Taken::index(&mut taken.cores, copy * cores + old.core);
+            cpu.cluster = Taken::index(&mut taken.clusters, copy * clusters + old.cluster);
             cpu.llc = Taken::index(&mut taken.llcs, shared * llcs + old.llc);
             cpu.node = Taken::index(&mut taken.nodes, shared * nodes + old.node);
             cpu.package = Taken::index(&mut taken.packages, shared * packages + old.package);
@@ -74,6 +76,7 @@ impl Machine {
 #[derive(Default)]
 struct Taken {
     cores: BTreeMap<u32, u32>,
+    clusters: BTreeMap<u32, u32>,
     l2s: BTreeMap<u32, u32>,
     llcs: BTreeMap<u32, u32>,
     nodes: BTreeMap<u32, u32>,

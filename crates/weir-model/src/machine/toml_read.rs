@@ -40,6 +40,8 @@ const CPUS: &[&str] = &[
     "core",
     "l2",
     "cpus_per_l2",
+    "cluster",
+    "cpus_per_cluster",
     "llc",
     "cpus_per_llc",
     "llc_size",
@@ -277,6 +279,7 @@ struct Next {
     os: u64,
     core: u64,
     l2: u64,
+    cluster: u64,
     llc: u64,
     node: u64,
     package: u64,
@@ -394,6 +397,10 @@ impl Reader<'_> {
         let domain = labels(t, "domain", Some("cpus_per_domain"), count, &mut n.domain, 0, |_| 0)?;
         let own = |i: usize| DEFAULT_LABEL + core[i];
         let l2 = labels(t, "l2", Some("cpus_per_l2"), count, &mut n.l2, 0, |i| own(i as usize))?;
+        let cluster = match t.get("cluster").is_some() || t.get("cpus_per_cluster").is_some() {
+            true => Some(labels(t, "cluster", Some("cpus_per_cluster"), count, &mut n.cluster, 0, |_| 0)?),
+            false => None,
+        };
         let around = |i: usize| DEFAULT_LABEL + package[i];
         let llc = labels(t, "llc", Some("cpus_per_llc"), count, &mut n.llc, 0, |i| around(i as usize))?;
         let online = t.get("online").map_or(Ok(true), |v| v.bool())?;
@@ -436,6 +443,7 @@ impl Reader<'_> {
                 os_index: numbers[i],
                 core: core[i],
                 l2: l2[i],
+                cluster: cluster.as_ref().map(|c| c[i]),
                 llc: llc[i],
                 node: node[i],
                 package: package[i],

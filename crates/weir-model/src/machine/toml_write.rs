@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Writer of TOML machine files: what it writes reads back as the same machine.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -23,7 +24,7 @@ fn cpu(m: &Machine, i: usize) -> &CpuShape {
     &m.shape.cpus[i]
 }
 
-const FIELDS: [Field; 7] = [
+const FIELDS: [Field; 8] = [
     Field { key: "first", per_key: None, get: |m, i| cpu(m, i).os_index },
     Field { key: "core", per_key: None, get: |m, i| cpu(m, i).core },
     Field { key: "l2", per_key: Some("cpus_per_l2"), get: |m, i| m.l2_of[i] },
@@ -31,6 +32,8 @@ const FIELDS: [Field; 7] = [
     Field { key: "node", per_key: Some("cpus_per_node"), get: |m, i| cpu(m, i).node },
     Field { key: "package", per_key: Some("cpus_per_package"), get: |m, i| cpu(m, i).package },
     Field { key: "domain", per_key: Some("cpus_per_domain"), get: |m, i| cpu(m, i).coherence },
+    // Last: left out where clusters are the CPUs that share an L2.
+    Field { key: "cluster", per_key: Some("cpus_per_cluster"), get: |m, i| cpu(m, i).cluster },
 ];
 
 impl Machine {
@@ -109,6 +112,19 @@ impl Machine {
         self.write_events(out)
     }
 
+    /// The fields that are written.
+    fn fields(&self) -> &'static [Field] {
+        if self.has_clusters() { &FIELDS } else { &FIELDS[..FIELDS.len() - 1] }
+    }
+
+    /// Clusters are named by the machine's source, and are others than the CPUs that share an L2.
+    pub(super) fn has_clusters(&self) -> bool {
+        let pairs = || self.shape.cpus.iter().map(|c| c.cluster).zip(self.l2_of.iter().copied());
+        let both: BTreeSet<(u32, u32)> = pairs().collect();
+        let one = |f: &dyn Fn((u32, u32)) -> u32| pairs().map(f).collect::<BTreeSet<u32>>().len();
+        both.len() != one(&|p| p.0) || both.len() != one(&|p| p.1)
+    }
+
     /// What must be equal throughout a group.
     fn same_group(&self, a: usize, b: usize) -> bool {
         let (x, y) = (cpu(self, a), cpu(self, b));
@@ -135,7 +151,12 @@ impl Machine {
         for alike in self.alike() {
             let mut start = alike.start;
             while start < alike.end {
-                let end = FIELDS.iter().map(|f| self.regular(f, start, alike.end)).min().unwrap_or(alike.end);
+                let end = self
+                    .fields()
+                    .iter()
+                    .map(|f| self.regular(f, start, alike.end))
+                    .min()
+                    .unwrap_or(alike.end);
                 // Whole cores only; a core cut in two is written as single CPUs.
                 let smt = self.period(&FIELDS[1], start, end);
                 let whole = start + ((end - start) / smt * smt).max(1);
@@ -166,7 +187,7 @@ impl Machine {
         if self.kinds.len() > 1 {
             writeln!(out, "kind = {}", quoted(&self.kind(start as u32).name))?;
         }
-        for f in &FIELDS {
+        for f in self.fields() {
             if as_lists {
                 let all: Vec<String> = run.clone().map(|i| (f.get)(self, i).to_string()).collect();
                 writeln!(out, "{} = [{}]", f.key, all.join(", "))?;

@@ -18,6 +18,48 @@ fn each(m: &Machine, f: fn(&weir_core::CpuShape) -> u32) -> Vec<u32> {
     m.shape.cpus.iter().map(f).collect()
 }
 
+/// Two dies of two clusters of two cores each, in one package and under one cache.
+fn clustered(group: &str, inner: &str) -> String {
+    let set = |cpus: std::ops::Range<u32>| format!("0x{:08x}", cpus.map(|c| 1u32 << c).sum::<u32>());
+    let core = |c: u32| {
+        let s = set(c..c + 1);
+        format!(
+            r#"<object type="Core" os_index="{c}" cpuset="{s}"><object type="PU" os_index="{c}" cpuset="{s}"/></object>"#
+        )
+    };
+    let pair =
+        |c: u32| format!("<object {inner} cpuset=\"{}\">{}{}</object>", set(c..c + 2), core(c), core(c + 1));
+    let four =
+        |c: u32| format!("<object {group} cpuset=\"{}\">{}{}</object>", set(c..c + 4), pair(c), pair(c + 2));
+    format!(
+        r#"<topology version="2.0"><object type="Machine" cpuset="0x000000ff"><object type="Package" os_index="0" cpuset="0x000000ff">
+        <object type="L3Cache" cpuset="0x000000ff" cache_size="4096" depth="3" cache_type="0">{}{}</object></object></object></topology>"#,
+        four(0),
+        four(4)
+    )
+}
+
+#[test]
+fn clusters_are_used_and_what_is_not_is_named_once() {
+    let cluster = r#"type="Group" subtype="Cluster""#;
+    let m = xml(&clustered(r#"type="Die""#, cluster));
+    assert_eq!(each(&m, |c| c.cluster), [0, 0, 1, 1, 2, 2, 3, 3]);
+    assert_eq!(m.warnings.len(), 1, "{:?}", m.warnings);
+    assert!(m.warnings[0].contains("Die (2);"), "{:?}", m.warnings);
+    // Both forms keep the clusters.
+    assert_eq!(each(&toml(&m.to_toml()), |c| c.cluster), [0, 0, 1, 1, 2, 2, 3, 3]);
+    // Without any, the CPUs of an L2 are one; a group that is there under another name needs no word.
+    let plain =
+        xml(&clustered(r#"type="Group""#, r#"type="L2Cache" cache_size="64" depth="2" cache_type="0""#));
+    assert_eq!(each(&plain, |c| c.cluster), [0, 0, 1, 1, 2, 2, 3, 3]);
+    assert!(plain.warnings[0].contains("Group (2);"), "{:?}", plain.warnings);
+    let tiles = xml(&clustered(r#"type="Group" subtype="Tile""#, cluster));
+    assert!(tiles.warnings[0].contains("Group of subtype Tile (2);"), "{:?}", tiles.warnings);
+    let same = xml(&clustered(cluster, r#"type="Group""#));
+    assert_eq!(each(&same, |c| c.cluster), [0, 0, 0, 0, 1, 1, 1, 1]);
+    assert!(same.warnings[0].contains("Group (4);"), "{:?}", same.warnings);
+}
+
 #[test]
 fn hwloc_version_1() {
     // NUMA nodes contain their CPUs, packages are sockets, caches have one type, and distances hang
