@@ -33,11 +33,11 @@ Progress = Callable[[float | None], None] | None
 
 def run(
     topology: str | None, machine: str | None, workload: str | None, duration_ns: int | None, seed: int, set: list[str],
-    costs: str, scenario: str | None, which: list[str], progress: Progress,
+    costs: str | None, strict: bool, scenario: str | None, which: list[str], progress: Progress,
 ) -> Run: ...
 def compare(
     topologies: list[str], machine: str | None, workload: str | None, duration_ns: int | None, seed: int, seeds: int,
-    set: list[str], costs: str, jobs: int | None, progress: Progress,
+    set: list[str], costs: str | None, strict: bool, jobs: int | None, progress: Progress,
 ) -> tuple[str, str, list[str]]: ...
 def sweep(spec: str, jobs: int | None, progress: Progress) -> tuple[str, str]: ...
 def check(topologies: list[str], machine: str | None, set: list[str]) -> str: ...

@@ -29,7 +29,8 @@ def run(
     duration: Time | None = None,
     seed: int = 1,
     set: Settings = None,
-    costs: str | os.PathLike[str] | Mapping[str, Any] = "default",
+    costs: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    strict: bool = False,
     scenario: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     tables: Iterable[str] = TABLES,
     progress: bool | Progress | None = None,
@@ -41,7 +42,8 @@ def run(
     workload: a name, ``"generator:key=value"``, a path, a :class:`Workload`, or a mapping with the keys of a TOML file.
     duration: virtual time at most, ``"2s"`` or a number of ns; endless workloads need it.
     set: parameters of components, ``{"round_robin.slice": "1ms"}``.
-    costs: ``"default"``, ``"zero"``, a TOML file or a mapping.
+    costs: ``"default"``, ``"zero"``, ``"workload"``, a TOML file or a mapping; None: a SimSo file's own on its own processors, else the default ones.
+    strict: what the workload asks for and the topology does not obey is an error; else it is in ``warnings`` and ``ignored``.
     tables: which of ``jobs``, ``slices``, ``waits`` the result has; a slice takes 33 bytes.
     progress: see :mod:`runweir.progress`.
 
@@ -60,6 +62,7 @@ def run(
             seed,
             settings(set),
             f.toml(costs, "costs"),
+            strict,
             f.toml(scenario, "scenario"),
             wanted,
             make(progress, "run"),
@@ -76,7 +79,8 @@ def compare(
     seed: int = 1,
     seeds: int = 1,
     set: Settings = None,
-    costs: str | os.PathLike[str] | Mapping[str, Any] = "default",
+    costs: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    strict: bool = False,
     jobs: int | None = None,
     progress: bool | Progress | None = None,
 ) -> Comparison:
@@ -95,6 +99,7 @@ def compare(
             seeds,
             settings(set),
             f.toml(costs, "costs"),
+            strict,
             jobs,
             make(progress, "compare"),
         )

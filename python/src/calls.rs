@@ -26,9 +26,10 @@ fn setting(
     workload: Option<String>,
     duration_ns: Option<u64>,
     set: Vec<String>,
-    costs: String,
+    costs: Option<String>,
+    strict: bool,
 ) -> Setting {
-    Setting { machine, workload, duration_ns, set, costs }
+    Setting { machine, workload, duration_ns, set, costs, strict }
 }
 
 /// A run that was made; it can be made again, with files.
@@ -72,7 +73,7 @@ impl PyRun {
 
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
-#[pyo3(signature = (topology, machine, workload, duration_ns, seed, set, costs, scenario, which, progress))]
+#[pyo3(signature = (topology, machine, workload, duration_ns, seed, set, costs, strict, scenario, which, progress))]
 pub fn run(
     py: Python<'_>,
     topology: Option<String>,
@@ -81,13 +82,14 @@ pub fn run(
     duration_ns: Option<u64>,
     seed: u64,
     set: Vec<String>,
-    costs: String,
+    costs: Option<String>,
+    strict: bool,
     scenario: Option<String>,
     which: Vec<String>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<PyRun> {
     let options = RunOptions {
-        setting: setting(machine, workload, duration_ns, set, costs),
+        setting: setting(machine, workload, duration_ns, set, costs, strict),
         topology,
         scenario,
         seed,
@@ -129,7 +131,7 @@ pub fn run(
 /// Topologies side by side: `compare.json`, a table for people, warnings.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
-#[pyo3(signature = (topologies, machine, workload, duration_ns, seed, seeds, set, costs, jobs, progress))]
+#[pyo3(signature = (topologies, machine, workload, duration_ns, seed, seeds, set, costs, strict, jobs, progress))]
 pub fn compare(
     py: Python<'_>,
     topologies: Vec<String>,
@@ -139,12 +141,13 @@ pub fn compare(
     seed: u64,
     seeds: u32,
     set: Vec<String>,
-    costs: String,
+    costs: Option<String>,
+    strict: bool,
     jobs: Option<u32>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String, Vec<String>)> {
     let options = CompareOptions {
-        setting: setting(machine, workload, duration_ns, set, costs),
+        setting: setting(machine, workload, duration_ns, set, costs, strict),
         topologies,
         seed,
         seeds,

@@ -162,15 +162,18 @@ pub struct Setting {
     /// Set a parameter of a component or of a named instance (repeatable): round_robin.slice=1ms
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
-    /// Costs of scheduling, switching and migrating: zero, default, a TOML file, or workload (a SimSo file's own)
-    #[arg(long, value_name = "COSTS", value_parser = Text::new(), default_value = "default", value_hint = ValueHint::FilePath)]
-    pub costs: String,
+    /// Costs of scheduling, switching and migrating: zero, default, a TOML file, or workload (a SimSo file's own, the default on its own processors)
+    #[arg(long, value_name = "COSTS", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub costs: Option<String>,
+    /// What the workload asks for and a topology does not obey is an error instead of a warning
+    #[arg(long)]
+    pub strict: bool,
 }
 
 impl From<Setting> for weir::Setting {
     fn from(args: Setting) -> Self {
-        let Setting { machine, workload, duration, set, costs } = args;
-        Self { machine, workload, duration_ns: duration, set, costs }
+        let Setting { machine, workload, duration, set, costs, strict } = args;
+        Self { machine, workload, duration_ns: duration, set, costs, strict }
     }
 }
 

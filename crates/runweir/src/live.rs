@@ -119,6 +119,9 @@ pub struct LiveArgs {
     /// Serve metrics for Prometheus at this address: 127.0.0.1:9100, or only the port
     #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
     pub metrics: Option<SocketAddr>,
+    /// Refuse a topology that ignores what users ask of the kernel, instead of warning
+    #[arg(long)]
+    pub strict: bool,
     /// Print errors only
     #[arg(short, long)]
     pub quiet: bool,
@@ -131,8 +134,13 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     let source = topology::source(&in_charge(args, found.as_ref())?)?;
     let shape = shape(args.machine.as_deref())?;
     let compiled = topology::compile(&source, &shape, &sets)?;
+    let ignored = if args.quiet && !args.strict { Vec::new() } else { kept::ignored(&compiled.plan) };
+    if args.strict && !ignored.is_empty() {
+        let said: Vec<&str> = ignored.iter().map(|f| f.message.as_str()).collect();
+        let help = ignored[0].setting.as_deref().map(weir::ignored::obeyed_by).unwrap_or_default();
+        return Err(Fault::user(said.join("; "), format!("{help}; or leave `--strict` out")));
+    }
     if !args.quiet {
-        let ignored = kept::ignored(&compiled.plan);
         let warnings = compiled.warnings.iter().map(topology::diag).chain(ignored.iter().map(finding));
         output::show(&warnings.collect::<Vec<_>>());
     }
@@ -364,7 +372,8 @@ pub fn fault(e: weir_linux::Error) -> Fault {
 pub fn finding(f: &weir_linux::protocol::Finding) -> Diag {
     let mut diag = if f.error { Diag::error(&f.message) } else { Diag::warning(&f.message) };
     diag = diag.code(&f.code);
-    if let Some(help) = &f.help {
+    let obeying = || f.setting.as_deref().map(weir::ignored::obeyed_by);
+    if let Some(help) = f.help.clone().or_else(obeying) {
         diag = diag.help(help);
     }
     if let Some((name, text)) = &f.source {

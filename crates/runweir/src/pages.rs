@@ -35,11 +35,12 @@ pub fn man(dir: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `runweir docs DIR`: `reference.md` and `help.md`.
+/// `runweir docs DIR`: `reference.md`, `help.md` and `settings.md`.
 pub fn docs(dir: &Path) -> Result<ExitCode> {
     make(dir)?;
     replace_file(&dir.join("reference.md"), components().as_bytes())?;
     replace_file(&dir.join("help.md"), help().as_bytes())?;
+    replace_file(&dir.join("settings.md"), weir::ignored::page().as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,10 +11,10 @@ use clap::ValueHint;
 use clap::builder::NonEmptyStringValueParser as Text;
 use weir::sweep::executor::{Away, Executor};
 use weir::sweep::{Row, Shard, fields};
-use weir::{OutDir, Sweep};
+use weir::{OutDir, Sweep, ignored};
 
 use crate::fault::{Fault, Result};
-use crate::output::{json, note, print, warn};
+use crate::output::{json, note, print, show, warn};
 use crate::progress::Counter;
 use crate::stop;
 
@@ -73,6 +73,9 @@ pub struct SweepArgs {
     /// With --executor: in how many parts
     #[arg(long, value_name = "N", default_value_t = 64, requires = "executor", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub shards: u32,
+    /// What a workload asks for and a topology does not obey is an error instead of a warning
+    #[arg(long)]
+    pub strict: bool,
     /// Only list the runs
     #[arg(long)]
     pub dry_run: bool,
@@ -87,6 +90,12 @@ pub struct SweepArgs {
 /// Read the specification, make the runs that are missing, write and print the results.
 pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
     let sweep = Sweep::open(&args.spec)?;
+    if let Some(refused) = ignored::refusal(sweep.ignored()).filter(|_| args.strict) {
+        return Err(refused);
+    }
+    if !args.quiet {
+        show(&ignored::warnings(sweep.ignored()));
+    }
     if args.dry_run {
         return list(&sweep, args.shard.unwrap_or(Shard::ALL), args.json);
     }

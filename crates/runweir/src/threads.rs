@@ -12,7 +12,9 @@ use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
 use serde::Deserialize;
 
-use crate::compile::plan_bytes;
+use weir_core::{Plan, Setting};
+
+use crate::compile::{flat, plan};
 use crate::fault::{Fault, Result};
 use crate::{machine, output, topology};
 
@@ -195,13 +197,25 @@ fn usable_cpus(args: &ThreadsArgs) -> Result<u32> {
     Ok(cpus)
 }
 
+/// Say what of the program's attributes the policy does not obey.
+fn unheeded(args: &ThreadsArgs, plan: &Plan) {
+    let priority =
+        args.priority.map(|p| if (-19..=20).contains(&p) { Setting::Nice } else { Setting::Priority });
+    let weight = args.weight.map(|_| Setting::Weight);
+    let group = args.group.filter(|g| *g != 0).map(|_| Setting::GroupWeight);
+    let asked: Vec<Setting> = [priority, weight, group].into_iter().flatten().collect();
+    output::show(&weir::ignored::warnings(&weir::ignored::of_program(plan, &asked)));
+}
+
 /// A temporary file with the policy's plan, which its reader removes.
 fn plan_file(args: &ThreadsArgs, cpus: u32) -> Result<PathBuf> {
     let host = machine::resolve("host").ok().filter(|m| m.shape.nr_cpus() == cpus);
     let machine = host.map_or_else(|| machine::resolve(&format!("smp-{cpus}")), Ok)?;
     let sets = topology::parse_sets(&args.set)?;
     let policy = args.policy.as_deref().unwrap_or_default();
-    let plan = plan_bytes(policy, &machine.shape, &sets, &[], false)?;
+    let plan = plan(policy, &machine.shape, &sets, &[], false)?;
+    unheeded(args, &plan);
+    let plan = flat(policy, &plan)?;
     let trouble = |e: std::io::Error| {
         Fault::system(
             format!("the plan cannot be written: {e}"),

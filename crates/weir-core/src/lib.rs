@@ -15,6 +15,7 @@ mod elf;
 pub mod event;
 pub mod ffi;
 pub mod gang;
+pub mod heed;
 #[cfg(test)]
 mod layout;
 pub mod loaded;
@@ -37,6 +38,7 @@ pub use catalog::{
 pub use classes::{HEADERS, catalog, class_table, classes_with_timer};
 pub use counters::Counters;
 pub use cpuset::{CpuSet, MAX_CPUS};
+pub use heed::{Heed, Setting};
 pub use outside::{Parts, Refusal};
 pub use pelt::Pelt;
 pub use plan::{InstanceIdx, PipeIdx, Plan, PlanCpu, PlanInstance, PlanPipe};

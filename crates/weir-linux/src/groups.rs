@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use weir_core::{ComponentInfo, Plan, Topic};
+use weir_core::{Heed, Plan, Setting};
 
 use crate::protocol::Finding;
 
@@ -14,36 +14,23 @@ pub const MOUNTED: &str = "/sys/fs/cgroup";
 /// Maximum number of groups examined; the kernel side's limit is the same.
 const MOST: usize = 65_536;
 
-/// A file of each group, the value that asks for nothing, the component that keeps it and what is said of it.
+/// A file of each group, the value that asks for nothing, the setting and what is said of it.
 struct Wish {
-    keeps: fn(&ComponentInfo) -> bool,
+    setting: Setting,
     file: &'static str,
     nothing: &'static str,
     what: &'static str,
-    keeper: &'static str,
 }
 
 const WISHES: [Wish; 2] = [
-    Wish {
-        keeps: |c| c.listens_to(Topic::Limit),
-        file: "cpu.max",
-        nothing: "max",
-        what: "limits",
-        keeper: "`annotate bandwidth` and the filter `throttle` keep limits",
-    },
-    Wish {
-        keeps: |c| c.listens_to(Topic::Group) && c.answers_to(Topic::Weight),
-        file: "cpu.weight",
-        nothing: "100",
-        what: "weights",
-        keeper: "`annotate group_weight` keeps weights, before an order that goes by them",
-    },
+    Wish { setting: Setting::GroupLimit, file: "cpu.max", nothing: "max", what: "limits" },
+    Wish { setting: Setting::GroupWeight, file: "cpu.weight", nothing: "100", what: "weights" },
 ];
 
 /// Warnings of limits and weights of the control groups below `mounted` that `plan` does not keep. O(number of groups) files are
 /// read, none if the plan keeps all.
 pub fn unkept(plan: &Plan, mounted: &Path) -> Vec<Finding> {
-    let missed: Vec<&Wish> = WISHES.iter().filter(|w| !plan.any_component(w.keeps)).collect();
+    let missed: Vec<&Wish> = WISHES.iter().filter(|w| plan.heed(w.setting) != Heed::Obeyed).collect();
     let groups = if missed.is_empty() { Vec::new() } else { below(mounted) };
     let warning = |wish: &&Wish| {
         let asking: Vec<&PathBuf> = groups.iter().filter(|g| asks(g, wish)).collect();
@@ -61,7 +48,7 @@ pub fn unkept(plan: &Plan, mounted: &Path) -> Vec<Finding> {
                 wish.file,
                 first.display()
             ),
-            help: Some(format!("{}, as in the topology `groups`", wish.keeper)),
+            setting: Some(wish.setting.name().into()),
             ..Finding::default()
         })
     };

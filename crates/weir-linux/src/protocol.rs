@@ -235,6 +235,9 @@ pub struct Finding {
     pub code: String,
     pub message: String,
     pub help: Option<String>,
+    /// The setting that the topology does not obey, by its name; who shows the finding knows which topologies do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<String>,
     /// Name and text of the source.
     pub source: Option<(String, String)>,
     /// Start and end in bytes, and a remark.
@@ -248,6 +251,7 @@ impl From<&Diagnostic> for Finding {
             code: d.code.into(),
             message: d.message.clone(),
             help: d.help.clone(),
+            setting: None,
             source: d.source.clone(),
             labels: d.labels.iter().map(|(r, t)| (r.start, r.end, t.clone())).collect(),
         }

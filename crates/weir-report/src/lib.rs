@@ -44,8 +44,8 @@ pub use plot::{Curve, Plot, Spot};
 pub use stats::{Buckets, Dist, MeanCi, Ratio};
 pub use summary::{
     BarrierSummary, CallSummary, ClockSummary, ComponentSummary, CpuSummary, CrashSummary, FaultSummary,
-    GangSummary, GroupSummary, GuestSummary, Histograms, MessageSummary, PipeSummary, ReconfigurationSummary,
-    Summary, SwapSummary, TaskSummary, Totals,
+    GangSummary, GroupSummary, GuestSummary, Histograms, Ignored, MessageSummary, PipeSummary,
+    ReconfigurationSummary, Summary, SwapSummary, TaskSummary, Totals, Unfinished,
 };
 pub use sweep::{SweepAxis, SweepPoint, SweepReport};
 pub use table::table;

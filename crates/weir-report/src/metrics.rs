@@ -5,10 +5,10 @@ use crate::counted::Counted;
 use crate::meta::{Meta, Names, Slots};
 use crate::stats::Samples;
 use crate::summary::{
-    CallSummary, ComponentSummary, CpuSummary, GroupSummary, Histograms, MessageSummary, PipeSummary,
-    Summary, SwapSummary, TaskSummary, Totals,
+    CallSummary, ComponentSummary, CpuSummary, GroupSummary, Histograms, Ignored, MessageSummary,
+    PipeSummary, Summary, SwapSummary, TaskSummary, Totals,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use weir_core::Plan;
 use weir_core::event::{Call, Event, Observer, Stop};
 
@@ -129,6 +129,8 @@ pub struct Metrics {
     instances: Vec<(u64, u64)>,
     calls: [CallSummary; CALLS.len()],
     messages: Vec<MessageSummary>,
+    /// Tasks whose load a component refused.
+    refused: BTreeSet<u32>,
     swaps: Vec<SwapSummary>,
     counted: Option<Box<Counted>>,
     /// Each wait for a CPU.
@@ -171,6 +173,7 @@ impl Metrics {
             renamed: BTreeMap::new(),
             calls: CALLS.map(|(_, name)| CallSummary { call: name.into(), ..CallSummary::default() }),
             messages: Vec::new(),
+            refused: BTreeSet::new(),
             swaps: Vec::new(),
             counted: None,
             waits: Samples::default(),
@@ -300,10 +303,14 @@ impl Metrics {
                     record.ready_since = NEVER;
                 }
             }
-            Event::Message { topic, .. } => match self.messages.iter_mut().find(|m| m.topic == topic) {
-                Some(m) => m.count += 1,
-                None => self.messages.push(MessageSummary { topic: topic.into(), count: 1 }),
-            },
+            Event::Message { topic, task, .. } => {
+                match self.messages.iter_mut().find(|m| m.topic == topic) {
+                    Some(m) => m.count += 1,
+                    None => self.messages.push(MessageSummary { topic: topic.into(), count: 1 }),
+                }
+                // Of a pipe it is how full that is.
+                self.refused.extend(task.filter(|_| topic == "OVERLOAD"));
+            }
             Event::CpuOnline { cpu, online } => {
                 let record = self.cpu(cpu);
                 if !online && record.offline_since == NEVER {
@@ -453,6 +460,18 @@ impl Metrics {
             }
         };
         summary.tasks = self.tasks.into_iter().enumerate().map(record).collect();
+        if let Some(first) = self.refused.first() {
+            summary.ignored.push(Ignored {
+                topology: self.meta.topology.clone(),
+                setting: "admission".into(),
+                count: self.refused.len() as u64,
+                example: summary.tasks.get(*first as usize).map_or(String::new(), |t| t.name.to_string()),
+                effect: "refused".into(),
+                why: "the load does not fit beside what was admitted before, so it runs without a guarantee"
+                    .into(),
+                ..Ignored::default()
+            });
+        }
         summary
     }
 }

@@ -81,11 +81,50 @@ pub struct Summary {
     /// How clocks of CPUs were made equal; absent where all CPUs read one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<ClockSummary>,
+    /// What workload or system ask for and the topology does not obey.
+    #[serde(default)]
+    pub ignored: Vec<Ignored>,
+    /// Tasks with work left that nothing would ever have done; after very many only the first.
+    #[serde(default)]
+    pub unfinished: Vec<Unfinished>,
     /// Display histograms over all tasks: for charts only.
     #[serde(skip)]
     pub response_bins: Vec<Bin>,
     #[serde(skip)]
     pub wakeup_bins: Vec<Bin>,
+}
+
+/// A setting that a topology does not obey.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ignored {
+    /// The topology that does not obey.
+    pub topology: String,
+    /// What kind of setting: `nice`, `weight`, `priority`, `policy`, `slice`, `group weight`, `group limit`, `affinity`, `deadline`,
+    /// `instruction set`, `criticality`, `gang`, `message`, `admission`.
+    pub setting: String,
+    /// Which one, where there are several of the kind: `SCHED_FIFO`, a message's topic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Of how many it is: of groups for settings of groups, else of tasks; 0: not counted.
+    pub count: u64,
+    /// One of them.
+    pub example: String,
+    /// `ignored`: it has no effect; `changed`: another one than it means; `partly`: some CPUs obey it; `refused`: in the course of the run
+    /// a component found that it does not fit.
+    pub effect: String,
+    pub why: String,
+    /// Topologies of the catalogue that obey it, those first that obey most of what the same workload asks for.
+    pub topologies: Vec<String>,
+    /// The guest whose topology it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<String>,
+}
+
+/// A task with work left at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unfinished {
+    pub task: String,
+    pub why: String,
 }
 
 /// A guest.

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use crate::csv::csv_field;
 use crate::plot::{Curve, Plot, Spot};
 use crate::stats::{MeanCi, Ratio};
+use crate::summary::Ignored;
 use crate::text::{Columns, WIDTH, count, significant};
 
 /// A varied (or fixed) parameter with its values, by column heading.
@@ -43,6 +44,8 @@ pub struct SweepReport {
     pub x: Option<String>,
     /// What is drawn: `success`, or a column.
     pub y: Vec<String>,
+    /// What workloads ask for and topologies do not obey.
+    pub ignored: Vec<Ignored>,
 }
 
 /// `sweep.json`: points with their values and means by name.
@@ -56,6 +59,7 @@ impl Serialize for SweepReport {
         map.serialize_entry("seeds", &self.seeds)?;
         map.serialize_entry("axes", &self.axes)?;
         map.serialize_entry("points", &points)?;
+        map.serialize_entry("ignored", &self.ignored)?;
         map.end()
     }
 }
@@ -250,6 +254,7 @@ mod tests {
             points: (0..2).flat_map(|t| (0..3).map(move |u| (t, u))).map(|(t, u)| point(t, u)).collect(),
             x: Some("keys.util".into()),
             y: vec!["success".into(), "preemptions".into()],
+            ignored: Vec::new(),
         }
     }
 

@@ -90,13 +90,14 @@ fn prepare(line: &str) -> Result<(Stage, Controls)> {
                 .map_err(|e| Fault::user(format!("`{}` is not a duration", text.escape_debug()), e))?,
         ),
     };
-    let costs = if wish.costs.is_empty() { "default".into() } else { wish.costs };
+    let costs = Some(wish.costs).filter(|c| !c.is_empty());
     let setting = weir::Setting {
         machine: Some(wish.machine).filter(|m| !m.is_empty()),
         workload: Some(wish.workload).filter(|w| !w.is_empty()),
         duration_ns,
         set: wish.set,
         costs,
+        strict: false,
     };
     let source = Source { name: wish.name, text: wish.text };
     let stage = Stage::new(StageOptions { source, setting, seed: wish.seed.unwrap_or(1) })?;

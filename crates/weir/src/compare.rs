@@ -9,6 +9,7 @@ use weir_report::{CompareExtras, Part, Summary, csv_field};
 
 use crate::columns::{COLUMNS, headings};
 use crate::fault::{Diag, Fault, Result};
+use crate::ignored;
 use crate::outdir::OutDir;
 use crate::session::{Candidate, RunResult, Session, Setting};
 use crate::text::json;
@@ -110,7 +111,10 @@ impl PreparedComparison {
     /// Remarks for the user about machine, workload and topologies.
     pub fn warnings(&self) -> Vec<Diag> {
         let of_inputs = self.session.warnings.iter().map(Diag::warning);
-        of_inputs.chain(self.candidates.iter().flat_map(|c| c.warnings.iter().cloned())).collect()
+        let of_topology = |c: &Candidate| {
+            c.warnings.iter().cloned().chain(ignored::warnings(&c.ignored)).collect::<Vec<_>>()
+        };
+        of_inputs.chain(self.candidates.iter().flat_map(of_topology)).collect()
     }
 
     /// Number of runs.

@@ -273,7 +273,8 @@ fn read_check(
             workload: Some(beside(&workload)),
             duration_ns,
             set: set.clone(),
-            costs: pick(&own.costs, &common.costs).map_or_else(|| "default".into(), |c| beside(&c)),
+            costs: pick(&own.costs, &common.costs).map(|c| beside(&c)),
+            strict: false,
         },
         ..RunOptions::default()
     };

@@ -57,6 +57,7 @@ mod fidelity;
 pub mod gang;
 pub mod gang_map;
 pub mod guard;
+pub mod ignored;
 pub mod import;
 pub mod input;
 pub mod latency;

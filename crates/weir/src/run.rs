@@ -9,9 +9,9 @@ use crate::fault::{Diag, Fault, Result};
 use crate::outdir::OutDir;
 use crate::scenario::{self, Found, Reshaping, Tried};
 use crate::session::{Candidate, RunResult, Session, Setting};
-use crate::simso;
 use crate::tables::{Collector, Table, Wanted};
 use crate::watch::Watch;
+use crate::{ignored, simso};
 
 /// The inputs of a run.
 #[derive(Clone, Debug)]
@@ -107,7 +107,12 @@ impl PreparedRun {
     pub fn warnings(&self) -> Vec<Diag> {
         let of_inputs = self.session.warnings.iter().map(Diag::warning);
         let of_guests = self.session.inside_warnings.iter().cloned();
-        of_inputs.chain(self.candidate.warnings.iter().cloned()).chain(of_guests).collect()
+        let of_topology = self.candidate.warnings.iter().cloned();
+        of_inputs
+            .chain(of_topology)
+            .chain(of_guests)
+            .chain(ignored::warnings(&self.candidate.ignored))
+            .collect()
     }
 
     /// True where the end of the run is a known time.

@@ -16,7 +16,7 @@ use weir_model::workload::GuestSpec;
 use weir_model::{Costs, Machine, Scenario, Workload};
 use weir_report::{
     BarrierSummary, ClockSummary, CrashSummary, FaultSummary, GangSummary, Gantt, GuestSummary, HtmlExtras,
-    InMemory, Jobs, Meta, Metrics, Part, Summary, Trace, Wakeups, Windowed,
+    Ignored, InMemory, Jobs, Meta, Metrics, Part, Summary, Trace, Unfinished, Wakeups, Windowed,
 };
 use weir_sim::engine::{self, Control, Hw, Inside, Outcome, RunConfig};
 
@@ -28,10 +28,10 @@ use crate::tables::{Collector, Wanted};
 use crate::units::exact;
 use crate::watch::Watch;
 use crate::zstd::{self, Compressing};
-use crate::{machine, topology};
+use crate::{ignored, machine, topology};
 
 /// Where a workload runs and how long, by the names that users give: shared by runs, comparisons and sweeps.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setting {
     /// A preset, an hwloc XML file, a TOML file or `host`; `None`: the one that the workload describes.
     pub machine: Option<String>,
@@ -41,14 +41,10 @@ pub struct Setting {
     pub duration_ns: Option<u64>,
     /// Parameters, each as `component.param=value`.
     pub set: Vec<String>,
-    /// `zero`, `default`, a TOML file, or `workload` (a SimSo file's own).
-    pub costs: String,
-}
-
-impl Default for Setting {
-    fn default() -> Self {
-        Self { machine: None, workload: None, duration_ns: None, set: Vec::new(), costs: "default".into() }
-    }
+    /// `zero`, `default`, a TOML file, or `workload` (a SimSo file's own); `None`: a SimSo file's own on its own processors, else `default`.
+    pub costs: Option<String>,
+    /// What the workload asks for and a topology does not obey is an error.
+    pub strict: bool,
 }
 
 /// The trace's file in the folder of a run.
@@ -87,6 +83,9 @@ pub struct Session {
     graphs: Vec<Graph>,
     /// The compiler's findings in these topologies.
     pub inside_warnings: Vec<Diag>,
+    /// What these do not obey.
+    inside_ignored: Vec<Ignored>,
+    strict: bool,
 }
 
 /// The topology of a guest of the workload `spec`, for the machine that it sees; its drawing; and what the compiler found. A file
@@ -125,6 +124,8 @@ pub struct Candidate {
     pub warnings: Vec<Diag>,
     /// The rules by which it reshapes itself.
     pub adapts: Option<Scenario>,
+    /// What the session's workload asks for and it does not obey, its guests' topologies included.
+    pub ignored: Vec<Ignored>,
     source: Source,
     sets: Vec<Set>,
 }
@@ -138,7 +139,16 @@ impl Candidate {
         let compiled = topology::compile(&source, shape, sets)?;
         let warnings = compiled.warnings.iter().map(topology::diag).collect();
         let adapts = scenario::adaptive(&compiled.whens)?;
-        Ok(Self { plan: compiled.plan, graph: compiled.graph, warnings, adapts, source, sets: sets.to_vec() })
+        let ignored = Vec::new();
+        Ok(Self {
+            plan: compiled.plan,
+            graph: compiled.graph,
+            warnings,
+            adapts,
+            ignored,
+            source,
+            sets: sets.to_vec(),
+        })
     }
 
     /// Makes the topologies that a scenario asks for, beginning with this one. Its paths are relative to `folder`.
@@ -161,6 +171,7 @@ impl Session {
             ));
         };
         let mut workload = machine::workload(&spec, seed)?;
+        let own_machine = setting.machine.is_none();
         let machine = match (&setting.machine, &workload.simso) {
             (Some(spec), _) => machine::resolve(spec)?,
             (None, Some(simso)) if simso.nr_cpus > 0 => {
@@ -175,17 +186,18 @@ impl Session {
                 ));
             }
         };
-        let own_machine = setting.machine.is_none();
         workload.calibrate(&machine.shape).map_err(machine::fault)?;
-        let costs = match (&workload.simso, setting.costs.as_str()) {
-            (Some(simso), "workload") => simso.costs.table(),
-            (None, "workload") => {
+        let costs = match (&workload.simso, setting.costs.as_deref()) {
+            (Some(simso), Some("workload")) => simso.costs.table(),
+            // With its own processors a SimSo file runs as in SimSo.
+            (Some(simso), None) if own_machine => simso.costs.table(),
+            (None, Some("workload")) => {
                 return Err(Fault::user(
                     "the workload does not say what scheduling costs",
                     "choose --costs zero, default or a cost file; only SimSo files bring costs along",
                 ));
             }
-            (_, spec) => machine::costs(spec)?,
+            (_, spec) => machine::costs(spec.unwrap_or("default"))?,
         };
         let duration_ns = setting
             .duration_ns
@@ -197,10 +209,22 @@ impl Session {
                 "say how much virtual time to run, for example --duration 2s",
             ));
         }
-        let warnings: Vec<String> = machine.warnings.iter().chain(&workload.warnings).cloned().collect();
+        let mut warnings: Vec<String> = machine.warnings.iter().chain(&workload.warnings).cloned().collect();
+        let own_costs = setting.costs.as_deref().map_or(own_machine, |c| c == "workload");
+        if workload.simso.is_some() && !own_costs {
+            let taken = setting.costs.as_deref().unwrap_or("default");
+            warnings.push(format!(
+                "costs are `{taken}`, not the SimSo file's own: `--costs workload` charges what SimSo would (a set that loads all CPUs \
+                 fully misses deadlines as soon as scheduling takes time)"
+            ));
+        }
         let (mut within, mut graphs, mut inside_warnings) = (Vec::new(), Vec::new(), Vec::new());
+        let mut inside_ignored = Vec::new();
         for (_, guest) in workload.all_guests() {
             let (one, graph, inner) = inside(guest, &spec)?;
+            let unheeded = ignored::ignored(&one.plan, &guest.workload, one.machine.nr_cpus());
+            inside_ignored
+                .extend(unheeded.into_iter().map(|i| Ignored { guest: Some(guest.name.clone()), ..i }));
             within.push(one);
             graphs.push(graph);
             inside_warnings.extend(inner);
@@ -208,6 +232,8 @@ impl Session {
         Ok(Self {
             inside: within,
             inside_warnings,
+            inside_ignored,
+            strict: setting.strict,
             graphs,
             machine,
             workload,
@@ -246,9 +272,21 @@ impl Session {
     /// Compile a text for the session's machine.
     ///
     /// # Errors
-    /// The user's: the topology is wrong.
+    /// The user's: the topology is wrong, or ignores what the workload asks for where that is not allowed.
     pub fn candidate_of(&self, source: Source) -> Result<Candidate> {
-        Candidate::compile(source, &self.machine.shape, &self.sets)
+        let mut candidate = Candidate::compile(source, &self.machine.shape, &self.sets)?;
+        candidate.ignored = self.ignored(&candidate.plan);
+        match ignored::refusal(&candidate.ignored).filter(|_| self.strict) {
+            Some(refused) => Err(refused),
+            None => Ok(candidate),
+        }
+    }
+
+    /// What a topology for the session's machine, and those of guests, do not obey of what the workload asks for.
+    pub fn ignored(&self, plan: &Plan) -> Vec<Ignored> {
+        let mut all = ignored::ignored(plan, &self.workload, self.machine.nr_cpus());
+        all.extend(self.inside_ignored.iter().cloned());
+        all
     }
 
     /// Makes the topologies that a scenario asks for, beginning with this one. Its paths are relative to `folder`.
@@ -363,7 +401,7 @@ impl Session {
         if let Some((_, slot)) = tables {
             *slot = collector;
         }
-        let mut summary = finished(metrics, &outcome, workload);
+        let mut summary = finished(metrics, &outcome, workload, candidate);
         let mut timeline = Vec::new();
         if let (Some((out, folder)), Some(((trace, (jobs, wakeups)), mut gantt))) = (files, writers) {
             let name = format!("{folder}{trace_name}");
@@ -394,7 +432,8 @@ impl Session {
             out.write(&format!("{folder}report.html"), weir_report::html(&summary, &extras).as_bytes())?;
         }
         summary.wall_ns = wall_ns;
-        Ok(RunResult { summary, timeline, warnings: self.news(outcome.warnings) })
+        let warnings = self.news(outcome.warnings).into_iter().chain(ignored::refused(&summary)).collect();
+        Ok(RunResult { summary, timeline, warnings })
     }
 
     /// Run once with `observer`, which receives every `every_ns` what locks cost; a report instead of files.
@@ -429,10 +468,11 @@ impl Session {
             .map_err(machine::fault)?;
         drop(running);
         let ((metrics, mut gantt), _) = all;
-        let summary = finished(metrics, &outcome, workload);
+        let summary = finished(metrics, &outcome, workload, candidate);
         gantt.finish(outcome.end_ns);
         let html = weir_report::html(&summary, &self.extras(candidate, gantt));
-        Ok(Watched { summary, html, warnings: self.news(outcome.warnings) })
+        let warnings = self.news(outcome.warnings).into_iter().chain(ignored::refused(&summary)).collect();
+        Ok(Watched { summary, html, warnings })
     }
 
     /// Remarks of a run without those on its inputs, which the session has already.
@@ -532,11 +572,12 @@ impl Session {
         if watch.stopped() {
             return Ok(None);
         }
-        let summary = finished(observer.0, &outcome, workload);
+        let summary = finished(observer.0, &outcome, workload, candidate);
         if let Some(crash) = &summary.crash {
             return Err(crashed(crash));
         }
-        Ok(Some(Brief { load: Load::of(workload), summary, warnings: outcome.warnings }))
+        let warnings = outcome.warnings.into_iter().chain(ignored::refused(&summary)).collect();
+        Ok(Some(Brief { load: Load::of(workload), summary, warnings }))
     }
 
     /// Facts for the reports of guests.
@@ -591,8 +632,14 @@ fn metrics(host: Meta, guests: Vec<Meta>) -> Nested<Metrics> {
 }
 
 /// The measurements, with facts that only the engine has.
-fn finished(metrics: Nested<Metrics>, outcome: &Outcome, workload: &Workload) -> Summary {
+fn finished(
+    metrics: Nested<Metrics>,
+    outcome: &Outcome,
+    workload: &Workload,
+    candidate: &Candidate,
+) -> Summary {
     let mut summary = of_machine(metrics.host, outcome);
+    summary.ignored.splice(0..0, candidate.ignored.iter().cloned());
     let all = workload.all_guests();
     let around = |parent: Option<u32>| parent.map_or(workload, |p| &all[p as usize].1.workload);
     let guest =
@@ -619,6 +666,8 @@ fn of_machine(metrics: Metrics, outcome: &Outcome) -> Summary {
     summary.interrupted = outcome.interrupted;
     (summary.faults, summary.crash) = troubles(outcome);
     together(&mut summary, outcome);
+    summary.unfinished =
+        outcome.left.iter().map(|(task, why)| Unfinished { task: task.clone(), why: why.clone() }).collect();
     // The engine's count: that of the observers depends on which events they ask for.
     summary.events = outcome.events;
     summary.reconfigurations = outcome.reconfigurations.iter().map(scenario::summary).collect();
@@ -710,6 +759,28 @@ pub fn crashed(c: &CrashSummary) -> Fault {
         ),
         "what had happened by then is in the results; `runweir component test` looks for the shortest history that does it",
     )
+}
+
+/// Work that nothing would ever have done: an error of the run. The first tasks are named.
+pub fn unfinished<'a>(summaries: impl Iterator<Item = &'a Summary>) -> Option<Fault> {
+    const NAMED: usize = 4;
+    let left: Vec<(&Summary, &Unfinished)> =
+        summaries.flat_map(|s| s.unfinished.iter().map(move |u| (s, u))).collect();
+    let (first, _) = left.first()?;
+    let named: Vec<&str> = left.iter().take(NAMED).map(|(_, u)| u.why.as_str()).collect();
+    let more = match left.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        n => format!("; and {n} more"),
+    };
+    Some(Fault::system(
+        format!(
+            "work is left that nothing would ever have done ({}, seed {}): {}{more}",
+            first.topology,
+            first.seed,
+            named.join("; ")
+        ),
+        "the results hold up to the end of the run; let the CPUs that these tasks may use come back, or let other tasks release them",
+    ))
 }
 
 /// Components that returned errors: a warning, or an error where the user has not allowed it.

@@ -206,7 +206,7 @@ pub fn shrink(options: &ShrinkOptions, watch: &dyn Watch) -> Result<ShrinkResult
     }
     // What cannot be written cannot be handed on.
     workload.to_toml().map_err(machine::fault)?;
-    let costs = machine::costs(&options.setting.costs)?;
+    let costs = machine::costs(options.setting.costs.as_deref().unwrap_or("default"))?;
     let mut case = Case { workload, machine, machine_spec, source, plan, duration_ns };
     let mut lab = Lab { condition, costs, sets, seed: options.seed, watch, tried: 0 };
     let Some(mut value) = lab.fails(&case)? else {
@@ -236,8 +236,8 @@ pub fn shrink(options: &ShrinkOptions, watch: &dyn Watch) -> Result<ShrinkResult
     for set in &options.setting.set {
         command += &format!(" --set {set}");
     }
-    if options.setting.costs != "default" {
-        command += &format!(" --costs {}", options.setting.costs);
+    if let Some(costs) = &options.setting.costs {
+        command += &format!(" --costs {costs}");
     }
     Ok(ShrinkResult {
         runweir: env!("CARGO_PKG_VERSION").into(),

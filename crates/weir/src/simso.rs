@@ -30,6 +30,27 @@ const CLASSES: &[(&str, &str)] = &[
     ("P_EDF", "p-edf"),
     ("P_EDF2", "p-edf"),
     ("P_RM", "p-rm"),
+    ("SCHED_DEADLINE", "sched-deadline"),
+];
+
+/// SimSo's other schedulers, and what is nearest to each here.
+const OTHERS: &[(&str, &str)] = &[
+    ("BF", "--topology pd2 or dp-wrap, which are optimal as it is, with other quanta"),
+    ("EKG", "--topology dp-wrap, which is optimal, but does not bind most tasks to a CPU"),
+    ("EDHS", "--topology p-edf, which splits no task"),
+    ("EDCL", "--topology edzl, which also raises a task that would be late"),
+    ("G_FL", "--topology edf, with other priority points"),
+    ("G_FL_ZL", "--topology edzl, with other priority points"),
+    ("LB_P_EDF", "--topology p-edf --set partition.fit=2, which fills the emptiest CPU first"),
+    ("P_EDF_WF", "--topology p-edf --set partition.fit=2, which fills the emptiest CPU first"),
+    ("Fixed_PEDF", "--topology p-edf with `cpus` for each task in a TOML workload"),
+    ("Static_EDF", "--topology edf, which leaves the clock alone"),
+    ("CC_EDF", "--topology edf, which leaves the clock alone, or paced, which sets it by load"),
+    ("LSTR", "--topology llf, which decides more often"),
+    ("NVNLF", "--topology llref, whose plane it refines"),
+    ("PriD", "--topology edf-us, which also separates heavy tasks"),
+    ("WC_RUN", "--topology run, which leaves CPUs idle where the reduction says so"),
+    ("WC_U_EDF", "--topology u-edf, which leaves CPUs idle where its plan says so"),
 ];
 
 /// The topology for the scheduler of a SimSo file, if the user names none.
@@ -59,10 +80,15 @@ pub fn topology(extras: Option<&SimsoExtras>) -> Result<&'static str> {
     let found = CLASSES.iter().find(|c| c.0 == name).map(|c| c.1);
     match found.filter(|t| catalogue::find(TOPOLOGIES, t).is_some()) {
         Some(topology) => Ok(topology),
-        None => Err(Fault::user(
-            format!("the file's scheduler `{}` has no counterpart in the catalogue", class.escape_debug()),
-            "name the topology to use instead, for example --topology edf; `runweir topologies` lists them",
-        )),
+        None => {
+            let near = OTHERS.iter().find(|o| o.0 == name).map(|o| format!("nearest is {}", o.1));
+            Err(Fault::user(
+                format!("the file's scheduler `{}` has no counterpart in the catalogue", class.escape_debug()),
+                near.unwrap_or_else(|| {
+                    "name the topology to use instead, for example --topology edf; `runweir topologies` lists them".into()
+                }),
+            ))
+        }
     }
 }
 

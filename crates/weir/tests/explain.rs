@@ -33,7 +33,7 @@ impl Plant<'_> {
             setting: Setting {
                 machine: Some(self.machine.into()),
                 workload: Some(file("app.toml", self.workload)),
-                costs,
+                costs: Some(costs),
                 ..Setting::default()
             },
             ..RunOptions::default()

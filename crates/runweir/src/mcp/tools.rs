@@ -288,13 +288,14 @@ impl Ask<'_> {
         if duration_ns.is_some_and(|d| d > LONGEST_NS) {
             return Err(wrong("the duration is longer than a minute", "shorten it"));
         }
-        let costs = self.text("costs")?.unwrap_or("default");
+        let costs = self.text("costs")?;
         Ok(Setting {
             machine: self.toml("machine")?,
             workload: self.toml("workload")?,
             duration_ns,
             set: self.list("set")?.into_iter().map(str::to_string).collect(),
-            costs: self.place(costs, "costs", "toml", costs.contains('\n'))?,
+            costs: costs.map(|c| self.place(c, "costs", "toml", c.contains('\n'))).transpose()?,
+            strict: false,
         })
     }
 
@@ -379,7 +380,7 @@ impl Ask<'_> {
                         .workload
                         .ok_or_else(|| wrong("`workload` is missing", "give a name or a text"))?,
                     set: setting.set,
-                    costs: setting.costs,
+                    costs: setting.costs.unwrap_or_else(|| "default".into()),
                     seed: self.number("seed", 1)?,
                 };
                 Ok(weir::analyze(&options, watch)?.text())

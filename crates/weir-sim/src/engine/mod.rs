@@ -123,6 +123,8 @@ pub struct Outcome {
     pub tasks: u32,
     /// Tasks that had not ended.
     pub alive: u32,
+    /// Tasks with work left that nothing would ever have done, each with the reason; after very many only the first.
+    pub left: Vec<(String, String)>,
     /// Times that a CPU asked for a task.
     pub decisions: u64,
     /// Times that a hosted CPU fetched the context of its task by a request of TCB.

@@ -152,6 +152,8 @@ pub struct Sim<'a> {
     pub warnings: Vec<String>,
     /// Events until time last moved on, and those since something else than component timers happened.
     pub moved_at: u64,
+    /// The run ended because nothing could happen any more.
+    pub stuck: bool,
     pub idle_timers: u64,
     /// By instance: when its timer was due last, and how often in a row hardly any time before that.
     pub timers_of: Vec<(u64, u32)>,
@@ -285,6 +287,7 @@ impl<'a> Sim<'a> {
             machine_events,
             warnings: workload.warnings.clone(),
             moved_at: 0,
+            stuck: false,
             idle_timers: 0,
             timers_of: Vec::new(),
             energy_reported_uj: 0,
@@ -427,6 +430,7 @@ impl<'a> Sim<'a> {
             interrupted,
             tasks: self.tasks.len() as u32,
             alive: self.census.alive,
+            left: self.left(),
             decisions: self.totals.decisions,
             contexts_fetched: self.contexts.fetched,
             runs: self.totals.runs,

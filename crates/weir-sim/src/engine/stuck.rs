@@ -4,9 +4,11 @@
 use weir_core::Topic;
 use weir_core::event::{CpuNo, Stop, TaskNo};
 
+use super::cpu::Mode;
 use super::queue::{Key, Kind};
 use super::sim::Sim;
 use super::task::{NEVER, NONE, SPIN_LOCK, State, Wait};
+use weir_model::workload::Op;
 use weir_model::{Error, Result};
 
 /// Component timers in a row after which a scheduler that runs nothing is taken to have lost its tasks.
@@ -19,6 +21,8 @@ const FRUITFUL_NS: u64 = 100;
 const STANDING: u64 = 1_000_000;
 /// Tasks named in a message.
 const NAMED: usize = 8;
+/// Tasks named in the outcome.
+const MOST_LEFT: usize = 1000;
 
 impl Sim<'_> {
     /// No task is left that could make something happen, or nothing is queued but timers of components.
@@ -52,6 +56,38 @@ impl Sim<'_> {
         };
         let text = format!("{what} at {} ns: {}", self.now, lines.join("; "));
         self.warn(text);
+        self.stuck = true;
+    }
+
+    /// Tasks whose work nothing would ever do: after a standstill all that are there, else those with an end that no CPU may take as
+    /// things are. (A task without end has work left whenever a run ends.)
+    pub fn left(&self) -> Vec<(String, String)> {
+        let left = |no: &usize| {
+            let task = &self.tasks[*no];
+            match self.stuck {
+                true => task.state != State::Gone,
+                false => {
+                    task.state == State::Ready && !self.has_a_cpu(*no as TaskNo) && !self.is_endless(*no)
+                }
+            }
+        };
+        let say = |no: usize| (self.name(no as TaskNo).to_string(), self.situation(no as TaskNo));
+        (0..self.tasks.len()).filter(left).take(MOST_LEFT).map(say).collect()
+    }
+
+    fn is_endless(&self, no: usize) -> bool {
+        let ops = self.programs[self.tasks[no].program as usize].ops;
+        ops.iter().any(|op| matches!(op, Op::Loop { count: None }))
+    }
+
+    /// Some CPU that is there, and takes tasks of the topology, may run it.
+    fn has_a_cpu(&self, no: TaskNo) -> bool {
+        let task = &self.tasks[no as usize];
+        let mut cpus =
+            (0..).zip(&self.cpus).filter(|(_, cpu)| cpu.mode != Mode::Offline && cpu.isa == task.isa);
+        cpus.any(|(c, _)| {
+            self.plan.exits[c as usize].is_some() && task.cpus.is_none_or(|set| set.contains(c))
+        })
     }
 
     fn name(&self, no: TaskNo) -> &str {

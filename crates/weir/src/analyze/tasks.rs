@@ -488,6 +488,7 @@ impl Reader<'_> {
                 | Op::Barrier { .. }
                 | Op::Suspend { .. }
                 | Op::Await { .. }
+                | Op::Take { .. }
                 | Op::Write { .. }
                 | Op::Read { .. } => {
                     self.odd.extend(&self.held);

@@ -15,6 +15,7 @@ use weir_lang::draw::{Scene, scene};
 
 use crate::explain::{Explainer, Explanation};
 use crate::fault::{Diag, Result};
+use crate::ignored;
 use crate::session::{Candidate, Session, Setting, Watched};
 use crate::sheet::{Picture, picture};
 use crate::watch::Watch;
@@ -87,7 +88,8 @@ impl Stage {
     /// Remarks for the user about machine, workload and topology.
     pub fn warnings(&self) -> Vec<Diag> {
         let of_inputs = self.session.warnings.iter().map(Diag::warning);
-        of_inputs.chain(self.candidate.warnings.iter().cloned()).collect()
+        let of_topology = self.candidate.warnings.iter().cloned();
+        of_inputs.chain(of_topology).chain(ignored::warnings(&self.candidate.ignored)).collect()
     }
 
     /// Why a task, a name or `#` and a number, waited for `ns` until `at_ns`: the run is made again up to then and traced, and

@@ -3,9 +3,11 @@
 //!
 //! All of it is checked before the first run, with the first seed.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+
+use weir_report::Ignored;
 
 use super::spec::Spec;
 use crate::fault::{Fault, Result};
@@ -26,6 +28,8 @@ pub struct Grid {
     /// By topology, machine and `--set` axes.
     plans: BTreeMap<Vec<usize>, Candidate>,
     set_axes: Vec<usize>,
+    /// What topologies do not obey, each once.
+    pub ignored: Vec<Ignored>,
 }
 
 impl Grid {
@@ -35,8 +39,13 @@ impl Grid {
     /// Whatever `run` would say to one of the points with the first seed.
     pub fn build(spec: &Spec) -> Result<Self> {
         let set_axes = (COSTS + 1..spec.axes.len()).filter(|i| spec.axes[*i].column.starts_with("set."));
-        let mut grid =
-            Self { sessions: BTreeMap::new(), plans: BTreeMap::new(), set_axes: set_axes.collect() };
+        let mut grid = Self {
+            sessions: BTreeMap::new(),
+            plans: BTreeMap::new(),
+            set_axes: set_axes.collect(),
+            ignored: Vec::new(),
+        };
+        let mut seen = BTreeSet::new();
         for index in 0..spec.nr_points() {
             let at = spec.point(index);
             let fault_of = |fault: Fault| named(spec, index, fault);
@@ -45,7 +54,7 @@ impl Grid {
                 grid.sessions.insert(at[1..].to_vec(), session);
             }
             let key = grid.plan_key(&at);
-            if let Entry::Vacant(place) = grid.plans.entry(key) {
+            if let Entry::Vacant(place) = grid.plans.entry(key.clone()) {
                 let variant = &spec.variants[at[TOPOLOGY]];
                 let source = topology::source(&variant.topology)?;
                 let mut sets = topology::parse_sets(&variant.sets)?;
@@ -54,6 +63,16 @@ impl Grid {
                 let mut compiled = Candidate::compile(source, shape, &sets).map_err(fault_of)?;
                 compiled.plan.name.clone_from(&variant.name);
                 place.insert(compiled);
+            }
+            for one in grid.sessions[&at[1..]].ignored(&grid.plans[&key].plan) {
+                if seen.insert((
+                    one.topology.clone(),
+                    one.setting.clone(),
+                    one.value.clone(),
+                    one.guest.clone(),
+                )) {
+                    grid.ignored.push(one);
+                }
             }
         }
         Ok(grid)
@@ -128,7 +147,8 @@ fn setting(spec: &Spec, at: &[usize]) -> Setting {
         workload: Some(workload),
         duration_ns: spec.duration_ns,
         set,
-        costs: value(COSTS),
+        costs: Some(value(COSTS)),
+        strict: false,
     }
 }
 

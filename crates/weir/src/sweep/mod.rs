@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
-use weir_report::{Ratio, SweepAxis, SweepPoint, SweepReport, csv_field};
+use weir_report::{Ignored, Ratio, SweepAxis, SweepPoint, SweepReport, csv_field};
 
 use crate::columns::COLUMNS;
 use crate::fault::{Fault, Result};
@@ -101,6 +101,11 @@ impl Sweep {
     /// The user's request.
     pub fn spec(&self) -> &Spec {
         &self.spec
+    }
+
+    /// What workloads ask for and topologies do not obey, with the first seed; each once.
+    pub fn ignored(&self) -> &[Ignored] {
+        &self.grid.ignored
     }
 
     /// Number of runs: grid points times seeds.
@@ -217,7 +222,7 @@ impl Sweep {
 
     /// Success ratios and means, point by point. Missing runs count as if they had not been asked for.
     pub fn report(&self, rows: &BTreeMap<u64, Row>) -> SweepReport {
-        report(&self.spec, &self.columns, rows)
+        SweepReport { ignored: self.grid.ignored.clone(), ..report(&self.spec, &self.columns, rows) }
     }
 
     /// Write `results.csv`, `summary.csv`, `sweep.json`, `sweep.html` and a picture for each `y` of the specification.
@@ -306,5 +311,6 @@ fn report(spec: &Spec, columns: &[&str], rows: &BTreeMap<u64, Row>) -> SweepRepo
         points: (0..spec.nr_points()).map(point).collect(),
         x: spec.plot.x.clone(),
         y: spec.plot.y.clone(),
+        ignored: Vec::new(),
     }
 }
