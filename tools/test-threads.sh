@@ -46,7 +46,7 @@ echo "ok   flat plans"
 
 # --- threads ----------------------------------------------------------------------------------------
 
-for name in decentral priority central linux worksteal edf gang; do
+for name in decentral priority central linux worksteal edf gang tenants; do
 	compile $name -m smp-3 -o "$work/policies/$name.plan"
 done
 echo 'entry -> round_robin(slice = 1ms) -> cpus;' >"$work/rr1.weir"

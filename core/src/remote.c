@@ -92,8 +92,11 @@ int weir_borders(struct weir_sched weir_mem *s, const struct weir_plan weir_mem 
 			continue;
 		if (from == s->domain)
 			g->pipes[i].outward = 1 + to;
-		else
+		else {
 			g->pipes[i].inward = 1 + from;
+			if (g->pipes[i].postponed == WEIR_POSTPONED_THERE)
+				g->pipes[i].postponed = 0;
+		}
 		/* The sender decides nothing any more about tasks there: they are in a list, in order of arrival. */
 		g->pipes[i].keyed = 0;
 		g->borders[g->nr_borders++] = i;

@@ -2,6 +2,8 @@
 /*
  * The policy's side of a thread: its task. The core is called about it, or, if the policy is in another process, that one is told (join.c).
  */
+#include <string.h>
+
 #include "remote.h"
 
 static const u32 topics[WEIR_NR_ATTRIBUTES] = {
@@ -91,6 +93,110 @@ int task_set(struct weir_thread *t, enum weir_attribute what, int64_t value, int
 	unspin(&t->lock);
 	core_leave(cpu);
 	return err;
+}
+
+/* The topic of this name that components brought along, or null. The caller is in the core. */
+static const struct weir_topic *own_topic(const char *name, u32 *place)
+{
+	for (u32 i = WEIR_NR_STD_TOPICS; i < WEIR_OWN_FIRST; i++) {
+		const struct weir_topic *t = &rt.sched->topics[i];
+
+		*place = i;
+		if (weir_load(&t->uuid) && !strcmp(t->name, name))
+			return t;
+	}
+	return 0;
+}
+
+/* What is published or asked is about @t: its task, if it is still there. @t is locked, or null. */
+static int about(struct weir_thread *t, struct weir_msg *msg)
+{
+	if (!t)
+		return 0;
+	if (!t->task || __atomic_load_n(&t->ended, __ATOMIC_RELAXED))
+		return -ESRCH;
+	msg->task = t->task;
+	return 0;
+}
+
+/* No topic comes or goes and no component's memory moves until core_settled(): topologies are exchanged under this lock. */
+static u32 core_settle(struct weir_thread *t)
+{
+	u32 cpu = core_enter();
+
+	if (cpu != rt.nr_cpus)
+		spin(&rt.out_lock);
+	if (t)
+		spin(&t->lock);
+	return cpu;
+}
+
+static void core_settled(struct weir_thread *t, u32 cpu)
+{
+	if (t)
+		unspin(&t->lock);
+	if (cpu != rt.nr_cpus)
+		unspin(&rt.out_lock);
+	core_leave(cpu);
+}
+
+WEIR_API int weir_thread_publish(weir_thread *t, const char *name, const uint64_t *words,
+				 unsigned nr)
+{
+	struct weir_msg msg = { .cpu = WEIR_NO_CPU };
+	const struct weir_topic *topic;
+	int err;
+	u32 cpu;
+
+	if (!name || (nr && !words))
+		return -EINVAL;
+	if (rt.joined)
+		return -ENOTSUP;
+	if (!__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE))
+		return -EINVAL;
+	cpu = core_settle(t);
+	topic = own_topic(name, &msg.topic);
+	err = !topic ? -ENOENT : about(t, &msg);
+	if (!err && !(topic->from & WEIR_FROM_USER))
+		err = -EPERM;
+	/* A topic without a payload has a value. */
+	if (!err && nr != (topic->bytes ? topic->bytes / 8 : 1))
+		err = -EINVAL;
+	if (!err) {
+		msg.value = words[0];
+		msg.data = topic->bytes ? words : 0;
+		err = weir_notify(rt.sched, cpu, &msg) ? -EINVAL : 0;
+	}
+	core_settled(t, cpu);
+	return err;
+}
+
+WEIR_API int weir_thread_request(weir_thread *t, const char *name, uint64_t *words, unsigned nr)
+{
+	struct weir_msg msg = { .cpu = WEIR_NO_CPU };
+	const struct weir_topic *topic;
+	int err, there = 1;
+	u32 cpu;
+
+	if (!name || (nr && !words))
+		return -EINVAL;
+	if (rt.joined)
+		return -ENOTSUP;
+	if (!__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE))
+		return -EINVAL;
+	cpu = core_settle(t);
+	topic = own_topic(name, &msg.topic);
+	err = !topic ? -ENOENT : about(t, &msg);
+	if (!err) {
+		err = weir_ask(rt.sched, cpu, &msg);
+		err = !err ? 0 : err == -WEIR_ENOENT ? -ENOENT : -EINVAL;
+	}
+	if (!err && msg.data)
+		there = (int)(topic->bytes / 8);
+	for (unsigned i = 0; !err && i < nr && i < (unsigned)there; i++)
+		words[i] = msg.data ? weir_load(&((const u64 *)msg.data)[i]) : msg.value;
+	core_settled(t, cpu);
+	return err ? err : there;
 }
 
 void task_unblock(struct weir_thread *t)

@@ -1259,6 +1259,54 @@ static void t_words(void)
 	end();
 }
 
+static void *says(void *arg)
+{
+	u64 tenant = (u64)arg, heard = 99;
+
+	REQUIRE(!weir_thread_publish(weir_thread_self(), "TENANT", &tenant, 1));
+	weir_thread_yield();
+	REQUIRE(weir_thread_request(weir_thread_self(), "TENANT", &heard, 1) == 1 &&
+		heard == tenant);
+	REQUIRE(weir_thread_request(weir_thread_self(), "TENANT", 0, 0) == 1);
+	return 0;
+}
+
+/* A topic that the framework does not know: programs publish it and ask for it. */
+static void t_topics(void)
+{
+	u64 words[2] = { 1, 2 }, heard = 99;
+	weir_thread *t[6];
+
+	REQUIRE(weir_thread_publish(0, "TENANT", words, 1) == -EINVAL);
+	begin("tenants");
+	if (joined) {
+		REQUIRE(weir_thread_publish(0, "TENANT", words, 1) == -ENOTSUP);
+		REQUIRE(weir_thread_request(0, "TENANT", words, 1) == -ENOTSUP);
+		end();
+		return;
+	}
+	for (int i = 0; i < 6; i++)
+		start(&t[i], i, says, (void *)(u64)(i % 3));
+	for (int i = 0; i < 6; i++)
+		REQUIRE(!weir_thread_join(t[i], 0));
+	run_for(60);
+	start(&t[0], 0, hogs, 0);
+	/* From outside, about another. */
+	REQUIRE(weir_thread_request(t[0], "TENANT", &heard, 1) == 1 && heard == 0);
+	REQUIRE(!weir_thread_publish(t[0], "TENANT", words + 1, 1));
+	REQUIRE(weir_thread_request(t[0], "TENANT", &heard, 1) == 1 && heard == 2);
+	REQUIRE(weir_thread_publish(t[0], "TENANT", words, 2) == -EINVAL);
+	REQUIRE(weir_thread_publish(t[0], "TENANTS", words, 1) == -ENOENT);
+	REQUIRE(weir_thread_request(0, "TENANT", words, 1) == -EINVAL);
+	REQUIRE(weir_thread_request(t[0], 0, words, 1) == -EINVAL);
+	__atomic_store_n(&until, 0, __ATOMIC_RELAXED);
+	REQUIRE(!weir_thread_join(t[0], 0));
+	end();
+	begin("decentral");
+	REQUIRE(weir_thread_publish(0, "TENANT", words, 1) == -ENOENT);
+	end();
+}
+
 static void *nothing(void *arg)
 {
 	return arg;
@@ -1333,7 +1381,8 @@ static const struct test {
 	{ "sleep", t_sleep },	      { "idle", t_idle },
 	{ "swap", t_swap },	      { "gangs", t_gangs },
 	{ "words", t_words },	      { "trace", t_trace },
-	{ "status", t_status },	      { "refusals", t_refusals },
+	{ "status", t_status },	      { "topics", t_topics },
+	{ "refusals", t_refusals },
 };
 
 int main(int argc, char **argv)

@@ -12,11 +12,18 @@
 #define WEIR_MAX_DEPTH 32u
 #define WEIR_NAME_MAX  64
 
+/* Whether the changes of a pipe wait. */
+enum weir_postponed {
+	WEIR_POSTPONED_NOT,
+	WEIR_POSTPONED,	      /* until a CPU asks an exit behind it */
+	WEIR_POSTPONED_THERE, /* on the way to another coherence domain, and there no longer */
+};
+
 struct weir_plan_pipe {
 	u32 slot;
 	u32 keyed;
-	u32 postponed;
-	u32 from; /* instance, WEIR_NONE for an entry pipe */
+	u32 postponed; /* enum weir_postponed */
+	u32 from;      /* instance, WEIR_NONE for an entry pipe */
 	u32 to;
 	u32 to_port;
 	u32 mask; /* index of the set of CPUs reachable through it */

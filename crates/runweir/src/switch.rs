@@ -24,12 +24,13 @@ Examples:
   sudo runweir switch fair
   sudo runweir switch my.weir --set round_robin.slice=1ms
   sudo runweir switch my.weir --dry-run
+  sudo runweir switch --do 'annotate priority' --do 'insert priority_order at round_robin.in'
 
 The running scheduler builds the new topology beside the old one and moves all waiting tasks at once;
 the default scheduler never runs in between. If anything fails, the old topology continues.")]
 pub struct SwitchArgs {
     /// Scheduler: a catalogue name or a .weir file; - reads it from stdin
-    #[arg(required_unless_present = "named", value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present_any = ["named", "verbs"], value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub topology: Option<String>,
     /// The same as an option
     #[arg(short = 't', long = "topology", value_name = "T", value_parser = Text::new(), conflicts_with = "topology", value_hint = ValueHint::FilePath)]
@@ -37,6 +38,9 @@ pub struct SwitchArgs {
     /// Set a parameter, as in `run`
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
+    /// Change a part, as a step of a scenario does: of T, or without T of the topology in charge
+    #[arg(long = "do", value_name = "VERB", value_parser = Text::new())]
+    pub verbs: Vec<String>,
     /// Only check the topology for the running machine
     #[arg(short = 'n', long)]
     pub dry_run: bool,
@@ -55,11 +59,15 @@ pub struct SwitchArgs {
 pub fn switch(args: &SwitchArgs) -> Result<ExitCode> {
     let socket = client::socket_path(args.socket.as_deref());
     let sets = topology::parse_sets(&args.set)?;
-    let source = topology::source(&one(args.topology.as_ref(), args.named.as_ref()))?;
+    let source = match args.topology.is_some() || args.named.is_some() {
+        true => topology::source(&one(args.topology.as_ref(), args.named.as_ref()))?,
+        false => Source { name: String::new(), text: String::new() },
+    };
     let wish = Switch {
         files: included(&source),
         topology: source.name,
         source: source.text,
+        verbs: args.verbs.clone(),
         set: sets
             .into_iter()
             .map(|s| SetParam { component: s.component, param: s.param, value: s.value })

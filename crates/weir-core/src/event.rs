@@ -185,6 +185,13 @@ pub enum Event<'a> {
         task: Option<TaskNo>,
         value: u64,
     },
+    /// A program asked about its task, and the topic's responder answered.
+    Reply {
+        topic: &'a str,
+        cpu: CpuNo,
+        task: TaskNo,
+        value: u64,
+    },
     /// The task set up an inter-processor interrupt, woke another CPU …
     Kick {
         cpu: CpuNo,

@@ -3,6 +3,7 @@
 
 use crate::catalog::{ComponentInfo, OwnTopic};
 use crate::classes::catalog;
+use crate::tables::waits;
 use crate::topic::Topic;
 
 /// Index into [`Plan::pipes`].
@@ -103,6 +104,12 @@ impl Plan {
         entered.saturating_sub(sum(self.exits.iter().flatten().copied().collect()))
     }
 
+    /// Changes wait in the same pipes. The plans have as many pipes.
+    pub fn waits_like(&self, other: &Plan) -> bool {
+        let some = |p: &Plan| p.pipes.iter().any(|p| p.postponed);
+        !some(self) && !some(other) || waits(self) == waits(other)
+    }
+
     /// The only instance that is another one in `new`, or has other parameters, where all the rest is equal: it can be
     /// exchanged in its place. `None` where a whole graph has to take over, also if nothing differs. O(pipes + instances).
     pub fn only_difference(&self, new: &Plan) -> Option<InstanceIdx> {
@@ -112,6 +119,8 @@ impl Plan {
                     == (&b.name, b.postponed, b.from, b.to, b.label, b.depth)
             });
         let same_ends = self.entries == new.entries && self.exits == new.exits;
+        // Whether changes wait before an instance depends on what it is.
+        let same_pipes = same_pipes && self.waits_like(new);
         if !same_pipes || !same_ends || self.instances.len() != new.instances.len() {
             return None;
         }

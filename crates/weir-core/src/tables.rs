@@ -4,8 +4,9 @@
 
 use std::collections::HashMap;
 
+use crate::classes::catalog;
 use crate::ffi::{CMask, CPlan, CPlanCpu, CPlanInstance, CPlanPipe};
-use crate::plan::Plan;
+use crate::plan::{Plan, PlanPipe};
 use crate::sched::Error;
 
 const NONE: u32 = u32::MAX;
@@ -162,7 +163,8 @@ impl Tables {
             behind[i] = own;
         }
         let mut index: HashMap<CMask, u32> = HashMap::new();
-        for pipe in &plan.pipes {
+        let waits = waits(plan);
+        for (pipe, waits) in plan.pipes.iter().zip(waits) {
             let mask = behind[pipe.to.0 as usize];
             let mask = *index.entry(mask).or_insert_with(|| {
                 self.masks.push(mask);
@@ -171,7 +173,7 @@ impl Tables {
             self.pipes.push(CPlanPipe {
                 slot: pipe.depth,
                 keyed: pipe.keyed.into(),
-                postponed: pipe.postponed.into(),
+                postponed: waits as u32,
                 from: pipe.from.map_or(NONE, |f| f.0),
                 to: pipe.to.0,
                 to_port: pipe.to.1,
@@ -183,7 +185,8 @@ impl Tables {
     }
 
     fn add_cpus(&mut self, plan: &Plan, has: &[u32]) {
-        let postponed = plan.pipes.iter().any(|p| p.postponed);
+        let waits = waits(plan);
+        let postponed = waits.contains(&Waits::UntilAsked);
         let pulls = plan.instances.iter().any(|i| has[i.class as usize] & HAS_IDLE != 0);
         let mut walked: HashMap<u32, Upstream> = HashMap::new();
         for (i, exit) in plan.exits.iter().enumerate() {
@@ -201,7 +204,7 @@ impl Tables {
             };
             if let Some(exit) = exit.filter(|_| postponed || pulls) {
                 let up = walked.entry(exit).or_insert_with(|| {
-                    let (p, i) = upstream(plan, has, exit);
+                    let (p, i) = upstream(plan, has, &waits, exit);
                     let first_postponed = self.lists.len() as u32;
                     self.lists.extend(&p);
                     let first_puller = self.lists.len() as u32;
@@ -262,9 +265,39 @@ struct Upstream {
     nr_puller: u32,
 }
 
+/// Whether the changes of a pipe wait; `postponed` of `struct weir_plan_pipe`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waits {
+    Not = 0,
+    /// Until a CPU asks an exit behind it.
+    UntilAsked = 1,
+    /// On the way to another coherence domain, and there no longer.
+    UntilThere = 2,
+}
+
+/// Which pipes are postponed in effect. A component that preempts has to see a task to know that it is urgent, so changes for it do not
+/// wait until a busy CPU asks: that may be as long as its task runs.
+pub(crate) fn waits(plan: &Plan) -> Vec<Waits> {
+    let preempts =
+        |class: u16| catalog().class(class).is_some_and(|c| c.publishes.iter().any(|t| t == "PREEMPT"));
+    let mut urgent: Vec<bool> = plan.instances.iter().map(|i| preempts(i.class)).collect();
+    // Instances come after those that feed them.
+    for i in (0..plan.instances.len()).rev() {
+        urgent[i] |= plan.instances[i].outs.iter().any(|p| urgent[plan.pipes[*p as usize].to.0 as usize]);
+    }
+    let domain = |i: u32| plan.instances[i as usize].domain;
+    let one = |p: &PlanPipe| match (p.postponed, urgent[p.to.0 as usize]) {
+        (false, _) => Waits::Not,
+        (true, false) => Waits::UntilAsked,
+        (true, true) if p.from.is_some_and(|f| domain(f.0) != domain(p.to.0)) => Waits::UntilThere,
+        (true, true) => Waits::Not,
+    };
+    plan.pipes.iter().map(one).collect()
+}
+
 /// Postponed pipes before (and including) `exit`, shallow first, and instances with `on_idle`, nearest first. The walk ends at pipes from
 /// other coherence domains: what stands before them is a gap in this domain's tables.
-fn upstream(plan: &Plan, has: &[u32], exit: u32) -> (Vec<u32>, Vec<u32>) {
+fn upstream(plan: &Plan, has: &[u32], waits: &[Waits], exit: u32) -> (Vec<u32>, Vec<u32>) {
     let domain = plan.instances[plan.pipes[exit as usize].to.0 as usize].domain;
     let mut pipes = vec![exit];
     let mut seen_pipe = vec![false; plan.pipes.len()];
@@ -275,7 +308,7 @@ fn upstream(plan: &Plan, has: &[u32], exit: u32) -> (Vec<u32>, Vec<u32>) {
     while next < pipes.len() {
         let p = pipes[next];
         next += 1;
-        if plan.pipes[p as usize].postponed {
+        if waits[p as usize] == Waits::UntilAsked {
             postponed.push(p);
         }
         let Some((from, _)) = plan.pipes[p as usize].from else { continue };
@@ -316,7 +349,7 @@ fn check(plan: &Plan, has: &[u32]) -> Result<(), Error> {
         if i.class as usize >= has.len() || !i.ins.iter().chain(&i.outs).all(pipe_ok) {
             return Err(bad(format!("instance `{}` has an unknown class or pipe", i.name)));
         }
-        if let Some(Err(why)) = crate::catalog().class(i.class).map(|c| c.accepts(&i.params)) {
+        if let Some(Err(why)) = catalog().class(i.class).map(|c| c.accepts(&i.params)) {
             return Err(Error { code: 11, message: format!("instance `{}`: {why}", i.name) });
         }
     }
@@ -355,7 +388,7 @@ fn apart(plan: &Plan) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::ffi::{self, CSched, CSwapStats};
-    use crate::{Config, PlanCpu, PlanInstance, PlanPipe, Sched};
+    use crate::{Config, PlanCpu, PlanInstance, Sched};
     use std::alloc::{Layout, alloc_zeroed, dealloc};
 
     const BYTES: usize = 16 << 20;

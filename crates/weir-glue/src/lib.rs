@@ -4,6 +4,7 @@
 
 pub mod kernel;
 pub mod plugin;
+pub mod rust;
 pub mod source;
 mod step;
 
@@ -484,11 +485,18 @@ fn entries_of(c: &Component) -> String {
 pub fn single(path: &Path) -> io::Result<Component> {
     let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_owned();
     let text = fs::read_to_string(path)?;
+    let language = match path.extension().is_some_and(|e| e == "rs") {
+        true => Language::Rust,
+        false => Language::C,
+    };
     Ok(Component {
         source: path.display().to_string(),
         path: fs::canonicalize(path)?,
-        language: Language::C,
-        entries: entries(&name, &text, Language::C),
+        language,
+        entries: match language {
+            Language::C => entries(&name, &text, language),
+            Language::Rust => rust::entries(&text),
+        },
         own: own_topics(&text),
         plain: false,
         never_in_kernel: never_in_kernel(&text),

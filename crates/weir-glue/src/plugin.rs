@@ -11,7 +11,7 @@ use std::process::Command;
 use std::{fs, io};
 
 use crate::source::Finding;
-use crate::{Component, ENTRIES, Target, call};
+use crate::{Component, ENTRIES, Language, Target, call, rust};
 
 /// Headers for programs that run a scheduler: inline functions of others need their structs, but their functions are no
 /// component's business.
@@ -165,8 +165,9 @@ pub fn exports(headers: &[Header<'_>]) -> String {
 /// Functions that the host replaces for loaded components by `weir_guarded_…`, which note what they are about.
 const GUARDED: [&str; 3] = ["weir_change_next", "weir_pipe_lock", "weir_pipe_unlock"];
 
-/// The translation unit of a plugin. `text` is that of the component's file, whose path is `component.path`.
-pub fn unit(component: &Component, text: &str, headers: &[Header<'_>]) -> String {
+/// The translation unit of a plugin. `text` is that of the component's file, whose path is `component.path`; of one in Rust, what its
+/// header says.
+fn unit(component: &Component, text: &str, facts: Option<&rust::Facts>, headers: &[Header<'_>]) -> String {
     let all = functions(headers);
     let n = &component.name;
     let mut out = String::from(
@@ -187,8 +188,13 @@ pub fn unit(component: &Component, text: &str, headers: &[Header<'_>]) -> String
         );
     }
     prototypes(&mut out, component);
-    let _ = writeln!(out, "#include \"{}\"\n", component.path.display());
-    assertions(&mut out, component, text);
+    match facts {
+        Some(facts) => out += &(rust::declarations(component, facts) + rust::SHIMS),
+        None => {
+            let _ = writeln!(out, "#include \"{}\"\n", component.path.display());
+            assertions(&mut out, component, text);
+        }
+    }
     let mut fields = String::new();
     for e in &ENTRIES {
         let found: Vec<(String, String)> = if e.by_topic {
@@ -327,7 +333,23 @@ pub fn build(
         fs::write(file, text)?;
     }
     let (file, steps, counted) = (folder.join("plugin.c"), folder.join("steps.c"), folder.join("steps.o"));
-    let mut unit = unit(&component, &text, headers);
+    let facts = match component.language {
+        Language::C => None,
+        Language::Rust => match rust::facts(&component.name, &text, &rust::topics(headers)) {
+            Ok(facts) => Some(facts),
+            Err(findings) => return Ok(Compiled { findings, ..Compiled::default() }),
+        },
+    };
+    let archive = match &facts {
+        None => None,
+        Some(facts) => match rust::archive(&component, facts, headers, folder, compiler)? {
+            Ok(archive) => Some(archive),
+            Err(said) => {
+                return Ok(Compiled { findings: findings(&component, &text, &said), said, ok: false });
+            }
+        },
+    };
+    let mut unit = unit(&component, &text, facts.as_ref(), headers);
     if let Some(part) = kernel {
         unit.push_str(&part.section());
     }
@@ -350,6 +372,10 @@ pub fn build(
     let done = call(&mut |c| {
         c.args(["-shared", "-nostdlib", "-fsanitize-coverage=trace-pc", "-I"]).arg(folder);
         c.arg("-o").arg(output).arg(&file).arg(&counted);
+        if let Some(archive) = &archive {
+            // Of its own library only what is used, and nothing of it to be seen.
+            c.arg(archive).args(["-Wl,--gc-sections", "-Wl,--exclude-libs,ALL"]);
+        }
     })?;
     let said = said(&done.stderr);
     Ok(Compiled { findings: findings(&component, &text, &said), said, ok: done.status.success() })
@@ -577,7 +603,7 @@ int weir_pipe_lock(struct weir_pipe *pipe);
             never_in_kernel: false,
             manual: "mine - say \"hello\"\n".into(),
         };
-        let text = unit(&component, "", &[("pipe.h", PIPE)]);
+        let text = unit(&component, "", None, &[("pipe.h", PIPE)]);
         assert!(
             text.contains(".update = plugin_update,") && text.contains("case WEIR_TOPIC_PRIORITY:"),
             "{text}"

@@ -383,8 +383,8 @@ impl<'a> Check<'a> {
                         .error("order-lost", inst.span, message)
                         .label("sorts all tasks again")
                         .help(
-                            "of two components on one path the later must refine the earlier: \
-                         remove one, or let the coarser criterion come last",
+                            "of two components on one path the later must refine the earlier: remove one, let the \
+                         coarser criterion come last, or let the two stand directly behind one another",
                         );
                     for first in above.values() {
                         note = note.also(self.net.insts[*first].span, "sorts before");
@@ -525,6 +525,36 @@ impl<'a> Check<'a> {
             self.sink.error("too-deep", self.wired.wires[w].span, message).help(format!(
                 "at most {MAX_DEPTH} are possible; combine stages or arrange them in parallel"
             ));
+        }
+    }
+
+    /// Changes do not wait before an order that preempts (`waits()` of weir-core): an urgent task would not be noticed. Between coherence
+    /// domains the arrow says that tasks cross, and nothing else is possible.
+    pub fn postponed_orders(&mut self, order: &[usize], domains: &[u32]) {
+        let preempts = |i: usize| self.info(i).is_some_and(|c| c.publishes.iter().any(|t| t == "PREEMPT"));
+        let mut first: Vec<Option<usize>> =
+            (0..self.net.insts.len()).map(|i| preempts(i).then_some(i)).collect();
+        for &i in order.iter().rev() {
+            if first[i].is_none() {
+                first[i] = self.wired.outs[i].iter().find_map(|w| match self.wired.wires[*w].to {
+                    To::Inst(t, _) => first[t],
+                    To::Exit(_) => None,
+                });
+            }
+        }
+        for wire in self.wired.wires.iter().filter(|w| w.postponed) {
+            let To::Inst(to, _) = wire.to else { continue };
+            let crosses = matches!(wire.from, From::Inst(f, _) if domains[f] != domains[to]);
+            if let (Some(who), false) = (first[to], crosses) {
+                let message = format!(
+                    "changes do not wait in this pipe: `{}` behind it preempts",
+                    self.net.insts[who].name
+                );
+                self.sink
+                    .warning("postponed-preemption", wire.span, message)
+                    .also(self.net.insts[who].span, "has to see an urgent task at once")
+                    .help("write `->`, which is what it does");
+            }
         }
     }
 

@@ -30,6 +30,18 @@ pub enum Edit {
     },
     /// A package in a pipe (docs/packages.md).
     Merge { package: Source, at: String },
+    /// One more annotator: `priority`, `p :: priority`.
+    Annotate { with: Source },
+    /// An instance without pipes, `q :: fifo(…)`, for others to connect.
+    Create { with: Source },
+    /// An instance in a pipe, or in that of each block.
+    Insert { with: Source, at: String },
+    /// An annotator or an instance goes.
+    Remove { name: String },
+    /// A pipe comes: `lb`, `split[accel]`, `entry` to `q`, `cpu 3`.
+    Connect { from: String, to: String, postponed: bool },
+    /// A pipe goes: `lb.out3`, `q.in`.
+    Disconnect { at: String },
 }
 
 impl Edit {
@@ -41,6 +53,14 @@ impl Edit {
                 format!("replace {} with {}", names.join(", "), with.text.trim())
             }
             Edit::Merge { package, at } => format!("merge {} at {at}", package.stem()),
+            Edit::Annotate { with } => format!("annotate {}", with.text.trim()),
+            Edit::Create { with } => format!("create {}", with.text.trim()),
+            Edit::Insert { with, at } => format!("insert {} at {at}", with.text.trim()),
+            Edit::Remove { name } => format!("remove {name}"),
+            Edit::Connect { from, to, postponed } => {
+                format!("connect {from} {} {to}", if *postponed { "~>" } else { "->" })
+            }
+            Edit::Disconnect { at } => format!("disconnect {at}"),
         }
     }
 }
@@ -87,6 +107,12 @@ pub(crate) enum Parsed {
     Instance { name: String, used: Use },
     Subgraph { names: Vec<String>, body: Vec<Chain>, span: Span },
     Merge(Package),
+    Annotate { used: Use },
+    Create { used: Use },
+    Insert { used: Use, at: String, port: Span },
+    Remove { name: String, at: Span },
+    Connect { from: String, to: String, postponed: bool, at: Span },
+    Disconnect { at: String, port: Span },
 }
 
 /// A package with where it goes.
@@ -117,7 +143,32 @@ pub(crate) fn read(
 ) -> Vec<Parsed> {
     let mut out = Vec::new();
     for edit in edits {
+        // The whole change as a text, for messages about names in it.
+        let whole = |sink: &mut Sink| {
+            let text = edit.describe();
+            let end = text.len() as u32;
+            Span { src: sink.add_source(Source { name: "change".into(), text }), start: 0, end }
+        };
+        let mut used = |with: &Source, sink: &mut Sink| {
+            let src = sink.add_source(with.clone());
+            parse::component(src, sink, next_id)
+        };
         match edit {
+            Edit::Annotate { with } => out.extend(used(with, sink).map(|used| Parsed::Annotate { used })),
+            Edit::Create { with } => out.extend(used(with, sink).map(|used| Parsed::Create { used })),
+            Edit::Insert { with, at } => {
+                if let Some(used) = used(with, sink) {
+                    out.push(Parsed::Insert { used, at: at.clone(), port: whole(sink) });
+                }
+            }
+            Edit::Remove { name } => out.push(Parsed::Remove { name: name.clone(), at: whole(sink) }),
+            Edit::Connect { from, to, postponed } => out.push(Parsed::Connect {
+                from: from.clone(),
+                to: to.clone(),
+                postponed: *postponed,
+                at: whole(sink),
+            }),
+            Edit::Disconnect { at } => out.push(Parsed::Disconnect { at: at.clone(), port: whole(sink) }),
             Edit::Instance { name, with } => {
                 let src = sink.add_source(with.clone());
                 if let Some(used) = parse::component(src, sink, next_id) {

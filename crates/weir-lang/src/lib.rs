@@ -25,6 +25,7 @@ mod net;
 mod order;
 mod parse;
 mod readback;
+mod refine;
 mod rewrite;
 mod settings;
 mod source;
@@ -162,6 +163,9 @@ fn look(
     let (mut net, lost_annotator) = (std::mem::take(&mut expander.net), expander.lost_annotator);
     let mut quiet = expander.broken || parse_failed;
     quiet |= !splice::splice(&mut net, &mut sink);
+    if !quiet {
+        refine::coarse_last(&mut net, catalog);
+    }
     let wired = wire::wire(&net, catalog, shape, quiet, &mut sink);
     let order = order::topological(&net, &wired, &mut sink);
     let mut check = Check { net: &net, wired: &wired, catalog, shape, sink: &mut sink, file: start };
@@ -180,6 +184,7 @@ fn look(
             if !wired.broken {
                 check.reach(order);
                 domains = check.coherence(order);
+                check.postponed_orders(order, &domains);
             }
         }
     }

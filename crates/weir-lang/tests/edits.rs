@@ -209,3 +209,113 @@ fn a_package_stands_where_it_was_put() {
     assert!(pipe("load_balancer", "watch/watermark") && pipe("watch/watermark", "round_robin@cpu1"));
     assert!(pipe("load_balancer", "round_robin@cpu0"));
 }
+
+fn annotate(with: &str) -> Edit {
+    Edit::Annotate { with: part(with) }
+}
+
+fn create(with: &str) -> Edit {
+    Edit::Create { with: part(with) }
+}
+
+fn insert(with: &str, at: &str) -> Edit {
+    Edit::Insert { with: part(with), at: at.into() }
+}
+
+fn remove(name: &str) -> Edit {
+    Edit::Remove { name: name.into() }
+}
+
+fn connect(from: &str, to: &str) -> Edit {
+    Edit::Connect { from: from.into(), to: to.into(), postponed: false }
+}
+
+fn disconnect(at: &str) -> Edit {
+    Edit::Disconnect { at: at.into() }
+}
+
+/// One annotator, one instance, one pipe: each comes and goes, and what came and went leaves no trace.
+#[test]
+fn one_part_comes_and_goes() {
+    let smp = machine("smp-2");
+    // Annotators.
+    assert!(what(DECENTRAL, &[annotate("priority")], &smp).contains("+ priority\n"));
+    assert!(what(DECENTRAL, &[annotate("p :: priority")], &smp).contains("+ p :: priority\n"));
+    let both = [annotate("priority"), remove("priority")];
+    assert!(what(DECENTRAL, &both, &smp).contains("nothing changes"));
+    // An instance in a pipe of one block, and of all.
+    let one = what(DECENTRAL, &[annotate("priority"), insert("priority_order", "round_robin@cpu1.in")], &smp);
+    assert!(one.contains("+ load_balancer -> priority_order@cpu1"), "{one}");
+    assert!(one.contains("+ priority_order@cpu1 -> round_robin@cpu1") && !one.contains("@cpu0"), "{one}");
+    let all = what(DECENTRAL, &[insert("q :: fifo", "round_robin.out")], &smp);
+    assert!(all.contains("+ q :: fifo (2 of them)") && all.contains("+ q -> CPU (2 of them)"), "{all}");
+    let back = [insert("q :: fifo", "round_robin.out"), remove("q")];
+    assert!(what(DECENTRAL, &back, &smp).contains("nothing changes"));
+    // What was removed is bridged.
+    let gone = what(DECENTRAL, &[remove("round_robin@cpu0")], &smp);
+    assert!(
+        gone.contains("- round_robin@cpu0 :: round_robin\n") && gone.contains("+ load_balancer -> CPU"),
+        "{gone}"
+    );
+    // A pipe in the place of another: only the result has to be sound.
+    let detour = [
+        create("q :: fifo(slice = 1ms)"),
+        disconnect("round_robin@cpu0.out"),
+        connect("round_robin@cpu0", "q"),
+        connect("q", "cpu 0"),
+    ];
+    let made = changed(DECENTRAL, &detour, &smp);
+    assert!(made.is_err_and(|e| e.contains("no parameter `slice`")), "parameters are checked");
+    let detour = [&[create("q :: fifo")], &detour[1..]].concat();
+    let text = what(DECENTRAL, &detour, &smp);
+    assert!(text.contains("+ round_robin@cpu0 -> q") && text.contains("+ q -> CPU 0"), "{text}");
+    refused(DECENTRAL, &detour[..3], &smp, "CPU 0");
+}
+
+/// The result is checked as any topology is, and what cannot be meant is refused where it stands.
+#[test]
+fn a_part_that_cannot_come_or_go_is_refused() {
+    let smp = machine("smp-2");
+    refused(DECENTRAL, &[annotate("fifo")], &smp, "has pipes");
+    refused(DECENTRAL, &[annotate("affinty")], &smp, "did you mean `affinity`?");
+    refused(DECENTRAL, &[annotate("a :: affinity")], &smp, "both answer AFFINITY");
+    refused(DECENTRAL, &[remove("affinity")], &smp, "needs AFFINITY");
+    refused(DECENTRAL, &[remove("load_balancer")], &smp, "has 2 out-pipes");
+    refused(DECENTRAL, &[remove("nobody")], &smp, "no instance `nobody`");
+    refused(DECENTRAL, &[insert("affinity", "entry")], &smp, "cannot stand in one");
+    refused(DECENTRAL, &[insert("fifo", "round_robin.inn")], &smp, "no port `round_robin.inn`");
+    refused(DECENTRAL, &[insert("load_balancer :: fifo", "entry")], &smp, "called `load_balancer` already");
+    refused(DECENTRAL, &[create("q :: fifo")], &smp, "q");
+    refused(DECENTRAL, &[connect("load_balancer", "round_robin")], &smp, "stands for several");
+    refused(DECENTRAL, &[connect("load_balancer", "cpu 9")], &smp, "CPU 9");
+    refused(DECENTRAL, &[connect("affinity", "cpu 0")], &smp, "has no pipes");
+    refused(DECENTRAL, &[disconnect("load_balancer.out")], &smp, "stands for 2 pipes");
+    refused(DECENTRAL, &[disconnect("round_robin@cpu0.out")], &smp, "CPU 0");
+    refused(DECENTRAL, &[connect("load_balancer[cpu 1]", "cpu 1")], &smp, "CPU 1");
+}
+
+/// Source 0, 5.8.1: the coarse goal is applied first, and the fine one orders its groups. The same comes out the other way round, and
+/// that is what is built; where something stands between the two, they cannot change places.
+#[test]
+fn a_coarse_order_may_come_before_a_fine_one() {
+    let smp = machine("smp-1");
+    let pipes = |chain: &str| {
+        let text = format!("annotate lamport, priority, deadline; entry -> {chain} -> cpus;");
+        let made = changed(&text, &[], &smp).unwrap_or_else(|e| panic!("{chain}: {e}"));
+        let name = |n: usize| made.graph.nodes[n].name.clone();
+        let mut edges: Vec<String> =
+            made.graph.edges.iter().map(|e| format!("{}-{}", name(e.from), name(e.to))).collect();
+        edges.sort();
+        edges
+    };
+    assert_eq!(pipes("priority_order -> fcfs"), pipes("fcfs -> priority_order"));
+    assert_eq!(pipes("edf -> priority_order -> lcfs"), pipes("lcfs -> edf -> priority_order"));
+    assert_eq!(pipes("priority_order -> fifo -> fcfs"), pipes("fcfs -> priority_order -> fifo"));
+    assert_eq!(pipes("fifo -> priority_order -> fcfs"), pipes("fifo -> fcfs -> priority_order"));
+    assert_ne!(pipes("fifo -> fcfs"), pipes("fcfs -> fifo"), "nothing is coarse there");
+    let text = |chain: &str| format!("annotate affinity, lamport, priority; entry -> {chain};");
+    refused(&text("fcfs -> priority_order -> lcfs -> cpus"), &[], &smp, "undoes the order");
+    refused(&text("lcfs -> fcfs -> cpus"), &[], &smp, "undoes the order");
+    let apart = text("priority_order -> load_balancer -> each cpu { fcfs -> cpu }");
+    refused(&apart, &[], &smp, "directly behind one another");
+}

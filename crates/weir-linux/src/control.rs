@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use weir_core::{
     Counters, CpuSet, Image, MachineShape, Parts, Plan, Topic, catalog, classes_with_timer, loaded,
 };
-use weir_lang::{Compiled, Loader, Source};
-use weir_model::scenario::Subject;
+use weir_lang::{Compiled, Edit, Loader, Source};
+use weir_model::Verb;
+use weir_model::scenario::{Part, Subject};
 
 use crate::changes::Changes;
 use crate::clock;
@@ -152,7 +153,17 @@ impl Control {
 
     /// Another topology.
     pub fn switch(&self, wish: &Switch) -> Result<Switched> {
-        let compiled = compile(wish, &self.shape)?;
+        let mut wish = wish.clone();
+        if wish.topology.is_empty() {
+            let now = self.text()?;
+            (wish.topology, wish.source) = (format!("{}.weir", now.topology), now.weir);
+        }
+        let wish = &wish;
+        let mut compiled = compile(wish, &self.shape)?;
+        if !wish.verbs.is_empty() && !compiled.plan.name.ends_with('*') {
+            // Readers of reports see that it is not the text of that name.
+            compiled.plan.name.push('*');
+        }
         let mut done = Switched {
             dry_run: wish.dry_run,
             pipes: compiled.plan.pipes.len() as u32,
@@ -650,7 +661,10 @@ fn core_error(e: &weir_core::Error) -> Error {
 /// Compile a topology that came as text.
 pub fn compile(wish: &Switch, shape: &MachineShape) -> Result<Compiled> {
     let source = Source { name: wish.topology.clone(), text: wish.source.clone() };
-    weir_lang::compile(&source, &Carried(&wish.files), catalog(), shape, &wish.sets()).map_err(|found| {
+    let edits = wish.verbs.iter().map(|v| edit(v)).collect::<Result<Vec<_>>>()?;
+    let compiled =
+        weir_lang::compile_with(&source, &Carried(&wish.files), catalog(), shape, &wish.sets(), &edits);
+    compiled.map_err(|found| {
         let errors = found.iter().filter(|d| d.severity == weir_lang::Severity::Error).count();
         let mut e = input(
             format!("topology `{}` has {errors} error{}", wish.topology, if errors == 1 { "" } else { "s" }),
@@ -658,6 +672,28 @@ pub fn compile(wish: &Switch, shape: &MachineShape) -> Result<Compiled> {
         );
         e.findings = found.iter().map(Finding::from).collect();
         e
+    })
+}
+
+/// A change of a part of the topology, from its words in a scenario.
+fn edit(text: &str) -> Result<Edit> {
+    let source = |text: &str| Source { name: "change".into(), text: text.to_string() };
+    let verb = Verb::parse(text).map_err(|e| input(e.message, e.help))?;
+    Ok(match verb {
+        Verb::Part(Part::Annotate { with }) => Edit::Annotate { with: source(&with) },
+        Verb::Part(Part::Create { with }) => Edit::Create { with: source(&with) },
+        Verb::Part(Part::Insert { with, at }) => Edit::Insert { with: source(&with), at },
+        Verb::Part(Part::Remove { name }) => Edit::Remove { name },
+        Verb::Part(Part::Connect { from, to, postponed }) => Edit::Connect { from, to, postponed },
+        Verb::Part(Part::Disconnect { at }) => Edit::Disconnect { at },
+        Verb::Instance { name, with } => Edit::Instance { name, with: source(&with) },
+        Verb::Replace { names, with } => Edit::Subgraph { names, with: source(&with) },
+        other => {
+            return Err(input(
+                format!("`{other}` is not a change of parts of the topology"),
+                "write annotate, create, insert, remove, connect, disconnect, replace or swap instance",
+            ));
+        }
     })
 }
 

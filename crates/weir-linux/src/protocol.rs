@@ -51,9 +51,12 @@ pub enum Request {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Switch {
-    /// Name of the text, for diagnostics; its stem is the topology's name.
+    /// Name of the text, for diagnostics; its stem is the topology's name. Empty: the topology in charge, and `verbs` say what changes.
     pub topology: String,
     pub source: String,
+    /// Changes of parts of it, as in scenarios: `insert fifo at lb.out3`.
+    #[serde(default)]
+    pub verbs: Vec<String>,
     /// Files that it includes.
     #[serde(default)]
     pub files: Vec<File>,

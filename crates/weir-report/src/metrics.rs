@@ -349,6 +349,7 @@ impl Metrics {
             | Event::JobDone { .. }
             | Event::Idle { .. }
             | Event::Kick { .. }
+            | Event::Reply { .. }
             | Event::MessageSent { .. }
             | Event::MessageArrived { .. }
             | Event::GangSlot { .. }

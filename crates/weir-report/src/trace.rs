@@ -623,6 +623,14 @@ impl Observer for Trace {
                 let name = self.name_of(task);
                 Trace::event(self, t, Kind::Instant, uuid(Track::Other, MISSES), name, notes);
             }
+            Event::Reply { topic, cpu, task, value } => {
+                self.known(task);
+                let name = self.text(topic);
+                Trace::event(self, t, Kind::Instant, uuid(Track::Task, task), name, |b| {
+                    note(b, CPU, u64::from(cpu));
+                    note(b, VALUE, value);
+                });
+            }
             Event::Message { topic, cpu, task, value } => {
                 let name = self.text(topic);
                 Trace::event(self, t, Kind::Instant, uuid(Track::Other, MESSAGES), name, |b| {

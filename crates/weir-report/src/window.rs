@@ -71,6 +71,12 @@ enum Kept {
         task: Option<TaskNo>,
         value: u64,
     },
+    Reply {
+        topic: &'static str,
+        cpu: u32,
+        task: u32,
+        value: u64,
+    },
     GangSlot {
         gang: u32,
         name: Box<str>,
@@ -290,6 +296,9 @@ fn show(trace: &mut Trace, t: u64, kept: &Kept) {
         &Kept::Message { topic, cpu, task, value } => {
             trace.event(t, &Event::Message { topic, cpu, task, value });
         }
+        &Kept::Reply { topic, cpu, task, value } => {
+            trace.event(t, &Event::Reply { topic, cpu, task, value });
+        }
         Kept::GangSlot { gang, name, begins } => {
             trace.event(t, &Event::GangSlot { gang: *gang, name, begins: *begins });
         }
@@ -312,8 +321,10 @@ fn keep(event: &Event<'_>) -> Option<Kept> {
             Some(Kept::Swap { from: from.into(), to: to.into(), pause_ns, represented })
         }
         Event::Message { topic, cpu, task, value } => {
-            let topic = Topic::by_name(topic)?.name();
-            Some(Kept::Message { topic, cpu, task, value })
+            Some(Kept::Message { topic: known(topic)?, cpu, task, value })
+        }
+        Event::Reply { topic, cpu, task, value } => {
+            Some(Kept::Reply { topic: known(topic)?, cpu, task, value })
         }
         Event::WaitsFor { task, what, holder } => Some(Kept::WaitsFor { task, what: what.into(), holder }),
         Event::Allowed { task, cpus } => Some(Kept::Allowed { task, cpus: cpus.into() }),
@@ -378,6 +389,12 @@ impl Observer for Windowed {
             self.take(t, kept, wanted);
         }
     }
+}
+
+/// The name of a topic, which lives as long as the program.
+fn known(topic: &str) -> Option<&'static str> {
+    let own = || weir_core::catalog().own_topic(topic).map(|t| t.name.as_str());
+    Topic::by_name(topic).map(Topic::name).or_else(own)
 }
 
 #[cfg(test)]

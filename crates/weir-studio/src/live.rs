@@ -277,6 +277,7 @@ async fn switch(Json(wish): Json<SwitchTo>) -> Response {
             files: included(&source),
             topology: source.name,
             source: source.text,
+            verbs: Vec::new(),
             set: Vec::new(),
             dry_run: wish.dry_run,
         };

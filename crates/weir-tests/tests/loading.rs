@@ -153,6 +153,72 @@ fn a_bad_one_is_refused_with_its_reason() {
     );
 }
 
+/// A component in Rust is one like the others (source 0, 8.9): what it is stands in its header, its layout comes from the framework's
+/// headers, its mistakes have a place, and an endless loop of it is noticed.
+#[test]
+fn a_component_in_rust_is_built_and_loaded() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let example = root().join("crates/weir-tests/native/loaded/later_first.rs");
+    let info =
+        loaded::load(&weir_tests::plugin::build(&example, folder.path())).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(
+        (info.summary.as_str(), info.params[0].max),
+        ("the task that came last goes first, written in Rust", 1000)
+    );
+    assert_eq!(
+        (info.listens.as_slice(), info.asks.as_slice(), info.per_task),
+        (&["PRIORITY".to_owned()][..], &["PRIORITY".to_owned()][..], 8)
+    );
+    let shape = MachineShape::flat(1);
+    let with = "annotate affinity, priority; entry -> policy :: later_first(scale = 2) -> cpus;";
+    let mut lab = Lab::from_text(with, shape.clone()).expect("sound");
+    let tasks: Vec<_> = (0..5).map(|_| lab.create(0).expect("memory")).collect();
+    tasks.iter().for_each(|t| lab.admit(0, *t).expect("new"));
+    lab.notify_value(Topic::Priority, tasks[1], 3).expect("delivered");
+    let order = |lab: &mut Lab| lab.tasks(lab.plan.exits[0].expect("an exit"));
+    assert_eq!(order(&mut lab), tasks.iter().rev().copied().collect::<Vec<_>>());
+    lab.swap(lab.plan.clone()).expect("the same topology");
+    lab.sched.check().expect("sound");
+    drop(lab);
+    // Incremental equals batch, as of every component.
+    loaded::unload("later_first").unwrap_or_else(|e| panic!("{e}"));
+
+    let text = std::fs::read_to_string(&example).expect("there");
+    let built = |name: &str, change: &dyn Fn(String) -> String| {
+        let source = folder.path().join(format!("{name}.rs"));
+        std::fs::write(&source, change(text.replace("later_first", name))).expect("writable");
+        let object = source.with_extension("so");
+        let work = folder.path().join(name);
+        let done = plugin::build(&source, HEADERS, &work, &object, "cc", None).expect("compilers");
+        (done, object)
+    };
+    let (done, _) = built("typed", &|t| t.replace("me.seen += 1;", "me.sen += 1;"));
+    assert!(!done.ok && done.findings[0].message.contains("no field `sen`"), "{done:?}");
+    let (done, _) = built("classed", &|t| t.replace("class:    order", "class:    orders"));
+    assert!(!done.ok && done.findings[0].message.contains("`orders` is no class"), "{done:?}");
+    let (done, _) = built("odd", &|t| {
+        t.replace("pub fn construct(me: &mut State)", "pub fn construct(me: &State, x: u32)")
+    });
+    assert!(!done.ok && !done.said.is_empty(), "{done:?}");
+    // What it does wrong while it runs stops it, not the program.
+    for (name, wrong) in [
+        ("endless", "while me.seen < u64::MAX { me.seen = 0; }"),
+        ("bounds", "let _ = [1, 2][me.seen as usize + 2];"),
+    ] {
+        let (done, object) = built(name, &|t| t.replace("me.seen += 1;", wrong));
+        assert!(done.ok, "{}", done.said);
+        loaded::load(&object).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let text = format!("entry -> policy :: {name} -> cpus;").replace("entry", "annotate priority; entry");
+        let mut lab = Lab::from_text(&text, shape.clone()).expect("sound");
+        let t = lab.create(0).expect("memory");
+        let ended = crash::catch(|| lab.admit(0, t).expect("new"));
+        let why = ended.expect_err("it is noticed").to_string();
+        assert!(why.contains(name), "{why}");
+        std::mem::forget(lab);
+    }
+}
+
 /// What only the constructor can know: the refusal has instance and parameter.
 #[test]
 fn a_constructor_that_refuses_names_its_parameter() {

@@ -139,6 +139,18 @@ unsafe extern "C" {
     pub fn weir_thread_yield();
     pub fn weir_thread_hand_over(thread: *mut Handle) -> c_int;
     pub fn weir_thread_set(thread: *mut Handle, what: c_uint, value: i64, value2: i64) -> c_int;
+    pub fn weir_thread_publish(
+        about: *mut Handle,
+        topic: *const c_char,
+        words: *const u64,
+        nr: c_uint,
+    ) -> c_int;
+    pub fn weir_thread_request(
+        about: *mut Handle,
+        topic: *const c_char,
+        words: *mut u64,
+        nr: c_uint,
+    ) -> c_int;
     pub fn weir_thread_park();
     pub fn weir_thread_unpark(thread: *mut Handle);
     pub fn weir_thread_deallocations(thread: *const Handle) -> u64;

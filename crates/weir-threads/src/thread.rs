@@ -2,7 +2,7 @@
 //! Threads, and their attributes for the policy.
 
 use std::any::Any;
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -122,6 +122,13 @@ pub fn spawn<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Res
     Builder::new().spawn(run)
 }
 
+fn topic_name(topic: &str) -> Result<CString> {
+    let name = CString::new(topic).ok();
+    // EINVAL, as the library says of names that it does not take.
+    Error::check(if name.is_some() { 0 } else { -22 }, "the topic's name has a zero byte")?;
+    Ok(name.unwrap_or_default())
+}
+
 /// A thread that lives at least as long as what it is borrowed from.
 #[derive(Debug)]
 pub struct Thread {
@@ -148,6 +155,32 @@ impl Thread {
             }
         }
         Ok(())
+    }
+
+    /// Publish a message about it in a topic that a component of the policy brings along: all words of the payload.
+    ///
+    /// # Errors
+    /// No component of the policy has the topic, it is not for programs, or its payload has another length.
+    pub fn publish(&self, topic: &str, words: &[u64]) -> Result<()> {
+        let name = topic_name(topic)?;
+        let nr = words.len() as u32;
+        // SAFETY: the handle is of a thread that has not been joined; name and words outlive the call.
+        let status = unsafe { ffi::weir_thread_publish(self.handle, name.as_ptr(), words.as_ptr(), nr) };
+        Error::check(status, "the message cannot be published")
+    }
+
+    /// What the policy knows of it in such a topic: the words of the answer.
+    ///
+    /// # Errors
+    /// No component of the policy has the topic, or none answers.
+    pub fn request(&self, topic: &str) -> Result<Vec<u64>> {
+        let name = topic_name(topic)?;
+        // As many as a payload can have.
+        let mut words = [0; 8];
+        // SAFETY: the handle is of a thread that has not been joined; name and words outlive the call.
+        let nr = unsafe { ffi::weir_thread_request(self.handle, name.as_ptr(), words.as_mut_ptr(), 8) };
+        Error::check(nr.min(0), "the policy does not answer")?;
+        Ok(words[..(nr as usize).min(8)].to_vec())
     }
 
     /// Wake it from [`park`]; if it is not parked, its next park returns at once.

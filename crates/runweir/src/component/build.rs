@@ -21,17 +21,19 @@ use crate::output::{note, show};
 #[command(after_help = "\
 Examples:
   runweir component build mine.c
+  runweir component build mine.rs
   runweir --load mine.so run -t my.weir -m smp-8 -w hackbench:groups=10
   runweir component build --kernel mine.c
   runweir --load mine.so vm -t my.weir -- hackbench -g 4
 
 With --kernel the object holds, beside the component for simulations, a scheduler for the live kernel that has
 it: `live`, `switch` and `vm` take it. That needs clang 19 or later on this computer, and half a minute.
-The C compiler is `cc` (gcc or clang), or what the environment variable CC says. What is wrong with the file
+The C compiler is `cc` (gcc or clang), or what the environment variable CC says; a component in Rust is compiled
+by `rustc`, or what RUSTC says. What is wrong with the file
 is said at its place in it, and nothing is written then.")]
 pub struct BuildArgs {
-    /// The component's file; its name is the component's
-    #[arg(value_name = "FILE.c", value_hint = ValueHint::FilePath)]
+    /// The component's file, in C or Rust; its name is the component's
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub source: PathBuf,
     /// Shared object to write; FILE.so if left out
     #[arg(short, long, value_name = "FILE.so", value_hint = ValueHint::FilePath)]
@@ -62,8 +64,7 @@ impl Built {
     /// Compile the component in a file, and load it. Warnings are shown.
     pub fn of(path: &Path, for_kernel: bool) -> Result<Self> {
         let file = Source::read(path)?;
-        let (late, found) =
-            source::check(&file.name, &file.text, &topics(), &taken()).into_iter().partition(|f| f.late);
+        let (late, found) = file.check().into_iter().partition(|f| f.late);
         file.refuse(found)?;
         let folder = tempfile::tempdir()
             .map_err(|e| Fault::system(format!("cannot make a temporary folder: {e}"), "check $TMPDIR"))?;
@@ -76,6 +77,12 @@ impl Built {
                 Fault::system(format!("cannot compile with `{compiler}`: {}", input::reason(&e)), help)
             })
         };
+        if file.is_rust && for_kernel {
+            return Err(Fault::user(
+                "a component in Rust cannot go into the kernel",
+                "leave --kernel out, or write it in C: docs/components.md",
+            ));
+        }
         let mut done = compile(None)?;
         file.refuse(std::mem::take(&mut done.findings))?;
         if done.ok && for_kernel {
@@ -143,20 +150,28 @@ struct Source {
     name: String,
     text: String,
     shown: String,
+    is_rust: bool,
 }
 
 impl Source {
     fn read(path: &Path) -> Result<Self> {
         let shown = path.display().to_string();
         let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_owned();
-        if !is_name(&name) || path.extension().is_none_or(|e| e != "c") {
+        let is_rust = path.extension().is_some_and(|e| e == "rs");
+        if !is_name(&name) || !is_rust && path.extension().is_none_or(|e| e != "c") {
             return Err(Fault::user(
                 format!("`{}` is not the name of a component's file", shown.escape_debug()),
-                "call it like the component: a lower-case word, and .c",
+                "call it like the component: a lower-case word, and .c or .rs",
             ));
         }
         let text = input::read_text(&shown)?;
-        Ok(Self { name, text, shown })
+        Ok(Self { name, text, shown, is_rust })
+    }
+
+    /// What can be seen in its text.
+    fn check(&self) -> Vec<Finding> {
+        let check = if self.is_rust { weir_glue::rust::check } else { source::check };
+        check(&self.name, &self.text, &topics(), &taken())
     }
 
     fn diag(&self, warning: bool, message: &str, help: &str, at: Range<usize>) -> Diag {

@@ -13,6 +13,7 @@ use crate::edit::{Package, base};
 use crate::machine;
 use crate::net::*;
 use crate::settings::{Bound, Slot, Target};
+use crate::source::Span;
 use crate::wire::{self, From, To};
 
 impl<'a> Expander<'a> {
@@ -188,6 +189,19 @@ impl<'a> Expander<'a> {
 
     /// The one pipe that `at` names: `entry`, a pipe by its name (`lb.out3`), or `x.in` and `x.out` where there is one.
     fn port(&mut self, at: &str, package: &Package) -> Option<usize> {
+        match self.pipes_at(at, package.port)?[..] {
+            [one] => Some(one),
+            ref all => {
+                let message = format!("`{at}` stands for {} pipes, and a package is put into one", all.len());
+                let help = format!("name one of them: {}", self.copies_of(at).join(", "));
+                self.sink.error("ambiguous", package.port, message).help(help);
+                None
+            }
+        }
+    }
+
+    /// Names of all pipes, an edge each: `entry`, `lb.out3`, `x.in`.
+    fn ports(&mut self) -> Vec<(String, usize)> {
         let wired = wire::wire(&self.net, self.catalog, self.shape, true, &mut Scratch::of(self.sink).0);
         let mut known: Vec<(String, usize)> = Vec::new();
         for (e, wire) in wired.wires.iter().enumerate() {
@@ -203,43 +217,44 @@ impl<'a> Expander<'a> {
                 known.push((format!("{}.in", self.net.insts[i].name), e));
             }
         }
+        known
+    }
+
+    /// Some names of ports that are `at` in some block.
+    fn copies_of(&mut self, at: &str) -> Vec<String> {
+        let mut names: Vec<String> =
+            self.ports().into_iter().map(|k| k.0).filter(|n| place(n) == at).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.truncate(4);
+        names
+    }
+
+    /// The pipe of this name, or those that have it in all blocks. Reports where there is none, or where the name says too little.
+    pub(super) fn pipes_at(&mut self, at: &str, span: Span) -> Option<Vec<usize>> {
+        let known = self.ports();
         let hits: Vec<usize> = known.iter().filter(|(n, _)| n == at).map(|(_, e)| *e).collect();
-        match hits[..] {
-            [one] => Some(one),
-            [] => {
-                let mut names: Vec<&str> = known.iter().map(|(n, _)| n.as_str()).collect();
-                names.sort_unstable();
-                names.dedup();
-                let copies = known.iter().filter(|(n, _)| place(n) == at).count();
-                let help = suggest(at, &names, "ports");
-                let (code, message, help) = match copies {
-                    0 => ("unknown-port", format!("the topology has no port `{at}`"), help),
-                    n => (
-                        "ambiguous",
-                        format!("`{at}` stands for {n} pipes, and a package is put into one"),
-                        format!(
-                            "name one of them: {}",
-                            names
-                                .iter()
-                                .filter(|n| place(n) == at)
-                                .take(4)
-                                .copied()
-                                .collect::<Vec<_>>()
-                                .join(", ")
-                        ),
-                    ),
-                };
-                self.sink.error(code, package.port, message).help(help);
-                None
-            }
-            _ => {
-                let message =
-                    format!("`{at}` stands for {} pipes, and a package is put into one", hits.len());
-                let help = format!("name one of them, such as `{at}0`");
-                self.sink.error("ambiguous", package.port, message).help(help);
-                None
-            }
+        if hits.len() > 1 {
+            let message = format!("`{at}` stands for {} pipes", hits.len());
+            let help = format!("name one of them, such as `{at}0`");
+            self.sink.error("ambiguous", span, message).help(help);
+            return None;
         }
+        if hits.len() == 1 {
+            return Some(hits);
+        }
+        let mut copies: Vec<usize> = known.iter().filter(|(n, _)| place(n) == at).map(|(_, e)| *e).collect();
+        copies.sort_unstable();
+        copies.dedup();
+        if !copies.is_empty() {
+            return Some(copies);
+        }
+        let mut names: Vec<&str> = known.iter().map(|(n, _)| n.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let help = suggest(at, &names, "ports");
+        self.sink.error("unknown-port", span, format!("the topology has no port `{at}`")).help(help);
+        None
     }
 }
 

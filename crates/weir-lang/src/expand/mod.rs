@@ -4,6 +4,7 @@
 
 mod elem;
 mod merge;
+mod part;
 mod patch;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -136,6 +137,12 @@ impl<'a> Expander<'a> {
                 Parsed::Instance { name, used } => self.exchange(name, used),
                 Parsed::Subgraph { names, body, span } => self.replace(names, body, *span),
                 Parsed::Merge(package) => self.merge(package),
+                Parsed::Annotate { used } => self.add_annotator(used),
+                Parsed::Create { used } => self.add_instance(used),
+                Parsed::Insert { used, at, port } => self.insert(used, at, *port),
+                Parsed::Remove { name, at } => self.remove(name, *at),
+                Parsed::Connect { from, to, postponed, at } => self.connect(from, to, *postponed, *at),
+                Parsed::Disconnect { at, port } => self.disconnect(at, *port),
             }
         }
         let mut names: Vec<&str> = self.settable.iter().map(String::as_str).collect();

@@ -18,7 +18,7 @@ use crate::source::Span;
 
 impl<'a> Expander<'a> {
     /// Instances that `name` stands for: the one of that name, or all copies of a place. Reports where there are none.
-    fn named(&mut self, name: &str, at: Span) -> Option<Vec<usize>> {
+    pub(super) fn named(&mut self, name: &str, at: Span) -> Option<Vec<usize>> {
         let insts = &self.net.insts;
         let exact: Vec<usize> = (0..insts.len()).filter(|i| insts[*i].name == name).collect();
         if !exact.is_empty() {
@@ -199,7 +199,7 @@ impl<'a> Expander<'a> {
 }
 
 /// Group and sub-topology around an instance, as parts of its name: `@cpu3` and `x/` of `x/q@cpu3`.
-fn whereabouts(name: &str) -> (String, String) {
+pub(super) fn whereabouts(name: &str) -> (String, String) {
     let (prefix, last) = match name.rfind('/') {
         Some(i) => name.split_at(i + 1),
         None => ("", name),
@@ -209,7 +209,7 @@ fn whereabouts(name: &str) -> (String, String) {
 }
 
 /// Remove instances and exits; no pipe touches them any longer.
-fn drop_parts(net: &mut Net, gone: &[bool], closed: &[bool]) {
+pub(super) fn drop_parts(net: &mut Net, gone: &[bool], closed: &[bool]) {
     let number = |out: &[bool]| {
         let mut next = 0;
         out.iter()

@@ -75,6 +75,7 @@ impl Control {
 
 /// Change one instance in `plan`; its index.
 fn replacement(plan: &mut Plan, wish: &Replace) -> Result<u32> {
+    let before = plan.clone();
     let names: Vec<&str> = plan.instances.iter().map(|i| i.name.as_str()).collect();
     let idx = names
         .iter()
@@ -132,5 +133,14 @@ fn replacement(plan: &mut Plan, wish: &Replace) -> Result<u32> {
             "set both parameters in one request, or another value",
         )
     })?;
+    if !before.waits_like(plan) {
+        return Err(input(
+            format!(
+                "`{}` decides whether changes wait in a postponed pipe before it, and `{}` otherwise",
+                old.name, new.name
+            ),
+            "switch to a topology that is built as a whole: runweir switch",
+        ));
+    }
     Ok(idx as u32)
 }

@@ -80,6 +80,33 @@ fn a_switch_is_carried_out_and_remembered() {
     assert_eq!(rig.view.shared.request_state().load(Ordering::Relaxed), state::FREE);
 }
 
+/// Parts of the topology in charge come and go without its text; the result is checked as any topology is.
+#[test]
+fn parts_of_the_topology_in_charge_change() {
+    let rig = Rig::new();
+    let (control, count) = obedient(&rig);
+    let text = "annotate affinity; entry -> load_balancer -> each cpu { round_robin -> cpu };";
+    control.switch(&wish(text)).expect("a sound topology");
+    let part = |verbs: &[&str]| Switch {
+        verbs: verbs.iter().map(|v| (*v).to_owned()).collect(),
+        ..Switch::default()
+    };
+    control
+        .switch(&part(&["annotate priority", "insert priority_order at round_robin.in"]))
+        .expect("a sound topology");
+    let names: Vec<String> = control.facts().plan.instances.iter().map(|i| i.name.clone()).collect();
+    assert!(names.iter().any(|n| n == "priority_order@cpu1"), "{names:?}");
+    assert_eq!(control.facts().plan.name, "next*");
+    // The next request finds what this one made, in a text of its own.
+    let now = control.text().expect("readable");
+    assert!(now.weir.contains("priority_order") && now.weir.contains("priority"), "{}", now.weir);
+    let e = control.switch(&part(&["remove priority"])).expect_err("it is needed");
+    assert!(e.findings.iter().any(|f| f.message.contains("needs PRIORITY")), "{:?}", e.findings);
+    let e = control.switch(&part(&["cpu 0 offline"])).expect_err("no part");
+    assert!(e.message.contains("not a change of parts"), "{e}");
+    assert_eq!(count.load(Ordering::Relaxed), 2);
+}
+
 #[test]
 fn what_the_kernel_refuses_leaves_everything_as_it_was() {
     let rig = Rig::new();

@@ -69,13 +69,6 @@ pub(super) fn check(m: &Machine) -> Result<(), Fault> {
                 "name a host that has no host",
             );
         }
-        if h.coherence != c.coherence {
-            return fault(
-                Place::Cpu(i as u32),
-                format!("CPU {} is hosted by CPU {}, with which it shares no memory", c.os_index, h.os_index),
-                "name a host in the same coherence domain",
-            );
-        }
     }
     events(m)
 }

@@ -20,7 +20,7 @@ pub use cpus::{cpus_after, known_cpu, known_isa};
 pub(crate) use read::tables;
 pub use read::{File, parse};
 pub use rules::{Action, Rules};
-pub use verb::{Publication, Subject, Verb};
+pub use verb::{Part, Publication, Subject, Verb};
 pub use watch::{Tap, Watch};
 
 /// An action on a running scheduler.

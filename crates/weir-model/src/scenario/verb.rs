@@ -21,6 +21,8 @@ pub enum Verb {
     Replace { names: Vec<String>, with: String },
     /// `set round_robin.slice = 1ms`
     Set { component: String, param: String, value: String },
+    /// One part of the graph comes or goes.
+    Part(Part),
     /// `merge npu at entry`: a package, by file or catalogue name.
     Merge { package: String, at: String },
     /// `unmerge npu`
@@ -33,6 +35,75 @@ pub enum Verb {
     Publish(Publication),
     /// `undo`: the topology that was in force before the rule acted.
     Undo,
+}
+
+/// A change of one part of the graph. Several in one step make one change: only its result has to be sound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// `annotate priority`, `annotate p :: priority`
+    Annotate { with: String },
+    /// `create q :: fifo`: an instance without pipes
+    Create { with: String },
+    /// `insert q :: fifo at lb.out3`: an instance in a pipe
+    Insert { with: String, at: String },
+    /// `remove q`: an annotator or an instance
+    Remove { name: String },
+    /// `connect lb -> q`, `connect q ~> cpu 3`: a pipe
+    Connect { from: String, to: String, postponed: bool },
+    /// `disconnect lb.out3`, `disconnect q.in`
+    Disconnect { at: String },
+}
+
+impl Part {
+    fn parse(word: &str, rest: &str) -> Result<Verb, UnitError> {
+        let part = match word {
+            "annotate" => Part::Annotate { with: said(rest, "annotate priority", "the annotator")? },
+            "create" => Part::Create { with: said(rest, "create q :: fifo", "the component")? },
+            "remove" => Part::Remove { name: said(rest, "remove q", "the name of an instance")? },
+            "disconnect" => Part::Disconnect { at: said(rest, "disconnect lb.out3", "the name of a pipe")? },
+            "insert" => match rest.rsplit_once(" at ").map(|(w, at)| (w.trim(), at.trim())) {
+                Some((with, at)) if !with.is_empty() && !at.is_empty() => {
+                    Part::Insert { with: with.into(), at: at.into() }
+                }
+                _ => {
+                    return wrong(
+                        "`insert` takes a component and the pipe that it goes to",
+                        "write `insert q :: fifo at lb.out3`",
+                    );
+                }
+            },
+            _ => {
+                let arrow = if rest.contains("~>") { "~>" } else { "->" };
+                match rest.split_once(arrow).map(|(from, to)| (from.trim(), to.trim())) {
+                    Some((from, to)) if !from.is_empty() && !to.is_empty() && !to.contains("->") => {
+                        Part::Connect { from: from.into(), to: to.into(), postponed: arrow == "~>" }
+                    }
+                    _ => {
+                        return wrong(
+                            "`connect` takes what a pipe leads from and to",
+                            "write `connect lb -> q`, or `connect q -> cpu 3`",
+                        );
+                    }
+                }
+            }
+        };
+        Ok(Verb::Part(part))
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Part::Annotate { with } => write!(f, "annotate {with}"),
+            Part::Create { with } => write!(f, "create {with}"),
+            Part::Insert { with, at } => write!(f, "insert {with} at {at}"),
+            Part::Remove { name } => write!(f, "remove {name}"),
+            Part::Connect { from, to, postponed } => {
+                write!(f, "connect {from} {} {to}", if *postponed { "~>" } else { "->" })
+            }
+            Part::Disconnect { at } => write!(f, "disconnect {at}"),
+        }
+    }
 }
 
 /// A topic: one of the framework's, or one that components bring along.
@@ -148,8 +219,24 @@ impl Publication {
 }
 
 /// Words that a verb begins with.
-const VERBS: [&str; 10] =
-    ["cpu", "swap", "replace", "set", "merge", "unmerge", "load", "unload", "publish", "undo"];
+const VERBS: [&str; 16] = [
+    "cpu",
+    "swap",
+    "replace",
+    "set",
+    "merge",
+    "unmerge",
+    "load",
+    "unload",
+    "publish",
+    "undo",
+    "annotate",
+    "create",
+    "insert",
+    "remove",
+    "connect",
+    "disconnect",
+];
 
 fn wrong<T>(message: impl Into<String>, help: impl Into<String>) -> Result<T, UnitError> {
     Err(UnitError { message: message.into(), help: help.into() })
@@ -177,6 +264,7 @@ impl Verb {
             "unload" => one(rest, "unload mine", "the name of a component")
                 .map(|component| Verb::Unload { component }),
             "publish" => publish(rest),
+            "annotate" | "create" | "insert" | "remove" | "connect" | "disconnect" => Part::parse(word, rest),
             "undo" if rest.is_empty() => Ok(Verb::Undo),
             "undo" => wrong("`undo` stands alone", "write `undo`"),
             _ => wrong(format!("unknown verb `{word}`"), did_you_mean(word, &VERBS)),
@@ -187,6 +275,10 @@ impl Verb {
     pub fn reshapes(&self) -> bool {
         !matches!(self, Verb::Cpu { .. } | Verb::Publish(_))
     }
+}
+
+fn said(rest: &str, example: &str, what: &str) -> Result<String, UnitError> {
+    one(rest, example, what).map(|r| r.trim_end_matches(';').trim_end().to_string())
 }
 
 fn one(rest: &str, example: &str, what: &str) -> Result<String, UnitError> {
@@ -335,6 +427,7 @@ impl fmt::Display for Verb {
                 }
                 p.task.iter().try_for_each(|t| write!(f, " task {t}"))
             }
+            Verb::Part(part) => part.fmt(f),
             Verb::Undo => f.write_str("undo"),
         }
     }
@@ -363,6 +456,13 @@ mod tests {
             "publish PRIORITY = -5 task worker-3",
             "publish FREQUENCY = 7 cpu 2",
             "publish TENANT tenant = 3 task worker-3",
+            "annotate p :: priority",
+            "create q :: round_robin(slice = 1ms)",
+            "insert watermark at lb.out3",
+            "remove q@cpu3",
+            "connect split[accel] -> q",
+            "connect q ~> cpu 3",
+            "disconnect lb.out3",
             "undo",
         ] {
             let verb = Verb::parse(text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
@@ -397,6 +497,11 @@ mod tests {
             ("publish POWER = 2", "out of range"),
             ("publish SLICE = 2", "asked for"),
             ("undo it", "stands alone"),
+            ("annotate", "annotator is missing"),
+            ("insert fifo", "the pipe that it goes to"),
+            ("connect a", "from and to"),
+            ("connect a -> b -> c", "from and to"),
+            ("disconnect", "pipe is missing"),
         ] {
             let error = Verb::parse(text).expect_err(text);
             assert!(error.message.contains(part) && !error.help.is_empty(), "{text}: {error:?}");

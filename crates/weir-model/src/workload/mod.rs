@@ -24,7 +24,7 @@ use std::sync::Arc;
 use weir_core::CpuSet;
 
 use crate::counters::Profile;
-use crate::scenario::Publication;
+use crate::scenario::{Publication, Subject};
 pub use build::{MAX_FILE, MAX_OPS, MAX_TASKS};
 pub use criticality::Criticality;
 pub use draw::Flow;
@@ -408,6 +408,10 @@ pub enum Op {
     /// Publish a message, about the task itself where the topic is about tasks.
     Publish {
         what: Arc<Publication>,
+    },
+    /// Ask what the responder of a topic knows of the task; the answer is in the trace.
+    Request {
+        topic: Subject,
     },
     /// Be a CPU of a guest until the guest is over: run what its scheduler chooses, and wait while it has nothing to do.
     Vcpu {

@@ -53,7 +53,8 @@ fn objects(op: &mut Op) -> Vec<(u8, &mut u32)> {
         | Op::LoopEnd
         | Op::Phase { .. }
         | Op::Marker { .. }
-        | Op::Publish { .. } => Vec::new(),
+        | Op::Publish { .. }
+        | Op::Request { .. } => Vec::new(),
     }
 }
 

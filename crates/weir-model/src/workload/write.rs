@@ -299,6 +299,7 @@ impl Workload {
                 }
                 format!("marker {text}")
             }
+            Op::Request { topic } => format!("request {}", topic.name()),
             Op::Publish { what } => Verb::Publish((**what).clone()).to_string(),
             Op::SpinUntil { .. }
             | Op::Join { .. }

@@ -315,6 +315,10 @@ impl Sim<'_> {
                 self.publish_for(c, what, about)?;
                 Ok(Next::Op)
             }
+            Op::Request { topic } => {
+                self.request_for(c, topic, no)?;
+                Ok(Next::Op)
+            }
             Op::Vcpu { guest, vcpu } => self.be_vcpu(c, no, guest, vcpu),
         }
     }

@@ -128,7 +128,8 @@ impl<'a> Program<'a> {
                 | Op::SetAffinity { .. }
                 | Op::Phase { .. }
                 | Op::Marker { .. }
-                | Op::Publish { .. } => {}
+                | Op::Publish { .. }
+                | Op::Request { .. } => {}
             }
         }
         if let Some(start) = open.pop() {

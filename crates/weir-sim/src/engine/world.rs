@@ -191,6 +191,33 @@ impl<'a> Sim<'a> {
         Ok(())
     }
 
+    /// Ask on CPU `by` what is known in a topic about the task `no`.
+    pub fn request_for(&mut self, by: CpuNo, topic: Subject, no: TaskNo) -> Result<()> {
+        let h = self.caller(by);
+        let task = self.tasks.get(no as usize).map(|t| t.id);
+        let number = match topic {
+            Subject::Standard(t) => Ok(t as u32),
+            Subject::Own(own) => self.sched.topic_find(own),
+        };
+        let msg = Msg { cpu: Some(by), task, ..Msg::default() };
+        match number.and_then(|n| self.sched_on(h).ask(h, n, &msg)) {
+            Ok(reply) => {
+                let value = reply.data.first().copied().unwrap_or(reply.value);
+                self.obs.event(self.now, &Event::Reply { topic: topic.name(), cpu: by, task: no, value });
+            }
+            Err(_) => {
+                let message = format!(
+                    "no component of `{}` answers {}: requests of it fail",
+                    self.plan.name,
+                    topic.name()
+                );
+                self.warn(message);
+            }
+        }
+        self.account(h, weir_core::event::Call::Notify);
+        Ok(())
+    }
+
     /// Publish a message from outside.
     pub fn publish(&mut self, n: &Notice) -> Result<()> {
         self.publish_on(self.boot_cpu, n)

@@ -443,6 +443,41 @@ fn text_workload(text: &str) -> Workload {
     Workload::resolve("w", 1, &none, &[("w.toml", text)]).unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// A program asks for what it said; whoever asks where nobody answers is told so.
+#[test]
+fn a_program_publishes_and_requests_a_topic_that_nobody_foresaw() {
+    #[derive(Default)]
+    struct Replies(Vec<(String, u64)>);
+    impl weir_core::event::Observer for Replies {
+        fn event(&mut self, _: u64, event: &weir_core::event::Event<'_>) {
+            if let weir_core::event::Event::Reply { topic, value, .. } = *event {
+                self.0.push((topic.into(), value));
+            }
+        }
+    }
+    let workload = text_workload(
+        "[[task]]\nname = \"a\"\nnice = -3\nprogram = \"request TENANT; publish TENANT tenant = 7; run 1ms; request TENANT; request PRIORITY\"\n",
+    );
+    let run = |topology: &str| {
+        let mut seen = Replies::default();
+        let out = crate::common::run_on(
+            &Machine::smp(1),
+            topology,
+            &workload,
+            &Costs::default(),
+            RunConfig::default(),
+            &mut seen,
+        );
+        (seen.0, out.unwrap_or_else(|e| panic!("{e}")))
+    };
+    let (seen, out) = run("annotate tenant, priority; entry -> fifo -> cpus;");
+    assert_eq!(seen, [("TENANT".into(), 0), ("TENANT".into(), 7), ("PRIORITY".into(), 3)]);
+    assert_eq!((out.warnings, out.alive), (Vec::<String>::new(), 0));
+    let (seen, out) = run("entry -> fifo -> cpus;");
+    assert_eq!(seen, []);
+    assert!(out.warnings.iter().any(|w| w.contains("answers TENANT")), "{:?}", out.warnings);
+}
+
 /// Who waits for a topic uses it: the rule hears what a program says before any component has the topic.
 #[test]
 fn a_rule_uses_the_topics_that_it_waits_for() {

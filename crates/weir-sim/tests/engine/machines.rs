@@ -253,3 +253,30 @@ fn a_topology_without_isa_demux_is_found_out() {
     .unwrap_err();
     assert!(e.message.contains("gave task `a`") && e.help.unwrap().contains("isa_demux"), "{}", e.message);
 }
+
+/// Source 0, 6.2, the first and straightforward way: foreign processing elements with memory of their own are scheduled by a CPU elsewhere,
+/// which has all instances; what travels are requests, answers and contexts. The bug: such a machine was refused.
+#[test]
+fn foreign_cpus_with_memory_of_their_own_can_be_hosted() {
+    let of = |domain: u32| {
+        let text = format!(
+            "[[cpus]]\ncount = 1\n[[cpus]]\ncount = 3\nisa = \"accel\"\nhost = 0\ndomain = {domain}\nnode = {domain}\npackage = {domain}\nllc = 1\n"
+        );
+        Machine::resolve("apart.toml", &|_| Ok(text.as_bytes().to_vec()), &[])
+            .unwrap_or_else(|e| panic!("{e}"))
+    };
+    let text = "[[task]]\nname = \"a\"\ncount = 6\nprogram = \"loop 20 { run 100us; isa accel; run 300us; isa native }\"\n";
+    let w = toml(text);
+    let run = |machine: &Machine| {
+        let topology = catalogue("accelerator");
+        let out = run_on(machine, &topology, &w, &Costs::default(), RunConfig::default(), &mut ());
+        out.unwrap_or_else(|e| panic!("{e}"))
+    };
+    let (near, far) = (run(&of(0)), run(&of(1)));
+    for out in [&near, &far] {
+        assert_eq!((out.alive, out.warnings.len()), (0, 0), "{:?}", out.warnings);
+        assert!(out.contexts_fetched >= 120, "{} contexts", out.contexts_fetched);
+        assert!(out.cpus[1..].iter().all(|c| c.busy_ns > 0), "each of them works");
+    }
+    assert!(far.end_ns > near.end_ns, "what travels takes time: {} and {} ns", far.end_ns, near.end_ns);
+}

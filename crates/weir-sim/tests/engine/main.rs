@@ -18,6 +18,7 @@ mod mixed;
 mod models;
 mod nested;
 mod overheads;
+mod postponed;
 mod random;
 mod rbed;
 mod rtapp;

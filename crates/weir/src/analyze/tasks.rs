@@ -501,6 +501,7 @@ impl Reader<'_> {
                 | Op::Resume { .. }
                 | Op::Activate { .. }
                 | Op::Raise { .. }
+                | Op::Request { .. }
                 | Op::Marker { .. } => {}
                 Op::Yield => self.note(Feature::Yields),
                 Op::Fork { .. } => self.note(Feature::Forks),

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use weir_core::{MachineShape, loaded};
 use weir_lang::{Diagnostic, Edit, Graph, Set, Source};
+use weir_model::scenario::Part;
 use weir_model::{Composer, Proposal, Verb};
 
 use super::needs::{bring, take_back};
@@ -112,6 +113,7 @@ impl Workshop {
                 Verb::Replace { names, with } => {
                     next.edits.push(Edit::Subgraph { names: names.clone(), with: part(with, "replace") });
                 }
+                Verb::Part(what) => next.edits.push(edit(what)),
                 Verb::Set { component, param, value } => {
                     let (component, param) = (component.clone(), param.clone());
                     next.sets.retain(|s| (&s.component, &s.param) != (&component, &param));
@@ -153,6 +155,19 @@ impl Workshop {
             state.brought.extend(names);
         }
         Ok(next)
+    }
+}
+
+/// A change of one part of a graph, as the language has it.
+pub fn edit(part: &Part) -> Edit {
+    let source = |text: &str| Source { name: "change".into(), text: text.to_string() };
+    match part.clone() {
+        Part::Annotate { with } => Edit::Annotate { with: source(&with) },
+        Part::Create { with } => Edit::Create { with: source(&with) },
+        Part::Insert { with, at } => Edit::Insert { with: source(&with), at },
+        Part::Remove { name } => Edit::Remove { name },
+        Part::Connect { from, to, postponed } => Edit::Connect { from, to, postponed },
+        Part::Disconnect { at } => Edit::Disconnect { at },
     }
 }
 

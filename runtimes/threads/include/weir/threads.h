@@ -155,6 +155,17 @@ void weir_thread_yield(void); /* no effect while preemption is disabled */
 /* If the policy has nothing more urgent, give the CPU to @thread, which waits in weir_thread_park() or for a CPU: 0. Else yield: 1. */
 int weir_thread_hand_over(weir_thread *thread);
 int weir_thread_set(weir_thread *thread, enum weir_attribute what, int64_t value, int64_t value2);
+/*
+ * Topics that components of the policy bring along (docs/topics.md), by name. Publish a message about @about, or about no thread if it
+ * is null; @words are all words of the topic's payload. -ENOENT: no component has the topic; -EPERM: it is not for programs; -EINVAL:
+ * another number of words; -ESRCH: the thread has ended; -ENOTSUP: the policy is that of another process.
+ */
+int weir_thread_publish(weir_thread *about, const char *topic, const uint64_t *words, unsigned nr);
+/*
+ * Ask the component that answers the topic. The answer's words go to @words, @nr at most; returns how many there are. -ENOENT: nobody
+ * answers; otherwise as above.
+ */
+int weir_thread_request(weir_thread *about, const char *topic, uint64_t *words, unsigned nr);
 /* Sleep until unparked; an earlier unpark counts. It may return spuriously: call it in a loop. */
 void weir_thread_park(void);
 void weir_thread_unpark(weir_thread *thread);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::times;
 use crate::document::{Source, Value};
 use crate::error::{Error, did_you_mean};
-use crate::scenario::Publication;
+use crate::scenario::{Publication, Subject};
 use crate::workload::build::{Builder, Kind};
 use crate::workload::units::{self, Refusal};
 use crate::workload::{BarrierCounter, Op};
@@ -47,6 +47,7 @@ const STEPS: &[&str] = &[
     "yield",
     "marker",
     "publish",
+    "request",
     "loop",
 ];
 
@@ -389,6 +390,15 @@ impl<'t> Parser<'_, 't> {
                     Ok(what) => Op::Publish { what: Arc::new(what) },
                     Err(e) => return self.error(whole, e.message, e.help),
                 }
+            }
+            "request" => {
+                usage(1..2, "request TOPIC")?;
+                let Some(topic) = Subject::by_name(args[0].text) else {
+                    let message = format!("unknown topic `{}`", args[0].text);
+                    let help = did_you_mean(args[0].text, &weir_core::catalog().topic_names());
+                    return self.error(args[0].at.clone(), message, help);
+                };
+                Op::Request { topic }
             }
             "loop" => return self.error(whole, "`loop` without a block", "write `loop 10 { … }`"),
             other => {
