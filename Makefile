@@ -24,7 +24,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
 	@echo "Start with: make demo"
 
-setup: ## install what is missing to build and test (Debian; needs root or sudo only then)
+setup: ## install what is missing to build and test (Debian; elsewhere it names the packages; needs root or sudo only then)
 	@tools/setup.sh
 
 build: setup ## build the release program, target/release/runweir
@@ -109,12 +109,7 @@ install: build threads ## install program, man pages and completions below PREFI
 	@tools/install.sh $(RUNWEIR) "$(DESTDIR)$(PREFIX)" $(TARGET)/threads
 
 uninstall: ## remove what `make install` put below PREFIX
-	rm -f "$(DESTDIR)$(PREFIX)/bin/runweir" "$(DESTDIR)$(PREFIX)"/share/man/man1/runweir*.1
-	rm -rf "$(DESTDIR)$(PREFIX)/lib/runweir"
-	rm -f "$(DESTDIR)$(PREFIX)"/lib/libweir_threads.{a,so} "$(DESTDIR)$(PREFIX)/include/weir/threads.h"
-	rm -f "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/runweir"
-	rm -f "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_runweir"
-	rm -f "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/runweir.fish"
+	@tools/install.sh --remove "$(DESTDIR)$(PREFIX)"
 
 clean: ## remove everything built
 	$(CARGO) clean

@@ -20,6 +20,7 @@ trap 'rm -rf "$work"' EXIT
 tree=$work/debian/runweir
 
 tools/install.sh "$program" "$tree/usr" >/dev/null
+rm "$tree/usr/share/runweir/installed" # dpkg knows it
 gzip -9n "$tree"/usr/share/man/man1/*.1
 for kind in topologies machines workloads scenarios packages; do
 	for file in $(git ls-files $kind 2>/dev/null || find $kind -type f); do

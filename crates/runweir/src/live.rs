@@ -42,7 +42,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 Examples:
   sudo runweir live decentral
   sudo runweir live my.weir --duration 10s --json
-  sudo runweir switch fair                       from another terminal: change the policy, in place
+  sudo runweir switch priority                   from another terminal: change the policy, in place
   sudo runweir live decentral --with edf-vd      so that `switch` can change to it
   sudo runweir live --scenario night.toml        changes by time and by rule
   sudo runweir live gang --manifest a.manifest   programs whose threads run at the same time

@@ -21,7 +21,7 @@ use crate::units::duration;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  sudo runweir switch fair
+  sudo runweir switch priority
   sudo runweir switch my.weir --set round_robin.slice=1ms
   sudo runweir switch my.weir --dry-run
   sudo runweir switch --do 'annotate priority' --do 'insert priority_order at round_robin.in'
