@@ -144,10 +144,12 @@ impl Overheads {
                     wcet = (wcet * u128::from(ns)).div_ceil(left) + cost;
                 }
             }
-            for (each, period) in [(self.slice_ns, self.slice_period_ns), (self.tick_ns, self.tick_period_ns)]
+            for (each, period, always) in
+                [(self.slice_ns, self.slice_period_ns, false), (self.tick_ns, self.tick_period_ns, true)]
             {
                 let (each, period) = (u128::from(each), u128::from(period));
-                if each > 0 && period > 0 {
+                // Ticks come at any time; a slice begins with the job's turn, and ends where that is long enough.
+                if each > 0 && period > 0 && (always || wcet >= period) {
                     wcet = (wcet * period).div_ceil(period.checked_sub(each).filter(|l| *l > 0)?) + each;
                 }
             }

@@ -10,7 +10,7 @@ const FROM: u32 = 64;
 
 /// Bounds from the table. A decision is two calls of the scheduler (the task comes, or the other goes, and the CPU
 /// takes the next), each through every stage of the graph, with a look at each CPU and a search of the queue. Locks are handed over in
-/// order, so each other CPU makes it wait for one decision of its own at most.
+/// order, so at each stage every other CPU makes it wait for one stage of its own at most.
 pub fn of(costs: &Costs, machine: &Machine, plan: Option<&Plan>, tasks: usize) -> Overheads {
     if costs.is_zero() {
         return Overheads::default();
@@ -27,8 +27,9 @@ pub fn of(costs: &Costs, machine: &Machine, plan: Option<&Plan>, tasks: usize) -
     let asked = 4 * core.request + 2 * core.notify;
     let search = core.key_step * u64::from(usize::BITS - tasks.leading_zeros());
     let look = core.scan * u64::from(cpus);
-    let decision = 2 * (core.call + depth * stage + asked + search) + look;
-    let decision_ns = decision.saturating_mul(u64::from(cpus));
+    // Only within a stage a lock is held.
+    let held = 2 * depth * stage * u64::from(cpus - 1);
+    let decision_ns = 2 * (core.call + depth * stage + asked + search) + look + held;
     Overheads {
         switch_ns: costs.context_switch,
         migration_ns: most(&|d| costs.migrate(d)),
