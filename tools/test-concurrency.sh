@@ -263,7 +263,6 @@ mutant "a more urgent task preempts nobody" urgent-claim preempt.c 's/if (k > ke
 mutant "followers served without the lock" move-admit broker.c '/^static int next_follower/,/^}/{s/if (weir_pipe_lock(pipe))/if (0)/;s/weir_pipe_unlock(pipe);//};s/weir_pipe_unlock(ctx->held_for);//'
 mutant "a hand-over past the more urgent" hand-over-urgent pick.c 's/weir_load(&t->key) < key/0/'
 mutant "kick without taking the idle bit" admit-admit preempt.c 's/cpu < s->nr_cpus \&\& weir_mask_clear(s->idle, cpu)/cpu < s->nr_cpus/'
-mutant "a kick that hits a CPU with a task is lost" idle-kick-spent pick.c 's/ \&\& !s->exclusive)/ \&\& 0)/'
 mutant "one CPU is kicked for two tasks" idle-admit-admit preempt.c '/^static u32 take_near/,/^}/s/while (cpu < .*/while (0); if (!take_idle(s, cpu)) return WEIR_NO_CPU;/;/^WEIR_GLOBAL u32 weir_kick_target/,/^}/s/weir_pipe_lock(pipe)/1/'
 # Seen with store buffers only.
 mutant "no barrier before the look for a writer" swap-block call.h '/^WEIR_INLINE int weir_may_go_in/,/^}/s/weir_light_fence();/;/'

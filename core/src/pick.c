@@ -195,44 +195,13 @@ static int pick_keep(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 	return pick_drain(ctx, 0);
 }
 
-/*
- * @target counted as idle and has a task of the shared @exit now, and another caller has woken it meanwhile: for a task that may be left
- * there, while a CPU sleeps that could run it. The kick is passed on.
- */
-WEIR_GLOBAL int weir_pass_kick_on(struct weir_sched weir_mem *s weir_arg,
-				  struct weir_pipe weir_mem *exit weir_arg)
-{
-	struct weir_task weir_mem *t;
-
-	/* Without the lock, the CPU that holds it sends the kick. */
-	if (weir_pipe_lock(exit)) {
-		weir_store(&exit->wanted, 1);
-		return 0;
-	}
-	weir_for_task(t, exit)
-		if (weir_idle_near(exit, t, weir_affinity(s, t)) < s->nr_cpus)
-			break;
-	if (t)
-		weir_kick_later(exit, t);
-	weir_pipe_unlock(exit);
-	return 0;
-}
-
-/* @target, which has claimed a task of @exit, counts as idle no more; @idle: it did when it looked. */
-WEIR_INLINE void awake(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 target,
-		       int idle)
-{
-	if (idle && !weir_mask_clear(s->idle, target) && exit->nr_cpus > 1 && !s->exclusive)
-		weir_pass_kick_on(s, exit);
-}
-
-static int pick_found(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 target,
-		      int idle)
+static int pick_found(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 target)
 {
 	struct weir_pipe weir_mem *exit = &s->graph->pipes[s->graph->cpus[target].exit];
 
 	ctx->pick_stage = PICK_FOUND;
-	awake(s, exit, target, idle);
+	if (weir_mask_test(s->idle, target))
+		weir_mask_clear(s->idle, target);
 	pull_out(s, exit, ctx->picked);
 	weir_announce(s, WEIR_TOPIC_DISPATCH, ctx->picked, target);
 	return ctx->work_head || ctx->nr_msgs ? pick_drain(ctx, 0) : pick_keep(s, ctx);
@@ -242,7 +211,6 @@ WEIR_GLOBAL int weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	const struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[target];
-	int idle;
 
 	if (ctx->pick_stage == PICK_NOTHING)
 		return PICK_OVER;
@@ -265,12 +233,10 @@ WEIR_GLOBAL int weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 			if (pick_catch_up(s, ctx, pc) ||
 			    pick_help(s, ctx, &s->graph->pipes[pc->exit]))
 				return PICK_DRAIN;
-			/* From the second look on it has said so itself, and may have been woken. */
-			idle = ctx->pick_stage != PICK_FIRST || weir_mask_test(s->idle, target);
 			ctx->picked = (struct weir_task
 				       weir_mem *)weir_claim(s, &s->graph->pipes[pc->exit], target);
 			if (ctx->picked)
-				return pick_found(s, ctx, target, idle);
+				return pick_found(s, ctx, target);
 		}
 		ctx->pick_at = 0;
 		if (ctx->pick_stage == PICK_FETCHED)
@@ -329,16 +295,15 @@ WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *
 	const struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[target];
 	struct weir_pipe weir_mem *exit;
 	struct weir_task weir_mem *t;
-	int idle;
 
 	if (ctx->work_head || ctx->nr_msgs || pc->nr_postponed || pc->exit == WEIR_NONE)
 		return 0;
 	exit = &s->graph->pipes[pc->exit];
-	idle = weir_mask_test(s->idle, target);
 	t = (struct weir_task weir_mem *)claim(s, exit, target, 0);
 	if (!t)
 		return 0;
-	awake(s, exit, target, idle);
+	if (weir_mask_test(s->idle, target))
+		weir_mask_clear(s->idle, target);
 	pull_out(s, exit, t);
 	/* Receivers may need to be notified, or releasing the exit's lock showed that other CPUs looked in vain. */
 	if (!ctx->work_head && !ctx->nr_msgs && !weir_is_heard(s, WEIR_TOPIC_DISPATCH) &&
@@ -431,7 +396,7 @@ WEIR_FLAT int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu,
 {
 	struct weir_ctx weir_mem *ctx;
 	u32 exit;
-	int idle, err = from ? weir_relinquish(s, cpu, from) : 0;
+	int err = from ? weir_relinquish(s, cpu, from) : 0;
 	u32 state = weir_load(&to->state);
 
 	if (!err && (state == WEIR_UNCONSIDERED || state == WEIR_REVOKED))
@@ -442,12 +407,11 @@ WEIR_FLAT int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu,
 	if (!ctx)
 		return 1;
 	exit = s->graph->cpus[cpu].exit;
-	idle = weir_mask_test(s->idle, cpu);
 	err = exit == WEIR_NONE || !weir_claim_given(s, &s->graph->pipes[exit], to, cpu);
 	if (!err) {
 		ctx->picked = to;
 		/* Drained here, if there is anything to drain, and kept. */
-		err = pick_found(s, ctx, cpu, idle);
+		err = pick_found(s, ctx, cpu);
 		if (err && ctx->pick_stage == PICK_FOUND) {
 			weir_settle_call(s, ctx);
 			err = pick_keep(s, ctx);

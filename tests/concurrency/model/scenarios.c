@@ -457,31 +457,6 @@ static void near_check(void)
 	REQUIRE(length(0) == 2 && outcome.kicks[0] == 1 && outcome.kicks[1] == 1);
 }
 
-/* b must run on CPU 0, a may run on CPU 1 as well, which sleeps; both are nearest to CPU 0. */
-static void spent_setup(void)
-{
-	shared(&first, "affinity", "head_queue");
-	begin(&first);
-	bind(CTL, b, 0);
-	make_idle(1);
-}
-
-static void admit_b_a_2(void)
-{
-	admit(2, b);
-	admit(2, a);
-}
-
-/* No task waits that a sleeping CPU could run, although the kick for it may go to a CPU that has found the other one meanwhile. */
-static void spent_check(void)
-{
-	REQUIRE(length(0) == !outcome.picked[0] + 1);
-	if (running(b))
-		no_lost_wakeup(1);
-	else
-		no_lost_wakeup(0);
-}
-
 static void withheld_setup(void)
 {
 	planned(&first);
@@ -1298,7 +1273,6 @@ const struct scenario scenarios[] = {
 	TWO("decline-waiting", one_task_setup, decline_waiting_a_0, renew_a_1, declined_check),
 	TWO("idle-admit", begin_shared, pick_0, admit_a_1, idle_check),
 	TWO("idle-admit-admit", near_setup, admit_a_0, admit_b_1, near_check),
-	TWO("idle-kick-spent", spent_setup, pick_0, admit_b_a_2, spent_check),
 	TWO("idle-withheld", withheld_setup, pick_0, admit_a_1, withheld_check),
 	TWO("idle-admit-postponed", postponed_setup, pick_0, admit_a_1, postponed_check),
 	TWO("leave-admit", leave_setup, cpu_1_leaves, admit_b_1, leave_check),
