@@ -484,7 +484,7 @@ mod tests {
             "llf",
         ];
         let (_, with) = with_components(&selection(&short, false), false, MAX_FRAMES).expect("an object");
-        assert!(with.len() >= 30, "{} components", with.len());
+        assert!(with.len() >= 30, "{} components: {with:?}", with.len());
         let refused = with_components(&selection(&["fcfs", "rbed", "u_edf"], true), false, MAX_FRAMES);
         let message = refused.expect_err("too deep").to_string();
         assert!(message.contains("`rbed`, `u_edf` would need chains of"), "{message}");

@@ -240,9 +240,11 @@ fn shards_merged_are_the_sweep() {
     // A machine that computes something else, another sweep, no sweep.
     let text = std::fs::read_to_string(runs("b")).expect("there");
     let (first, rest) = text.split_once('\n').expect("lines");
-    let (head, last) = first.rsplit_once(',').expect("values");
-    let other = last.parse::<u64>().expect("a number") + 1;
-    std::fs::write(runs("b"), format!("{head},{other}\n{rest}")).expect("writable");
+    let (values, _) = first.rsplit_once(',').expect("a checksum");
+    let (head, last) = values.rsplit_once(',').expect("values");
+    let other = format!("{head},{}", last.parse::<u64>().expect("a number") + 1);
+    let sum = weir_core::planfile::checksum(other.as_bytes());
+    std::fs::write(runs("b"), format!("{other},{sum:016x}\n{rest}")).expect("writable");
     let ran = merge(&["again", "b"]);
     assert!(ran.status == 2 && ran.stderr.contains("have different results of run"), "{}", ran.stderr);
     std::fs::write(dir.path().join("grid.toml"), spec.replace("50ms", "60ms")).expect("writable");
