@@ -11,7 +11,7 @@
  * params:    quick flag 0 [0, 1]; find an idle CPU in the set of idle CPUs instead of by a scan
  *            full flag 0 [0, 1]; look at every out-pipe, also if the task's last CPU is idle
  * cost:      O(out-pipes) per added task unless its last CPU is idle, O(tasks) when a CPU goes offline or
- *            online; takes the in-pipe lock and one out-pipe lock
+ *            online; no lock of its own
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    CoBaS 8.7.3 and appendix A.1, component 0x12
@@ -38,9 +38,10 @@ struct load_balancer {
 
 WEIR_COMPONENT(
 	load_balancer, .summary = "balance the number of tasks across the out-pipes",
-	.cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1,
+	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1,
 	.in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
+	.reviews = WEIR_TOPIC_BIT(AFFINITY),
 	.publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
 	.needs = WEIR_TOPIC_BIT(AFFINITY),
 	WEIR_PARAMS(load_balancer,
@@ -64,7 +65,7 @@ static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir
 						       struct weir_task weir_mem *t,
 						       const struct weir_cpumask weir_mem *mask)
 {
-	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
+	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_last_cpu(t));
 	struct weir_pipe weir_mem *best = 0;
 	u64 least = ~0ull;
 
@@ -98,29 +99,23 @@ static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir
 	return best;
 }
 
-WEIR_PLACE(load_balancer, weir_send)
+WEIR_PLACE(load_balancer)
+
+WEIR_ENTRY u32 load_balancer_step(struct load_balancer weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			struct weir_step weir_mem *s)
+{
+	weir_use(s);
+	return load_balancer_place(self, what, t);
+}
 
 WEIR_ENTRY int load_balancer_construct(struct load_balancer weir_mem *self)
 {
 	return weir_port_map(&self->inst, &self->map);
 }
 
-WEIR_ENTRY int load_balancer_update(struct load_balancer weir_mem *self,
-				    struct weir_pipe weir_mem *in)
-{
-	return load_balancer_place(self, in);
-}
-
 WEIR_ENTRY int load_balancer_on_cpu_status(struct load_balancer weir_mem *self,
 					   const struct weir_msg *msg)
 {
 	(void)msg;
-	return load_balancer_review_all(self);
-}
-
-WEIR_ENTRY int load_balancer_follow_affinity(struct load_balancer weir_mem *self,
-					     const struct weir_msg *msg,
-					     struct weir_pipe weir_mem *in)
-{
-	return load_balancer_review(self, in, msg->task, msg->mask);
+	return weir_review_all(&self->inst);
 }

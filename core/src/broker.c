@@ -28,6 +28,27 @@ WEIR_FLAT void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_ms
 		weir_msg_payload(s, m, msg->data);
 }
 
+/* A component failed. (A function of its own: its message would be part of the frame of all steps.) */
+WEIR_GLOBAL WEIR_RARE int weir_fault(struct weir_sched weir_mem *s weir_arg, u32 instance, int err)
+{
+	struct weir_msg fault = { .topic = WEIR_TOPIC_FAULT,
+				  .cpu = WEIR_NO_CPU,
+				  .value = (u64)-err,
+				  .value2 = instance };
+
+	weir_fetch_add(&s->faults, 1);
+	weir_msg_push(s, &fault);
+	return 0;
+}
+
+u32 weir_step_failed(struct weir_instance weir_mem *self, struct weir_task weir_mem *t, int err)
+{
+	weir_use(t);
+	if (err != -WEIR_EAGAIN)
+		weir_fault(self->sched, self->idx, err);
+	return 0;
+}
+
 WEIR_FLAT void weir_publish(struct weir_instance weir_mem *self, u32 topic,
 			    struct weir_task weir_mem *t, u32 cpu, u64 value)
 {
@@ -52,20 +73,33 @@ WEIR_FLAT void weir_publish_data(struct weir_instance weir_mem *self, u32 topic,
 	weir_msg_push(self->sched, &msg);
 }
 
-/* At an exit shared by several CPUs, a CPU that may run the task only now can be idle. */
-WEIR_GLOBAL int weir_wake_for_affinity(struct weir_sched weir_mem *s weir_arg,
-				       struct weir_task weir_mem *t weir_arg)
+/*
+ * A message about @t that may change its way or its place: it is looked at again, by those on its way whose topic it is. A task in transit
+ * is looked at by the call that brings it.
+ */
+WEIR_GLOBAL int weir_review_topic(struct weir_sched weir_mem *s weir_arg, u32 topic,
+				  struct weir_task weir_mem *t weir_arg)
 {
-	for (u32 i = 0; i < s->graph->nr_slots && weir_loop; i++) {
-		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[i].pipe);
+	struct weir_pipe weir_mem *h, *at;
+	u64 bit = 1ull << topic;
+	u32 landing;
 
-		if (!pipe || pipe->change_kinds || pipe->nr_cpus < 2 || weir_gap(pipe->to) ||
-		    weir_pipe_lock(pipe))
-			continue;
-		if (weir_pipe_holds(pipe, t))
-			weir_kick_later(pipe, t);
-		weir_pipe_unlock(pipe);
+	if (weir_in_hand(s, t))
+		return 0;
+	h = weir_home_of(s, t);
+	if (!h) {
+		weir_note(s, t, WEIR_AFRESH);
+		/* Perhaps it waits in a postponed pipe. */
+		return weir_recall_posted(s);
 	}
+	landing = weir_load_acquire(&t->landing);
+	at = landing ? &s->graph->pipes[landing - 1] : h;
+	if (landing && at->reviews_far & bit)
+		weir_note(s, t, WEIR_AFRESH);
+	/* At an exit shared by several CPUs, a CPU that may run the task only now can be idle. */
+	else if (at->reviews & bit ||
+		 (landing && topic == WEIR_TOPIC_AFFINITY && h->nr_cpus > 1 && h->home))
+		weir_note(s, t, WEIR_AGAIN);
 	return 0;
 }
 
@@ -100,7 +134,7 @@ WEIR_GLOBAL int weir_begin_scope(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	const struct weir_subs weir_mem *subs = weir_subs(s, ctx->msg.topic);
-	u32 cpu = ctx->msg.task ? weir_load(&ctx->msg.task->cpu) : ctx->msg.cpu;
+	u32 cpu = ctx->msg.task ? weir_last_cpu(ctx->msg.task) : ctx->msg.cpu;
 
 	ctx->sub_at = subs->first_scoped;
 	ctx->sub_end = subs->first_scoped + subs->nr_scoped;
@@ -137,61 +171,14 @@ static int next_subscriber(struct weir_sched weir_mem *s, struct weir_ctx weir_m
 	return weir_next_listed(s);
 }
 
-/* Instances that follow the topic and hold the task now; each is called under the lock of its in-pipe. */
-static int next_follower(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
-{
-	struct weir_graph weir_mem *g = s->graph;
-	struct weir_task weir_mem *t = ctx->msg.task;
-	u64 bit = 1ull << ctx->msg.topic;
-
-	if (!t || !(g->followed & bit))
-		return 0;
-	/* A CPU that puts the task into a pipe where it is not found here asks for the new value. */
-	if (!ctx->followers)
-		weir_barrier(s);
-	while (ctx->followers < g->nr_slots && weir_loop) {
-		struct weir_pipe weir_mem *pipe = weir_pipe_at(s, t, ctx->followers++);
-
-		if (!pipe || weir_gap(pipe->to) || !(pipe->to->follows & bit))
-			continue;
-		if (weir_pipe_lock(pipe)) {
-			/* Its receiver is presented with every task again at the next change, and asks then. */
-			weir_store(&pipe->rebuild, 1 | WEIR_REBUILD_ALL);
-			weir_store(&pipe->news, 1);
-			continue;
-		}
-		if (weir_pipe_has(pipe, t)) {
-			ctx->recipient = pipe->to;
-			ctx->held_for = pipe;
-			return 1;
-		}
-		weir_pipe_unlock(pipe);
-	}
-	return 0;
-}
-
-/* 1: the message has another recipient, @recipient of the context; it is a follower if @held_for is set. */
+/* 1: the message has another recipient, @recipient of the context. */
 WEIR_GLOBAL int weir_next_recipient(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
-	if (weir_solo(s))
-		weir_unchain(ctx);
 	if (ctx->delivery == 1)
 		weir_op(s, WEIR_OP_NOTIFY, ctx->msg.topic, 0);
-	return next_subscriber(s, ctx) || next_follower(s, ctx);
-}
-
-/* The follower has the message. */
-WEIR_GLOBAL int weir_followed(struct weir_sched weir_mem *s weir_arg, int err)
-{
-	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-
-	if (err == -WEIR_EAGAIN)
-		weir_start_over(ctx->held_for);
-	weir_pipe_unlock(ctx->held_for);
-	ctx->held_for = 0;
-	return 0;
+	return next_subscriber(s, ctx);
 }
 
 /* All recipients of this domain have the message: notify the other domains and the runtime. */
@@ -201,16 +188,13 @@ WEIR_GLOBAL int weir_delivered(struct weir_sched weir_mem *s weir_arg)
 	struct weir_msg msg;
 
 	ctx->delivery = 0;
-	ctx->followers = 0;
+	if (ctx->msg.task && s->graph->reviewed >> ctx->msg.topic & 1)
+		weir_review_topic(s, ctx->msg.topic, ctx->msg.task);
 	/* Usually no other recipient wants it. */
-	if (ctx->msg.topic != WEIR_TOPIC_AFFINITY && !weir_distributed(s) &&
+	if (!weir_distributed(s) &&
 	    !(s->rt_topics >> ctx->msg.topic & 1))
 		return 0;
 	weir_set_msg(&msg, &ctx->msg);
-	if (msg.task && msg.topic == WEIR_TOPIC_AFFINITY) {
-		weir_barrier(s);
-		weir_wake_for_affinity(s, msg.task);
-	}
 	if (weir_distributed(s)) {
 		weir_reconsider(s, &msg);
 		/* The runtime got it in the domain that published it. */
@@ -223,45 +207,13 @@ WEIR_GLOBAL int weir_delivered(struct weir_sched weir_mem *s weir_arg)
 	return 0;
 }
 
-#if WEIR_DEEP
-/* Deliver the context's message to the listed instances from @at to @end, except to the responder, which has it. */
-WEIR_INLINE void deliver_listed(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-				const struct weir_instance weir_mem *responder, u32 at, u32 end)
-{
-	for (; at < end && weir_loop; at++) {
-		struct weir_instance weir_mem *to = s->graph->sub_list[at];
-
-		if (to == responder)
-			continue;
-		weir_unchain(ctx);
-		weir_class_on(to, &ctx->msg);
-	}
-}
-
-/* For runtimes that allow long chains of calls: deliver to all recipients at once, in the same order. */
+/* The message in the context, to all its recipients. */
 void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
-	const struct weir_subs weir_mem *subs = weir_subs(s, ctx->msg.topic);
-	struct weir_instance weir_mem *responder = subs->responder;
-
-	weir_op(s, WEIR_OP_NOTIFY, ctx->msg.topic, 0);
-	if (responder && responder->on >> ctx->msg.topic & 1) {
-		weir_unchain(ctx);
-		weir_class_on(responder, &ctx->msg);
-	}
-	deliver_listed(s, ctx, responder, subs->first, subs->first + subs->nr);
-	if (subs->nr_scoped) {
-		weir_begin_scope(s);
-		deliver_listed(s, ctx, responder, ctx->sub_at, ctx->sub_end);
-	}
-	weir_unchain(ctx);
-	while (next_follower(s, ctx)) {
-		weir_followed(s, weir_class_follow(ctx->recipient, &ctx->msg, ctx->held_for));
-		weir_unchain(ctx);
-	}
+	while (weir_next_recipient(s) && weir_loop)
+		weir_class_on(ctx->recipient, &ctx->msg);
 	weir_delivered(s);
 }
-#endif
 
 WEIR_FLAT int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg)
 {
@@ -484,7 +436,7 @@ WEIR_GLOBAL int weir_topics_bind(struct weir_sched weir_mem *s weir_arg,
 			return err;
 	}
 	inst->on = placed(inst, class->on);
-	inst->follows = placed(inst, class->follows);
+	inst->reviews = placed(inst, class->reviews);
 	inst->answers = placed(inst, class->answers);
 	return 0;
 }

@@ -35,7 +35,7 @@ int weir_gave_up(struct weir_sched weir_mem *s, u32 cpu)
 {
 	struct weir_ctx weir_mem *ctx = &s->ctx[cpu];
 
-	if (!ctx->gave_up && !ctx->work_head)
+	if (!ctx->gave_up)
 		return 0;
 	ctx->gave_up = 0;
 	return 1;

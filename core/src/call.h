@@ -15,15 +15,13 @@
 WEIR_INLINE int weir_may_go_in(const struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
 	weir_store(&ctx->readers, 1);
-	if (!s->exclusive)
-		weir_light_fence();
+	weir_light_fence();
 	return !weir_load_acquire(&s->writer);
 }
 
 /* The calling CPU's context, if it may enter. */
 WEIR_INLINE struct weir_ctx weir_mem *weir_begin_call(struct weir_sched weir_mem *s, u32 cpu)
 {
-#if WEIR_CARRY && WEIR_DEEP
 	struct weir_ctx weir_mem *ctx = &s->ctx[cpu];
 
 	weir_port_set_cpu(cpu);
@@ -32,8 +30,7 @@ WEIR_INLINE struct weir_ctx weir_mem *weir_begin_call(struct weir_sched weir_mem
 	/* The common case: nothing prevents entry. */
 	if (WEIR_SWAPS && weir_may_go_in(s, ctx) && s->graph)
 		return ctx;
-#endif
-	return weir_enter(s, cpu) ? 0 : weir_ctx(s);
+	return weir_enter(s, cpu) ? 0 : ctx;
 }
 
 WEIR_INLINE void weir_end_call(struct weir_ctx weir_mem *ctx)
@@ -48,12 +45,12 @@ WEIR_INLINE int weir_is_heard(const struct weir_sched weir_mem *s, u32 topic)
 	return (s->graph->subscribed | s->rt_topics) >> topic & 1;
 }
 
-/* Work left by a message or a postponed entry. */
+/* What the call has left to do, without a lock. */
 WEIR_INLINE void weir_settle_call(struct weir_sched weir_mem *s,
 				  const struct weir_ctx weir_mem *ctx)
 {
-	if (weir_unlikely(ctx->work_head || ctx->nr_msgs))
-		weir_drain(s, 0, 0);
+	if (weir_unlikely(ctx->own_first || ctx->nr_msgs || ctx->delivery))
+		weir_drain(s);
 }
 
 #endif

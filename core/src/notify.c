@@ -5,9 +5,7 @@
 WEIR_GLOBAL int weir_notify_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 				  const struct weir_msg *msg weir_arg_record)
 {
-#if WEIR_DEEP
 	struct weir_ctx weir_mem *ctx;
-#endif
 
 	if (msg->topic >= WEIR_MAX_TOPICS || !weir_load(&s->topics[msg->topic].uuid))
 		return -WEIR_ENOENT;
@@ -16,21 +14,17 @@ WEIR_GLOBAL int weir_notify_begin(struct weir_sched weir_mem *s weir_arg, u32 cp
 	if (msg->topic == WEIR_TOPIC_CPU_STATUS && msg->cpu < s->nr_cpus) {
 		weir_store(&s->cpus[msg->cpu].online, msg->value != 0);
 		weir_fetch_add(&s->changes, 1);
-		if (WEIR_CARRY && !s->exclusive)
-			weir_heavy_fence();
+		weir_heavy_fence();
 		if (!msg->value)
 			weir_mask_clear(s->idle, msg->cpu);
 	}
-#if WEIR_DEEP
 	/* Nothing is before it: it need not wait in the queue. */
 	ctx = weir_ctx(s);
-	if (!ctx->nr_msgs && !ctx->work_head && msg->topic < WEIR_NR_STD_TOPICS &&
-	    msg->topic != WEIR_TOPIC_KICK) {
+	if (!ctx->nr_msgs && !ctx->own_first && msg->topic < WEIR_NR_STD_TOPICS) {
 		weir_set_msg(&ctx->msg, msg);
 		ctx->delivery = 1;
 		return 0;
 	}
-#endif
 	weir_msg_push(s, msg);
 	return 0;
 }
@@ -39,10 +33,7 @@ WEIR_FLAT void weir_notify_end(struct weir_sched weir_mem *s)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
-	if (WEIR_DEEP && ctx->delivery)
-		weir_drain(s, 0, 0);
-	else
-		weir_settle_call(s, ctx);
+	weir_settle_call(s, ctx);
 	weir_end_call(ctx);
 }
 

@@ -2,64 +2,6 @@
 /* Queries of components about tasks, CPUs and pipes, and their reports for the cost models. */
 #include "internal.h"
 
-struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self,
-				       const struct weir_task weir_mem *t)
-{
-	u32 nr = self->sched->graph->nr_slots;
-
-	for (u32 i = 0; i < nr && weir_loop; i++) {
-		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[i].pipe);
-
-		if (pipe && pipe->to == self)
-			return pipe;
-	}
-	for (struct weir_pipe
-	     weir_mem *at = WEIR_CARRY && self->carries ? weir_landing(self->sched, t) : 0;
-	     at && weir_loop; at = weir_before(at, t))
-		if (at->to == self)
-			return at;
-	return 0;
-}
-
-/* All out-pipes of an instance have the same depth, so one hook is enough, unless the task was carried further. */
-struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self,
-				       const struct weir_task weir_mem *t)
-{
-	struct weir_pipe weir_mem *pipe;
-
-	if (!self->nr_out)
-		return 0;
-	pipe = weir_load_acquire(&t->hooks[self->out[0]->slot].pipe);
-	if (pipe)
-		return pipe->from == self ? pipe : 0;
-	pipe = WEIR_CARRY && self->carries ? weir_landing(self->sched, t) : 0;
-	while (pipe && pipe->from != self && weir_loop)
-		pipe = weir_before(pipe, t);
-	return pipe;
-}
-
-WEIR_FLAT int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in,
-			 struct weir_task weir_mem *t, struct weir_pipe weir_mem *to)
-{
-	struct weir_pipe weir_mem *now = weir_out_of(self, t);
-	int err = 0;
-
-	if (now && now != to && weir_carried(now) & WEIR_FED) {
-		err = weir_recall(in, t, now->slot);
-		err = err < 0 ? err : 0;
-	} else if (now && now != to) {
-		err = weir_pipe_remove(now, t);
-	}
-	if (!err && to)
-		err = weir_pipe_mirror(to, t, in);
-	/* Outside of an update, no other code handles a task that has left one pipe and not reached the other. */
-	if (err == -WEIR_EAGAIN)
-		weir_start_over(in);
-	if (!err && !to)
-		weir_publish(self, WEIR_TOPIC_WITHHELD, t, WEIR_NO_CPU, 0);
-	return err;
-}
-
 struct weir_pipe weir_mem *weir_first_allowed(struct weir_instance weir_mem *self,
 					      const struct weir_cpumask weir_mem *mask)
 {
@@ -220,7 +162,7 @@ WEIR_GLOBAL u32 weir_idle_near(const struct weir_pipe weir_mem *pipe weir_arg,
 			       const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
-	u32 last = weir_load(&t->cpu);
+	u32 last = weir_last_cpu(t);
 	u32 nr = pipe->word_hi - pipe->word_lo + 1;
 	u32 w = pipe->word_lo;
 	u64 best = ~0ull;

@@ -19,7 +19,7 @@ const struct weir_remote_msg weir_mem *weir_remote_next(struct weir_sched weir_m
 static struct weir_task weir_mem *present(struct weir_sched weir_mem *s, u32 id)
 {
 	struct weir_task weir_mem *t = weir_task_get(s, id);
-	u32 state = t ? weir_load(&t->state) : WEIR_FREE;
+	u32 state = t ? weir_state(t) : WEIR_FREE;
 
 	return state == WEIR_FREE || state == WEIR_DEAD || state == WEIR_AWAY ? 0 : t;
 }
@@ -54,7 +54,7 @@ int weir_remote_accept(struct weir_sched weir_mem *s, u32 cpu, const struct weir
 	if (weir_enter(s, cpu))
 		return -WEIR_EAGAIN;
 	err = weir_remote_take_in(s, p, t);
-	weir_drain(s, 0, 0);
+	weir_drain(s);
 	weir_end_call(weir_ctx(s));
 	return err;
 }

@@ -9,26 +9,10 @@ struct weir_ctx weir_mem *weir_ctx(const struct weir_sched weir_mem *s)
 	return &s->ctx[cpu < s->nr_cpus ? cpu : 0];
 }
 
-/* The last two records lock the pipe @object and add or remove there: together with its UNLOCK they become one. */
-static int op_merge(struct weir_oplog *log, u32 object)
-{
-	struct weir_op *op = log->nr < 2 ? 0 : &log->ops[log->nr - 2];
-
-	if (!op || op[0].kind != WEIR_OP_LOCK || op[0].object != object || op[1].object != object ||
-	    (op[1].kind != WEIR_OP_ADD && op[1].kind != WEIR_OP_REMOVE))
-		return 0;
-	op[0].kind = op[1].kind == WEIR_OP_ADD ? WEIR_OP_PUT : WEIR_OP_TAKE;
-	op[0].n = op[1].n;
-	log->nr--;
-	return 1;
-}
-
 void weir_op_add(struct weir_oplog *log, u32 kind, u32 object, u32 n)
 {
 	struct weir_op *op;
 
-	if (kind == WEIR_OP_UNLOCK && op_merge(log, object))
-		return;
 	if (log->nr >= log->cap)
 		return;
 	op = &log->ops[log->nr++];
@@ -112,7 +96,6 @@ int weir_init(struct weir_sched weir_mem *s, const struct weir_config *config)
 	s->nr_cpus = config->nr_cpus;
 	s->mask_words = (config->nr_cpus + 63) / 64;
 	s->random = config->seed;
-	s->exclusive = config->exclusive;
 	s->patience = config->patience;
 	s->free_task = WEIR_NO_TASK;
 	s->nr_classes = config->nr_classes;

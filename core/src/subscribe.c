@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Recipients: subscribers, responders and followers of each topic, resolved when a graph is built.
+ * Recipients: subscribers and responders of each topic, resolved when a graph is built.
  *
  * A message about a task or a CPU has a scope (WEIR_SCOPED_TOPICS, docs/decisions/0037): it reaches the instances that lead to that CPU,
  * so it costs the same on 4 and on 4,096 CPUs. `sub_list` holds, for each topic: subscribers to every message; subscribers for their own
@@ -56,8 +56,8 @@ WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg,
 		g->init_list[g->nr_task_init++] = inst;
 	if (inst->per_task)
 		g->priv_list[g->nr_priv++] = inst;
-	g->followed |= inst->follows;
-	g->subscribed |= inst->on | inst->follows;
+	g->reviewed |= inst->reviews;
+	g->subscribed |= inst->on | inst->reviews;
 	if (!(inst->on | inst->answers))
 		return 0;
 	for (u32 t = 0; t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
@@ -166,7 +166,7 @@ WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg,
 		g->reach = weir_region_alloc(s, &g->region, sizeof(struct weir_cpumask));
 	if (!g->reach)
 		return -WEIR_ENOMEM;
-	g->followed = 0;
+	g->reviewed = WEIR_TOPIC_BIT(AFFINITY);
 	g->subscribed = 0;
 	g->nr_task_init = 0;
 	g->nr_priv = 0;

@@ -5,7 +5,6 @@
 pub mod kernel;
 pub mod plugin;
 pub mod source;
-mod step;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -23,7 +22,7 @@ pub struct Component {
     /// Path below the repository root.
     pub source: String,
     pub language: Language,
-    /// Names without the prefix: `update`, `on_priority` …
+    /// Names without the prefix: `step`, `on_priority` …
     pub entries: Vec<String>,
     /// Topics that it declares itself, with the component's numbers for them: `#define WEIR_TOPIC_X WEIR_OWN(0)`.
     pub own: Vec<(String, u32)>,
@@ -244,8 +243,6 @@ pub fn unit(root: &Path, components: &[Component], target: Target) -> io::Result
     for file in framework(root)?.iter().filter(|p| p.extension().is_some_and(|e| e == "c")) {
         let _ = writeln!(out, "#include \"{}\"", file.display());
     }
-    let carrying = if target == Target::Bpf { &dispatched } else { &usable };
-    step::steps(&mut out, carrying, target)?;
     Ok(out)
 }
 
@@ -270,7 +267,7 @@ fn foreign(out: &mut String, c: &Component) {
     let n = &c.name;
     let _ = writeln!(out, "struct {n} {{ struct weir_instance inst; }};");
     let _ = writeln!(out, "extern const struct weir_descriptor {n}_descriptor;");
-    let _ = writeln!(out, "int {n}_update(struct {n} *self, struct weir_pipe *in);");
+    let _ = writeln!(out, "u32 {n}_step(struct {n} *self, u32 what, struct weir_task *t, struct weir_step *s);");
 }
 
 /// A kind of entry point: `int weir_class_<name>(instance, args…)`.
@@ -285,10 +282,12 @@ struct Entry {
     void: bool,
     /// Answer of a class without the function.
     none: &'static str,
+    /// Type of the answer.
+    result: &'static str,
 }
 
 const MSG: &str = "const struct weir_msg weir_mem *msg weir_arg";
-const PIPE: &str = "struct weir_pipe weir_mem *in weir_arg";
+const STEP: &str = "struct weir_step weir_mem *s weir_arg";
 const TASK: &str = "struct weir_task weir_mem *t weir_arg";
 
 const fn entry(
@@ -296,12 +295,16 @@ const fn entry(
     function: &'static str,
     args: &'static [(&'static str, &'static str)],
 ) -> Entry {
-    Entry { name, function, by_topic: false, args, void: false, none: "0" }
+    Entry { name, function, by_topic: false, args, void: false, none: "0", result: "int" }
 }
 
-const ENTRIES: [Entry; 11] = [
+const ENTRIES: [Entry; 10] = [
     entry("construct", "construct", &[]),
-    Entry { none: "-WEIR_EINVAL", ..entry("update", "update", &[(PIPE, "in")]) },
+    Entry {
+        none: "WEIR_WITHHOLD",
+        result: "u32",
+        ..entry("step", "step", &[("u32 what", "what"), (TASK, "t"), (STEP, "s")])
+    },
     entry("idle", "on_idle", &[("u32 cpu", "cpu")]),
     Entry { none: "-WEIR_ENOENT", ..entry("timer", "on_timer", &[]) },
     Entry { void: true, ..entry("task_init", "task_init", &[(TASK, "t")]) },
@@ -316,7 +319,6 @@ const ENTRIES: [Entry; 11] = [
         )
     },
     Entry { by_topic: true, ..entry("on", "on_", &[(MSG, "msg")]) },
-    Entry { by_topic: true, ..entry("follow", "follow_", &[(MSG, "msg"), (PIPE, "in")]) },
     Entry {
         by_topic: true,
         none: "-WEIR_ENOENT",
@@ -351,9 +353,6 @@ pub fn kernel_entries(components: &[Component]) -> io::Result<Vec<(String, Strin
                 add(&function);
             }
         }
-        if step::carrying(c)?.is_some() {
-            add("step");
-        }
     }
     Ok(found)
 }
@@ -369,7 +368,7 @@ fn dispatch(out: &mut String, all: &[&Component], target: Target) {
             for (function, case) in functions(c, e) {
                 let direct = call(c, e, &function, target);
                 if target == Target::Bpf && !c.plain {
-                    let _ = writeln!(out, "\nWEIR_GLOBAL int weir_{n}_{function}({})\n{{", e.parameters());
+                    let _ = writeln!(out, "\nWEIR_GLOBAL {} weir_{n}_{function}({})\n{{", e.result, e.parameters());
                     // The compiler drops arguments that a function does not look at; the verifier wants them.
                     let uses: String =
                         e.args.iter().map(|(_, a)| format!("\tweir_use({});\n", bare(a))).collect();
@@ -385,7 +384,8 @@ fn dispatch(out: &mut String, all: &[&Component], target: Target) {
         let mut switch = |word: &str, name: &str, begin: &str, cases: &str, none: &str| {
             let _ = writeln!(
                 out,
-                "\n{word} int {name}({})\n{{\n{begin}\tswitch ({on}) {{\n{cases}\tdefault:\n\t\treturn {none};\n\t}}\n}}",
+                "\n{word} {} {name}({})\n{{\n{begin}\tswitch ({on}) {{\n{cases}\tdefault:\n\t\treturn {none};\n\t}}\n}}",
+                e.result,
                 e.parameters(),
             );
         };
@@ -459,7 +459,7 @@ fn entries_of(c: &Component) -> String {
         ("task_exit", "TASK_EXIT"),
         ("take_state", "TAKE_STATE"),
         ("destroy", "DESTROY"),
-        ("update", "UPDATE"),
+        ("step", "STEP"),
     ];
     let bits = |prefix: &str| {
         let t: Vec<String> =
@@ -472,10 +472,9 @@ fn entries_of(c: &Component) -> String {
         flags.push("0".into());
     }
     format!(
-        "{{ .has = {}, .on = {}, .follows = {}, .answers = {} }}",
+        "{{ .has = {}, .on = {}, .answers = {} }}",
         flags.join(" | "),
         bits("on_"),
-        bits("follow_"),
         bits("answer_")
     )
 }

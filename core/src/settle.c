@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Tasks in work. The claim says what should be, the place says what is: under the home's lock the place is made to agree with the claim.
+ * A place is valid if the claim has the number under which it was given. Who has the token of a task does this, takes the notes that
+ * others leave meanwhile, and gives it back only if there are none. A schedulable task that is nowhere is in exactly one hand: that of its
+ * call, or the token's; only a hand places it.
+ *
+ * Whoever empties an inbox takes its tasks into its own hand, with their tokens, and sees to them when its call holds no lock. All that takes
+ * steps is called beside each other from one loop (weir_drain()), not below each other: chains of calls in the kernel are short.
+ */
+#include "internal.h"
+
+/* The notes, with the token alone left; the last word of an exit stays. */
+WEIR_INLINE u32 take_notes(struct weir_task weir_mem *t)
+{
+	u32 old = weir_load(&t->pend), seen;
+
+	while (weir_loop) {
+		seen = weir_cas(&t->pend, old, WEIR_TOKEN | (old & WEIR_DIE));
+		if (seen == old)
+			break;
+		old = seen;
+	}
+	return old;
+}
+
+/* Give the token back. 1: done, or the record is free; 0: there are new notes. */
+WEIR_INLINE int return_token(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 notes)
+{
+	if (notes & WEIR_DIE && weir_load(&t->pend) == (WEIR_TOKEN | WEIR_DIE)) {
+		weir_store(&t->pend, 0);
+		weir_task_free(s, t);
+		return 1;
+	}
+	return weir_cas(&t->pend, WEIR_TOKEN, 0) == WEIR_TOKEN;
+}
+
+/* How far the work at a task is: what comes next. */
+enum work_stage {
+	WORK_BEGIN,
+	WORK_LOOK,
+	WORK_UNLOCK,
+	WORK_WENT,
+	WORK_HAND,
+	WORK_PLACE,
+	WORK_PLACED,
+	WORK_END
+};
+
+/* What takes steps, and so is done from the loop at the top, between two stages. */
+enum work_act { ACT_NONE, ACT_WALK, ACT_DROP, ACT_REVIEW, ACT_RUNNING, ACT_PLACE };
+
+/* Leave it to whoever has the lock of @h. */
+static u32 work_post(struct weir_work weir_mem *w, struct weir_pipe weir_mem *h, u32 bits)
+{
+	struct weir_task weir_mem *t = w->task;
+
+	w->task = 0;
+	weir_post(h, t, bits, 1);
+	return ACT_NONE;
+}
+
+static u32 work_walk(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 what)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+
+	weir_begin_steps(ctx, what == WEIR_ARRIVED ? WEIR_WHY_CAME : WEIR_WHY_NONE);
+	w->what = what;
+	w->at = w->from ? w->from : weir_entry(s, w->task);
+	return ACT_WALK;
+}
+
+static u32 work_begin(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_task weir_mem *t = w->task;
+
+	w->notes = take_notes(t);
+	w->hand |= w->notes & (WEIR_HAND | WEIR_HERE);
+	if (w->notes & WEIR_ONWARD)
+		w->from = &s->graph->pipes[t->tie];
+	w->walked = 0;
+	w->home = weir_home_of(s, t);
+	w->stage = w->home ? WORK_LOOK : WORK_HAND;
+	if (!w->home || !(w->notes & WEIR_AFRESH) || !weir_load(&t->landing))
+		return ACT_NONE;
+	w->walked = 1;
+	w->from = 0;
+	return work_walk(s, ctx, WEIR_REVIEW);
+}
+
+/* A valid place is looked at again. */
+static u32 work_again(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_task weir_mem *t = w->task;
+	struct weir_pipe weir_mem *h = w->home;
+	struct weir_pipe weir_mem *at = t->landing ? &s->graph->pipes[t->landing - 1] : h;
+
+	w->at = (struct weir_pipe weir_mem *)weir_came_in(h, at, t);
+	if (!t->landing)
+		return ACT_RUNNING;
+	if (w->at->keyed || !h->home) {
+		/* Its way begins before the home. */
+		weir_fetch_or(&t->pend, WEIR_AFRESH);
+		return ACT_NONE;
+	}
+	weir_begin_steps(ctx, WEIR_WHY_NONE);
+	return ACT_REVIEW;
+}
+
+/* What its home has of it is made to agree with its claim. */
+static u32 work_look(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_task weir_mem *t = w->task;
+	struct weir_pipe weir_mem *h = w->home;
+	u64 claim;
+	u32 state;
+
+	if (weir_home_lock(s, h))
+		return work_post(w, h,
+				 (w->hand ? WEIR_HAND : WEIR_LOOK) |
+					 (w->notes & (WEIR_AGAIN | WEIR_AFRESH)));
+	w->stage = WORK_UNLOCK;
+	if (weir_load(&t->home) != h->idx + 1)
+		return ACT_NONE;
+	claim = weir_load_acquire(&t->claim);
+	state = weir_claim_state(claim);
+	if (!weir_place_valid(t, claim)) {
+		w->what = state == WEIR_DEAD	       ? WEIR_WHY_ENDED
+			  : state == WEIR_UNCONSIDERED ? WEIR_WHY_BLOCKED
+						       : WEIR_WHY_WENT;
+		return ACT_DROP;
+	}
+	w->hand = 0;
+	if (w->walked && t->landing) {
+		w->at = ctx->reached;
+		if (!w->at->postponed && weir_holder(w->at) == h)
+			return ACT_REVIEW;
+		/* It goes elsewhere: from here on it is in this CPU's hand. */
+		w->stage = WORK_WENT;
+		w->what = WEIR_WHY_WENT;
+		return ACT_DROP;
+	}
+	return w->notes & (WEIR_AGAIN | WEIR_AFRESH) ? work_again(s, ctx) : ACT_NONE;
+}
+
+/* It is to be placed, if this CPU has it in its hand. */
+static u32 work_hand(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+	u64 claim = weir_load_acquire(&w->task->claim);
+
+	w->stage = WORK_END;
+	if (!w->hand || weir_claim_state(claim) != WEIR_SCHEDULABLE)
+		return ACT_NONE;
+	w->number = weir_claim_number(claim);
+	w->stage = WORK_PLACE;
+	return w->walked ? ACT_NONE : work_walk(s, ctx, WEIR_ARRIVED);
+}
+
+static u32 work_place(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_task weir_mem *t = w->task;
+	struct weir_pipe weir_mem *to = ctx->reached, *y = weir_holder(to);
+
+	if (to->postponed && (to != w->from || !to->home)) {
+		w->task = 0;
+		weir_fetch_or(&t->pend, WEIR_HAND);
+		/* Its receiver withholds it: it waits here, and nobody is woken for that. */
+		weir_put_off(s, to, t, to != w->from);
+		return ACT_NONE;
+	}
+	w->from = 0;
+	ctx->step.why = WEIR_WHY_CAME;
+	if (weir_home_lock(s, y))
+		return work_post(w, y,
+				 y->home && (y->border != to || to->keyed) ? WEIR_HAND : WEIR_HERE);
+	ctx->keeps = w->walked;
+	w->home = y;
+	w->at = to;
+	w->stage = WORK_PLACED;
+	return ACT_PLACE;
+}
+
+/* The home is done with. */
+static u32 work_unlock(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+
+	weir_home_unlock(s, w->home);
+	if (w->stage == WORK_PLACED) {
+		ctx->keeps = 0;
+		w->stage = WORK_END;
+		return ACT_NONE;
+	}
+	if (w->stage == WORK_WENT) {
+		w->hand = WEIR_HAND;
+	} else {
+		w->walked = 0;
+		if (weir_load(&w->task->home))
+			w->hand = 0;
+	}
+	w->stage = WORK_HAND;
+	return ACT_NONE;
+}
+
+static u32 work_end(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_task weir_mem *t = w->task;
+
+	w->hand = 0;
+	w->stage = WORK_BEGIN;
+	if (!return_token(s, t, w->notes))
+		return ACT_NONE;
+	w->task = 0;
+	if (ctx->moved == t) {
+		ctx->moved = 0;
+		ctx->mover = 0;
+	}
+	return ACT_NONE;
+}
+
+/* One stage of the work at the task in work, or at the next one in this CPU's hand. What takes steps is left to the caller. */
+WEIR_GLOBAL u32 weir_work_on(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_work weir_mem *w = &ctx->work;
+
+	if (!w->task) {
+		w->task = weir_record(s, ctx->own_first - 1);
+		ctx->own_first = weir_load(&w->task->in_next);
+		w->stage = WORK_BEGIN;
+		w->from = 0;
+		w->hand = 0;
+	}
+	switch (w->stage) {
+	case WORK_BEGIN:
+		return work_begin(s, ctx);
+	case WORK_LOOK:
+		return work_look(s, ctx);
+	case WORK_HAND:
+		return work_hand(s, ctx);
+	case WORK_PLACE:
+		return work_place(s, ctx);
+	case WORK_END:
+		return work_end(s, ctx);
+	}
+	return work_unlock(s, ctx);
+}
+
+/* What it left to do. */
+WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 what)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+
+	switch (what) {
+	case ACT_WALK:
+		weir_walk(s, w->at, w->task, w->what, w->from != 0);
+		break;
+	case ACT_DROP:
+		weir_drop(s, w->home, w->task, w->what);
+		break;
+	case ACT_REVIEW:
+		weir_review_here(s, w->home, w->at, w->task);
+		break;
+	case ACT_RUNNING:
+		weir_review_running(s, w->home, w->at, w->task);
+		break;
+	case ACT_PLACE:
+		weir_place(s, w->at, w->task, w->number);
+		break;
+	}
+}
+
+WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+
+	while (weir_loop) {
+		if (ctx->work.task || ctx->own_first) {
+			act(s, ctx, weir_work_on(s));
+		} else if (ctx->delivery) {
+			if (weir_next_recipient(s))
+				weir_class_on(ctx->recipient, &ctx->msg);
+			else
+				weir_delivered(s);
+		} else if (ctx->next_msg < ctx->nr_msgs) {
+			struct weir_queued weir_mem *m = &ctx->msgs[ctx->next_msg++];
+
+			weir_set_msg(&ctx->msg, &m->msg);
+			if (m->msg.topic >= WEIR_NR_STD_TOPICS && s->topics[m->msg.topic].bytes) {
+				for (u32 i = 0; i < weir_limit(WEIR_PAYLOAD_WORDS) && weir_loop;
+				     i++)
+					ctx->payload[i] = m->payload[i];
+				ctx->msg.data = ctx->payload;
+			}
+			ctx->delivery = 1;
+		} else {
+			break;
+		}
+	}
+	ctx->nr_msgs = 0;
+	ctx->next_msg = 0;
+	ctx->moved = 0;
+	ctx->mover = 0;
+	return 0;
+}
