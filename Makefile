@@ -24,13 +24,14 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
 	@echo "Start with: make demo"
 
-setup: ## install what is missing to build and test (Debian; needs root or sudo only then)
+setup: ## install what is missing to build and test (Debian; elsewhere it names the packages; needs root or sudo only then)
 	@tools/setup.sh
 
 build: setup ## build the release program, target/release/runweir
 	$(CARGO) build $(LOCKED) --release --package runweir
 
-demo: setup ## two schedulers, one rt-app workload, one real machine's topology, side by side
+demo: ## two schedulers, one rt-app workload, one real machine's topology, side by side (needs cc and cargo only)
+	@tools/setup.sh demo
 	$(CARGO) build $(LOCKED) --profile demo --package runweir --no-default-features
 	@tools/demo.sh $(TARGET)/demo/runweir $(OUT)/demo
 
@@ -102,19 +103,14 @@ hw-activity: ## how often LUTs and flip-flops of the scheduling engine switch, b
 docs: build ## regenerate the pages, man pages and pictures that are made from the program
 	@tools/docs.sh $(RUNWEIR)
 
-deb: build ## build a Debian package below build/: program, man pages, completions, catalogue, headers
-	@tools/deb.sh $(RUNWEIR) build
+deb: build threads ## build a Debian package below build/: program, service, pages, completions, catalogue, headers, thread library
+	@tools/deb.sh $(RUNWEIR) build $(TARGET)/threads
 
 install: build threads ## install program, man pages and completions below PREFIX (default /usr/local)
 	@tools/install.sh $(RUNWEIR) "$(DESTDIR)$(PREFIX)" $(TARGET)/threads
 
 uninstall: ## remove what `make install` put below PREFIX
-	rm -f "$(DESTDIR)$(PREFIX)/bin/runweir" "$(DESTDIR)$(PREFIX)"/share/man/man1/runweir*.1
-	rm -rf "$(DESTDIR)$(PREFIX)/lib/runweir"
-	rm -f "$(DESTDIR)$(PREFIX)"/lib/libweir_threads.{a,so} "$(DESTDIR)$(PREFIX)/include/weir/threads.h"
-	rm -f "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/runweir"
-	rm -f "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_runweir"
-	rm -f "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/runweir.fish"
+	@tools/install.sh --remove "$(DESTDIR)$(PREFIX)"
 
 clean: ## remove everything built
 	$(CARGO) clean

@@ -2,8 +2,21 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # tools/install.sh PROGRAM PREFIX [THREADS]: install the program without debug information, its man pages and completions, and the
-# thread library from the folder THREADS.
+# thread library from the folder THREADS. tools/install.sh --remove PREFIX: remove what was installed, and folders that are
+# empty then.
 set -euo pipefail
+
+if [[ ${1:-} == --remove ]]; then
+	prefix=${2:?usage: install.sh --remove PREFIX}
+	list=$prefix/share/runweir/installed
+	[[ -f $list ]] || { echo "uninstall: nothing of ours below $prefix: $list is not there" >&2; exit 1; }
+	while IFS= read -r file; do
+		rm -f "$prefix/$file"
+		(cd "$prefix" && rmdir -p --ignore-fail-on-non-empty "$(dirname "$file")" 2>/dev/null) || true
+	done < <(cat "$list" && echo share/runweir/installed)
+	echo "removed runweir below $prefix"
+	exit
+fi
 
 program=${1:?usage: install.sh PROGRAM PREFIX}
 prefix=${2:?usage: install.sh PROGRAM PREFIX}
@@ -11,28 +24,36 @@ threads=${3:-}
 pages=$(mktemp -d)
 trap 'rm -rf "$pages"' EXIT
 
+installed=()
+put() { # MODE FILE PLACE: install a file at a place below the prefix
+	install -D -m "$1" "$2" "$prefix/$3"
+	installed+=("$3")
+}
+
 "$program" man "$pages/man"
-install -D -m 755 "$program" "$prefix/bin/runweir"
+put 755 "$program" bin/runweir
 # The names of functions stay, for backtraces; what only a debugger reads goes.
 strip --strip-debug "$prefix/bin/runweir" 2>/dev/null || true
 for page in "$pages"/man/*.1; do
-	install -D -m 644 "$page" "$prefix/share/man/man1/$(basename "$page")"
+	put 644 "$page" "share/man/man1/$(basename "$page")"
 done
 complete() { # SHELL FILE
 	"$program" completions "$1" >"$pages/completion"
-	install -D -m 644 "$pages/completion" "$prefix/share/$2"
+	put 644 "$pages/completion" "share/$2"
 }
 complete bash bash-completion/completions/runweir
 complete zsh zsh/site-functions/_runweir
 complete fish fish/vendor_completions.d/runweir.fish
-install -D -m 644 docs/grafana/runweir.json "$prefix/share/runweir/grafana/runweir.json"
+put 644 docs/grafana/runweir.json share/runweir/grafana/runweir.json
 if [[ -n $threads ]]; then
-	install -D -m 644 "$threads/libweir_threads.a" "$prefix/lib/libweir_threads.a"
-	install -D -m 755 "$threads/libweir_threads.so" "$prefix/lib/libweir_threads.so"
-	install -D -m 755 "$threads/libweir_preload.so" "$prefix/lib/runweir/libweir_preload.so"
-	install -D -m 755 "$threads/libweir_gomp.so" "$prefix/lib/runweir/libweir_gomp.so"
-	install -D -m 755 "$threads/weir-doctor" "$prefix/lib/runweir/weir-doctor"
-	install -D -m 755 "$threads/weir-cpus" "$prefix/lib/runweir/weir-cpus"
-	install -D -m 644 runtimes/threads/include/weir/threads.h "$prefix/include/weir/threads.h"
+	put 644 "$threads/libweir_threads.a" lib/libweir_threads.a
+	put 755 "$threads/libweir_threads.so" lib/libweir_threads.so
+	put 755 "$threads/libweir_preload.so" lib/runweir/libweir_preload.so
+	put 755 "$threads/libweir_gomp.so" lib/runweir/libweir_gomp.so
+	put 755 "$threads/weir-doctor" lib/runweir/weir-doctor
+	put 755 "$threads/weir-cpus" lib/runweir/weir-cpus
+	put 644 runtimes/threads/include/weir/threads.h include/weir/threads.h
 fi
+mkdir -p "$prefix/share/runweir"
+printf '%s\n' "${installed[@]}" >"$prefix/share/runweir/installed"
 echo "installed $prefix/bin/runweir, man pages and completions"

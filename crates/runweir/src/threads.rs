@@ -12,6 +12,7 @@ use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
 use serde::Deserialize;
 
+use crate::args::one;
 use crate::compile::plan_bytes;
 use crate::fault::{Fault, Result};
 use crate::{machine, output, topology};
@@ -41,9 +42,13 @@ It must be linked dynamically. Programs that it starts run as they are, unless t
 (--tree, --serve and --join): then they are under the same policy. docs/threads.md has the limits.")]
 pub struct ThreadsArgs {
     /// Scheduler: a catalogue name or a .weir file
-    #[arg(value_name = "POLICY", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
-    #[arg(required_unless_present = "join", conflicts_with = "join")]
+    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present_any = ["join", "named"], conflicts_with = "join")]
     pub policy: Option<String>,
+    /// The same as an option
+    #[arg(short = 't', long = "topology", value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["policy", "join"])]
+    pub named: Option<String>,
     /// Give the policy a process of its own, for the program and all programs that it starts
     #[arg(long, conflicts_with_all = ["join", "serve", "switch"])]
     pub tree: bool,
@@ -54,7 +59,7 @@ pub struct ThreadsArgs {
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     #[arg(conflicts_with_all = ["cpus", "set"])]
     pub join: Option<String>,
-    /// Switch those who joined this name to POLICY, while they run
+    /// Switch those who joined this name to the scheduler T, while they run
     #[arg(long, value_name = "NAME", value_parser = parse_name, conflicts_with_all = ["join", "command", "cpus"])]
     pub switch: Option<String>,
     /// Priority that the program's threads begin with; greater is more urgent (policies with `annotate priority`)
@@ -200,8 +205,8 @@ fn plan_file(args: &ThreadsArgs, cpus: u32) -> Result<PathBuf> {
     let host = machine::resolve("host").ok().filter(|m| m.shape.nr_cpus() == cpus);
     let machine = host.map_or_else(|| machine::resolve(&format!("smp-{cpus}")), Ok)?;
     let sets = topology::parse_sets(&args.set)?;
-    let policy = args.policy.as_deref().unwrap_or_default();
-    let plan = plan_bytes(policy, &machine.shape, &sets, &[], false)?;
+    let policy = one(args.policy.as_ref(), args.named.as_ref());
+    let plan = plan_bytes(&policy, &machine.shape, &sets, &[], false)?;
     let trouble = |e: std::io::Error| {
         Fault::system(
             format!("the plan cannot be written: {e}"),
@@ -464,7 +469,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
             weir_report::duration_f(wake)
         ));
     }
-    output::print(&text)?;
+    output::say(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

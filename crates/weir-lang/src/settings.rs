@@ -157,10 +157,7 @@ impl<'a> Settings<'a> {
             };
             if let Err(why) = units::in_range(v, &slots[i].info) {
                 let info = &slots[i].info;
-                let default = units::show(info.default, info.unit);
-                let meaning = if info.help.is_empty() { String::new() } else { format!(" ({})", info.help) };
-                let help = format!("without a value `{}`{meaning} is {default}", info.name);
-                sink.error("out-of-range", arg.value.span, why).help(help);
+                sink.error("out-of-range", arg.value.span, why).help(units::without(info));
                 continue;
             }
             values[i] = Some(Some(v));
@@ -192,7 +189,12 @@ impl<'a> Settings<'a> {
                 }
                 Err((code, why)) => {
                     let [_, _, value] = self.spans(s, sink);
-                    let help = format!("expected {}", units::spelling(slots[i].info.unit));
+                    let info = &slots[i].info;
+                    let help = match code {
+                        // The message names the range.
+                        "out-of-range" => units::without(info),
+                        _ => format!("expected {}", units::spelling(info.unit)),
+                    };
                     sink.error(code, value, why).help(help);
                 }
             }

@@ -72,6 +72,12 @@ pub(crate) fn in_range(value: u64, param: &ParamInfo) -> Result<(), String> {
     Err(format!("{} is out of range: `{}` takes {low} to {high}", show(value, param.unit), param.name))
 }
 
+/// What a parameter is without a value, for one that is out of range.
+pub(crate) fn without(param: &ParamInfo) -> String {
+    let meaning = if param.help.is_empty() { String::new() } else { format!(" ({})", param.help) };
+    format!("without a value `{}`{meaning} is {}", param.name, show(param.default, param.unit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,7 @@
 //! has them, and texts that the program carries along.
 
 pub mod excerpt;
+pub mod packages;
 pub mod packed;
 pub mod quantity;
 pub mod suggest;

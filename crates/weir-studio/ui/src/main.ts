@@ -61,12 +61,32 @@ async function start(): Promise<void> {
 		else if (e.key === "Enter") { e.preventDefault(); show("run"); void run.begin(); }
 		else if (e.key === "z" && !(e.target as Element).closest("input:not([type=range]),.cm-editor")) { e.preventDefault(); if (e.shiftKey) app.editor.redo(); else app.editor.undo(); }
 	});
-	addEventListener("beforeunload", (e) => { if (app.path && app.dirty) e.preventDefault(); });
+	// Text without a file is work, too: the browser asks, and a reload finds it again.
+	addEventListener("beforeunload", (e) => { if (app.dirty) e.preventDefault(); });
 	const f = app.hello.file;
 	app.load(f?.name ?? "my.weir", f?.text ?? FIRST, f?.path ?? null, f?.mark ?? null);
+	drafts(app);
 	const wanted = location.hash.slice(1);
 	show(views.has(wanted) ? wanted : app.hello.results.length ? "results" : "edit");
 	Object.assign(window, { studio: { app, run, edit } });
+}
+
+/** Unsaved text is kept for this tab, by its file, until it is saved. */
+function drafts(app: App): void {
+	const key = (): string => "draft:" + (app.path ?? app.name);
+	try {
+		const kept = sessionStorage.getItem(key());
+		if (kept !== null && kept !== app.editor.text()) {
+			app.editor.apply([{ from: 0, to: app.editor.text().length, insert: kept }]);
+			void app.look();
+			toast("your unsaved text is back", ["Undo shows the file as it is"], false);
+		}
+	} catch { /* not kept */ }
+	app.on(() => {
+		try {
+			if (app.dirty) sessionStorage.setItem(key(), app.editor.text()); else sessionStorage.removeItem(key());
+		} catch { /* not kept */ }
+	});
 }
 
 function theme(): void {
