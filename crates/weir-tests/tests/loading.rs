@@ -181,7 +181,6 @@ fn a_component_in_rust_is_built_and_loaded() {
     lab.swap(lab.plan.clone()).expect("the same topology");
     lab.sched.check().expect("sound");
     drop(lab);
-    // Incremental equals batch, as of every component.
     loaded::unload("later_first").unwrap_or_else(|e| panic!("{e}"));
 
     let text = std::fs::read_to_string(&example).expect("there");
