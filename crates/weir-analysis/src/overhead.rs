@@ -21,9 +21,11 @@ pub struct Overheads {
     pub switch_ns: u64,
     /// More, where it last ran on another CPU.
     pub migration_ns: u64,
-    /// A decision of the scheduler, with all its code.
+    /// From a call of the scheduler until another CPU reacts to it.
+    pub notify_ns: u64,
+    /// A decision of the scheduler: a task leaves a CPU, which takes the next.
     pub decision_ns: u64,
-    /// The interrupt that releases a job, and the one that notifies another CPU of it.
+    /// The release of a job: the interrupt, and the call of the scheduler.
     pub release_ns: u64,
     /// A tick, and its period; no tick where that is 0.
     pub tick_ns: u64,
@@ -86,9 +88,9 @@ impl Overheads {
         *self == Self { tick_period_ns, slice_period_ns, ..Self::default() }
     }
 
-    /// A switch with its decision; with a migration where tasks may migrate.
+    /// A switch with its decision and the interrupt that brings it about; with a migration where tasks may migrate.
     pub fn switch(&self, migrates: bool) -> u64 {
-        self.switch_ns + self.decision_ns + if migrates { self.migration_ns } else { 0 }
+        self.switch_ns + self.notify_ns + self.decision_ns + if migrates { self.migration_ns } else { 0 }
     }
 
     /// s / T: share of a CPU that ticks take.
@@ -124,13 +126,16 @@ impl Overheads {
     }
 
     /// Tasks whose computing times hold everything that delays them beyond other tasks: their own switches, the
-    /// interrupts of all releases in their window, and ticks. A set that is schedulable with these and without
-    /// costs is so with its own and these costs; a decision has to hold what it waits for locks of the scheduler.
+    /// releases of all tasks in their window, on whichever CPU, and ticks. A set that is schedulable with these and without
+    /// costs is so with its own and these costs; calls have to hold what they wait for locks of the scheduler.
+    ///
+    /// An interrupt that no longer finds what it is about only hits a task that is less urgent than the one that caused it, whose
+    /// switches hold it (B. Brandenburg, "Scheduling and locking in multiprocessor real-time operating systems", 2011, chapter 3).
     ///
     /// `None` where ticks or intervals leave no time.
     pub fn inflate(&self, tasks: &[Task], policy: &Policy, migrates: bool) -> Option<Vec<Task>> {
         let cost = u128::from(self.switch(migrates));
-        let release = u128::from(self.release_ns + self.decision_ns);
+        let release = u128::from(self.release_ns);
         let one = |t: &Task| {
             let window = t.deadline.min(t.period).max(1);
             let releases: u128 =

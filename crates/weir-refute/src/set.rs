@@ -8,6 +8,9 @@ use weir_model::Workload;
 /// Unit of periods and computing times, ns: the quantum of `pd2`.
 pub const UNIT: u64 = 1_000_000;
 
+/// A shorter one, where costs are to matter.
+const SHORT: u64 = UNIT / 20;
+
 /// Random numbers (xorshift).
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
@@ -67,12 +70,33 @@ pub struct Spec {
     pub more: String,
 }
 
+impl Spec {
+    /// When it has taken one of its mutexes, ns from its start, if nothing holds it up.
+    fn taken(&self, dice: &mut Dice) -> u64 {
+        let locks = self.steps.iter().filter(|s| matches!(s, Piece::Lock(_))).count() as u64;
+        let wanted = dice.next(locks);
+        let (mut at, mut seen) = (1, 0);
+        for step in &self.steps {
+            match step {
+                Piece::Run(_, most) => at += most,
+                Piece::Sleep(ns) => at += ns,
+                Piece::Lock(_) if seen == wanted => break,
+                Piece::Lock(_) => seen += 1,
+                Piece::Unlock(_) | Piece::Device => {}
+            }
+        }
+        at
+    }
+}
+
 /// A workload under a topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
     pub topology: &'static str,
     pub cpus: u32,
     pub costs: bool,
+    /// Of its times, ns.
+    pub unit: u64,
     pub protocols: Vec<&'static str>,
     pub tasks: Vec<Spec>,
     /// Tasks beside them.
@@ -128,14 +152,18 @@ impl Set {
         let fixed = topology.ends_with("fp");
         let plain = ["pd2", "er-pd2", "llref", "lre-tl", "dp-wrap", "run", "u-edf", "edf-us", "edf-vd"]
             .contains(&topology);
-        let locks = dice.chance(if cpus == 1 && !plain { 55 } else { 8 });
-        let sleeps = dice.chance(if cpus == 1 && !plain { 25 } else { 8 });
+        let costs = dice.chance(20);
+        // Quanta, ticks, and tasks beside them have times of their own.
+        let short = costs && !plain && !topology.ends_with("-tick") && dice.chance(60);
+        let unit = if short { SHORT } else { UNIT };
+        // With costs, both leave everything undecided.
+        let locks = dice.chance(if cpus == 1 && !plain && !costs { 55 } else { 8 });
+        let sleeps = dice.chance(if cpus == 1 && !plain && !costs { 25 } else { 8 });
         let jitter = dice.chance(if plain { 5 } else { 30 });
         let extra = dice.chance(30);
         let ranges = dice.chance(25);
         let deadlines = if plain { dice.next(12) / 10 } else { dice.next(4) };
         let odd = dice.chance(10);
-        let costs = dice.chance(15);
         let protocols: Vec<&str> = match locks {
             true => {
                 let same = dice.of(&["inherit", "ceiling", "pcp", "none", ""]);
@@ -163,12 +191,12 @@ impl Set {
                         _ => period + dice.next(period),
                     },
                 };
-                let mut steps = vec![Piece::Run(wcet * UNIT, wcet * UNIT)];
+                let mut steps = vec![Piece::Run(wcet * unit, wcet * unit)];
                 if !protocols.is_empty() && dice.chance(70) {
-                    steps = sections(&mut dice, wcet, protocols.len());
+                    steps = sections(&mut dice, wcet, protocols.len(), unit);
                 }
                 if sleeps && dice.chance(40) {
-                    sleep(&mut dice, &mut steps, period);
+                    sleep(&mut dice, &mut steps, period, unit);
                 }
                 if ranges {
                     for step in &mut steps {
@@ -200,7 +228,7 @@ impl Set {
                     }
                 }
                 if dice.chance(5) {
-                    let _ = writeln!(more, "blocking = \"{}ns\"", UNIT);
+                    let _ = writeln!(more, "blocking = \"{unit}ns\"");
                 }
                 if odd && dice.chance(30) {
                     match dice.next(6) {
@@ -214,11 +242,11 @@ impl Set {
                 }
                 Spec {
                     name: format!("t{i}"),
-                    period: period * UNIT,
-                    deadline: deadline.max(1) * UNIT,
-                    jitter: if jitter && dice.chance(60) { 1 + dice.next(4 * UNIT) } else { 0 },
+                    period: period * unit,
+                    deadline: deadline.max(1) * unit,
+                    jitter: if jitter && dice.chance(60) { 1 + dice.next(4 * unit) } else { 0 },
                     offset: 0,
-                    extra: if extra && dice.chance(60) { 1 + dice.next(4 * UNIT) } else { 0 },
+                    extra: if extra && dice.chance(60) { 1 + dice.next(4 * unit) } else { 0 },
                     priority,
                     steps,
                     more,
@@ -226,7 +254,7 @@ impl Set {
             })
             .collect();
         let mut beside = Vec::new();
-        if dice.chance(12) {
+        if !short && dice.chance(12) {
             let priority = 1 + dice.next(60);
             let work = 1 + dice.next(4);
             let lock = if !protocols.is_empty() && dice.chance(50) {
@@ -252,7 +280,7 @@ impl Set {
                 ),
             });
         }
-        Self { topology, cpus, costs, protocols, tasks, beside }
+        Self { topology, cpus, costs, unit, protocols, tasks, beside }
     }
 
     /// The workload file.
@@ -322,9 +350,10 @@ impl Set {
         fn gcd(a: u64, b: u64) -> u64 {
             if b == 0 { a } else { gcd(b, a % b) }
         }
-        let hyper = self.tasks.iter().fold(1, |h: u64, t| h / gcd(h, t.period / UNIT) * (t.period / UNIT));
+        let hyper =
+            self.tasks.iter().fold(1, |h: u64, t| h / gcd(h, t.period / self.unit) * (t.period / self.unit));
         let last = self.tasks.iter().map(|t| t.offset).max().unwrap_or(0);
-        (2 * hyper + 40).min(100) * UNIT + last
+        (2 * hyper + 40).min(100) * self.unit + last
     }
 
     /// The set with other offsets, by what they are.
@@ -343,27 +372,40 @@ impl Set {
         for _ in 0..if takers.is_empty() { 0 } else { 2 } {
             // The others come when it has just taken its mutex.
             let first = takers[dice.next(takers.len() as u64) as usize];
-            let locks = self.tasks[first].steps.iter().filter(|s| matches!(s, Piece::Lock(_))).count() as u64;
-            let wanted = dice.next(locks);
-            let (mut at, mut seen) = (1, 0);
-            for step in &self.tasks[first].steps {
-                match step {
-                    Piece::Run(_, most) => at += most,
-                    Piece::Sleep(ns) => at += ns,
-                    Piece::Lock(_) if seen == wanted => break,
-                    Piece::Lock(_) => seen += 1,
-                    Piece::Unlock(_) | Piece::Device => {}
-                }
-            }
+            let at = self.tasks[first].taken(dice);
             let mut set = self.clone();
             for (i, t) in set.tasks.iter_mut().enumerate() {
                 // Some of them even later, so that they come while others wait.
-                let later = if dice.chance(30) { dice.next(3 * UNIT) } else { 0 };
+                let later = if dice.chance(30) { dice.next(3 * self.unit) } else { 0 };
                 t.offset = if i == first { 0 } else { at + later };
             }
             all.push(("just after a lock", set));
         }
+        if takers.len() > 1 {
+            // Each comes when the next less urgent one has just taken its mutex, those without a mutex at last.
+            let mut set = self.clone();
+            let mut order: Vec<usize> = (0..self.tasks.len()).collect();
+            order.sort_by_key(|i| (!takers.contains(i), std::cmp::Reverse(self.lateness(*i))));
+            let mut at = 0;
+            for i in order {
+                set.tasks[i].offset = at;
+                if takers.contains(&i) {
+                    at += self.tasks[i].taken(dice);
+                }
+            }
+            all.push(("each just after a less urgent one's lock", set));
+        }
         all
+    }
+
+    /// More for tasks that are less urgent.
+    fn lateness(&self, task: usize) -> u64 {
+        let t = &self.tasks[task];
+        match self.topology {
+            "fp" | "p-fp" => 100 - t.priority,
+            "rm" | "p-rm" => t.period,
+            _ => t.deadline,
+        }
     }
 
     /// Sets that are a little smaller.
@@ -394,7 +436,7 @@ impl Set {
             for k in 0..self.tasks[i].steps.len() {
                 with(&|s| {
                     if let Piece::Run(least, most) = &mut s.tasks[i].steps[k] {
-                        *most = (*most / 2 / UNIT).max(1) * UNIT;
+                        *most = (*most / 2 / s.unit).max(1) * s.unit;
                         *least = *most;
                     }
                 });
@@ -410,9 +452,9 @@ impl Set {
 }
 
 /// Computing of `wcet` units with one or two critical sections, one of them perhaps in the other.
-fn sections(dice: &mut Dice, wcet: u64, mutexes: usize) -> Vec<Piece> {
+fn sections(dice: &mut Dice, wcet: u64, mutexes: usize, unit: u64) -> Vec<Piece> {
     let run = |ns: u64| Piece::Run(ns, ns);
-    let total = wcet * UNIT;
+    let total = wcet * unit;
     let parts: Vec<u64> = (0..5).map(|_| 1 + dice.next(10)).collect();
     let sum: u64 = parts.iter().sum();
     let part = |i: usize| (total * parts[i] / sum).max(1);
@@ -450,9 +492,9 @@ fn sections(dice: &mut Dice, wcet: u64, mutexes: usize) -> Vec<Piece> {
 }
 
 /// Sleep at some place, rarely while a mutex is held.
-fn sleep(dice: &mut Dice, steps: &mut Vec<Piece>, period: u64) {
+fn sleep(dice: &mut Dice, steps: &mut Vec<Piece>, period: u64, unit: u64) {
     if let [Piece::Run(ns, _)] = steps[..]
-        && ns >= 2 * UNIT
+        && ns >= 2 * unit
     {
         *steps = vec![Piece::Run(ns / 2, ns / 2), Piece::Run(ns - ns / 2, ns - ns / 2)];
     }
@@ -470,6 +512,6 @@ fn sleep(dice: &mut Dice, steps: &mut Vec<Piece>, period: u64) {
     }
     for _ in 0..1 + dice.next(2) {
         let at = free[dice.next(free.len() as u64) as usize].min(steps.len());
-        steps.insert(at, Piece::Sleep((1 + dice.next(period.div_ceil(3))) * UNIT));
+        steps.insert(at, Piece::Sleep((1 + dice.next(period.div_ceil(3))) * unit));
     }
 }

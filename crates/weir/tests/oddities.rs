@@ -318,7 +318,7 @@ fn play(number: u64, dir: &Path) -> Result<&'static str, String> {
     let machine = write(number, dir);
     let at = |name: &str| Some(dir.join(name).to_string_lossy().into_owned());
     let setting = Setting { machine: Some(machine.into()), workload: at("w.toml"), ..Setting::default() };
-    let checks = number % 3 == 0;
+    let checks = number.is_multiple_of(3);
     let options =
         RunOptions { setting, topology: at("t.weir"), seed: number, checks, ..RunOptions::default() };
     let run = || -> Result<Option<Summary>, weir::Fault> {

@@ -90,7 +90,7 @@ fn what_is_accepted_with_costs_meets_its_deadlines() {
     let mut refused = 0;
     for (i, topology) in ["edf", "rm", "edzl", "p-edf", "p-rm"].iter().cycle().take(40).enumerate() {
         let seed = (i / 5 + 1).to_string();
-        let set = format!("periodic:tasks=6,util={}%,umax=70%,pmin=400us,pmax=4ms", 40 + 15 * (i / 5));
+        let set = format!("periodic:tasks=6,util={}%,umax=70%,pmin=400us,pmax=4ms", 50 + 15 * (i / 5));
         let common = ["-m", "smp-2", "-w", &set, "-s", &seed];
         let a = analysis(&[&[*topology], &common[..]].concat());
         if a["policies"][0]["with_costs"]["verdict"] != "schedulable" {

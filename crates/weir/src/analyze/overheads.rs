@@ -8,37 +8,79 @@ use weir_model::{Costs, Machine};
 /// Number of CPUs from which distances to all others are examined; machines are regular.
 const FROM: u32 = 64;
 
-/// Bounds from the table. A decision is two calls of the scheduler (the task comes, or the other goes, and the CPU
-/// takes the next), each through every stage of the graph, with a look at each CPU and a search of the queue. Locks are handed over in
-/// order, so at each stage every other CPU makes it wait for one stage of its own at most.
+/// What calls of the scheduler cost at most, ns, without what they wait for its locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Calls {
+    /// A task comes: the graph hears of its job, and it goes through every stage.
+    pub enter: u64,
+    /// A task gives up its CPU and goes through every stage again.
+    pub leave: u64,
+    /// A CPU takes the next task, which leaves the pipes on its way.
+    pub pick: u64,
+    /// A task that waits for its next job is in no pipe.
+    pub block: u64,
+}
+
+impl Calls {
+    /// Of a graph for the CPUs of `machine`, with so many tasks in it.
+    pub fn of(costs: &Costs, machine: &Machine, plan: Option<&Plan>, tasks: usize) -> Self {
+        let core = &costs.core;
+        let depth = u64::from(plan.map_or(2, Plan::depth));
+        let lock = costs.lock_uncontended + farthest(machine, |d| costs.handover(d));
+        let stage = core.update + core.change + core.pipe_add + core.pipe_remove + 2 * lock;
+        let asked = 4 * core.request + 2 * core.notify;
+        let look = core.scan * u64::from(machine.nr_cpus());
+        let search = core.key_step * u64::from(usize::BITS - tasks.leading_zeros());
+        let way = depth * stage + search;
+        // What a postponed pipe holds back goes on when a CPU asks.
+        let postponed = plan.is_some_and(|p| p.pipes.iter().any(|pipe| pipe.postponed));
+        Self {
+            enter: 2 * core.call + way + asked + look,
+            leave: core.call + way + asked + look,
+            pick: core.call
+                + depth * (core.pipe_remove + lock)
+                + asked
+                + look
+                + if postponed { tasks as u64 * way } else { 0 },
+            block: core.call + asked,
+        }
+    }
+
+    /// The dearest of them.
+    pub fn most(&self) -> u64 {
+        self.enter.max(self.leave).max(self.pick).max(self.block)
+    }
+}
+
+/// Bounds from the table.
+///
+/// A call waits for locks until the calls that other CPUs began before it are over, one a CPU: theirs wait only for still earlier ones, and
+/// later ones wait for it. The calls of jobs that are released at once on one CPU are charged as releases to all that wait for them.
 pub fn of(costs: &Costs, machine: &Machine, plan: Option<&Plan>, tasks: usize) -> Overheads {
     if costs.is_zero() {
         return Overheads::default();
     }
-    let cpus = machine.nr_cpus();
-    let pairs = || (0..cpus.min(FROM)).flat_map(|a| (0..cpus).map(move |b| (a, b))).filter(|(a, b)| a != b);
-    let most = |of: &dyn Fn(weir_model::Distance) -> u64| {
-        pairs().map(|(a, b)| of(machine.distance(a, b))).max().unwrap_or(0)
-    };
-    let core = &costs.core;
-    let depth = u64::from(plan.map_or(2, Plan::depth));
-    let lock = costs.lock_uncontended + most(&|d| costs.handover(d));
-    let stage = core.update + core.change + core.pipe_add + core.pipe_remove + 2 * lock;
-    let asked = 4 * core.request + 2 * core.notify;
-    let search = core.key_step * u64::from(usize::BITS - tasks.leading_zeros());
-    let look = core.scan * u64::from(cpus);
-    // Only within a stage a lock is held.
-    let held = 2 * depth * stage * u64::from(cpus - 1);
-    let decision_ns = 2 * (core.call + depth * stage + asked + search) + look + held;
+    let migration_ns = farthest(machine, |d| costs.migrate(d));
+    let calls = Calls::of(costs, machine, plan, tasks);
+    let wait = u64::from(machine.nr_cpus() - 1) * calls.most();
+    let decision_ns = calls.leave + calls.pick + 2 * wait;
     Overheads {
         switch_ns: costs.context_switch,
-        migration_ns: most(&|d| costs.migrate(d)),
+        migration_ns,
+        notify_ns: farthest(machine, |d| costs.ipi(d)),
         decision_ns,
-        release_ns: costs.timer_interrupt + most(&|d| costs.ipi(d)),
+        release_ns: costs.timer_interrupt + calls.enter + wait,
         tick_ns: costs.tick,
         tick_period_ns: costs.tick_period,
         // Of equals another one may continue.
-        slice_ns: costs.timer_interrupt + decision_ns + costs.context_switch + most(&|d| costs.migrate(d)),
+        slice_ns: costs.timer_interrupt + decision_ns + costs.context_switch + migration_ns,
         slice_period_ns: if costs.slice_tick > 0 { costs.slice_tick } else { costs.slice_default },
     }
+}
+
+/// The most that something costs between two CPUs.
+fn farthest(machine: &Machine, cost: impl Fn(weir_model::Distance) -> u64) -> u64 {
+    let cpus = machine.nr_cpus();
+    let pairs = (0..cpus.min(FROM)).flat_map(|a| (0..cpus).map(move |b| (a, b))).filter(|(a, b)| a != b);
+    pairs.map(|(a, b)| cost(machine.distance(a, b))).max().unwrap_or(0)
 }

@@ -157,7 +157,7 @@ impl Report {
             "utilization": float(&utilization(&self.tasks)), "density": float(&density(&self.tasks)),
             "tasks": self.tasks.iter().map(task).collect::<Vec<_>>(),
             "overheads_ns": {
-                "switch": o.switch_ns, "migration": o.migration_ns, "decision": o.decision_ns,
+                "switch": o.switch_ns, "migration": o.migration_ns, "notify": o.notify_ns, "decision": o.decision_ns,
                 "release": o.release_ns, "tick": o.tick_ns, "tick_period": o.tick_period_ns,
                 "slice": o.slice_ns, "slice_period": o.slice_period_ns,
             },
