@@ -10,6 +10,7 @@
 # them at once, to the nanosecond.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source tools/mistakes.sh
 
 histories=${1:-2000}
 [[ -z ${WEIR_LONG:-} ]] || histories=$((histories * 20))
@@ -31,12 +32,16 @@ echo "ok   the resource service"
 if nm -u "$work/all.o" | awk '{ print $2 }' | grep -vE '^(memcpy|memset|memmove|memcmp|__stack_chk_fail)$'; then
 	echo "FAIL the service needs more than memcpy, memset, memmove and memcmp" && exit 1
 fi
-for break in 1 2 3; do
-	"$cc" "${flags[@]}" -DMK_BREAK=$break -o "$work/broken" "${service[@]}" tests/gangs/service.c
+mistake() { # NAME SCRIPT
+	plant "$work/tree" runtimes/multikernel/planner.c "$2"
+	"$cc" "${flags[@]}" -w -o "$work/broken" "${service[@]/#/$work/tree/}" "$work/tree/tests/gangs/service.c"
 	if "$work/broken" 10 >"$work/log" 2>&1; then
-		echo "FAIL mistake $break was not found" && exit 1
+		echo "FAIL not found: $1" && exit 1
 	fi
-done
+}
+mistake "the last to arrive wins" '/^static int later/,/^}/s/if (sequence != r->sequence)/if (1) return 1;\n\t&/'
+mistake "of equal sequences the first to arrive wins" '/^static int later/,/^}/s/return r->coordinator != .*/return 0;/'
+mistake "an answer to an old change counts" 's/if (!r || !r->pending || r->pending != reply->sequence || !r->waiting)/if (!r || !r->waiting)/'
 echo "ok   three mistakes found"
 
 [[ ${WEIR_LONG:-} ]] || exit 0

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# UMP and bulk channels, monitors (docs/messages.md): every interleaving of two ends with the model checker of tests/concurrency, eleven mistakes that
-# it must find, then real threads with checksums; names, binds and agreement of up to 16 monitors, messages in random order; stubs of an interface over
-# every transport; memory that does not cohere. Eight more mistakes are built in, one at a time.
+# UMP and bulk channels, monitors (docs/messages.md): every interleaving of two ends with the model checker of tests/concurrency;
+# real threads and checksums; names, binds and agreement of up to 16 monitors, messages in random order; stubs of an interface over every transport;
+# memory that does not cohere. Each of these has to find mistakes that are planted in copies of the sources, one at a time.
 #
 #   tools/test-messages.sh [messages, 20000 by default]
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source tools/mistakes.sh
 
 messages=${1:-20000}
 cc=${CC:-gcc}
@@ -21,68 +22,106 @@ includes=(-Itests/concurrency/model -Icore/include -Icore/src)
 for file in "$work/unit.c" core/port/native/host.c tests/concurrency/{plan,model/checker}.c; do
 	"$cc" "${flags[@]}" "${includes[@]}" -c -o "$work/$(basename "$file" .c).o" "$file"
 done
-model() { # SECONDS FLAGS...
-	"$cc" "${flags[@]}" "${includes[@]}" "${@:2}" -o "$work/model" tests/concurrency/ump/scenarios.c "$work"/{unit,host,plan,checker}.o
-	timeout 300 "$work/model" "$1"
+model() { # TREE SECONDS
+	"$cc" "${flags[@]}" "${includes[@]}" -o "$work/model" "$1/tests/concurrency/ump/scenarios.c" "$work"/{unit,host,plan,checker}.o
+	timeout 300 "$work/model" "$2"
 }
-
-model 1
-for break in {1..11}; do
-	status=0
-	model 0.5 -DUMP_BREAK="$break" >"$work/log" 2>&1 || status=$?
-	if ((status != 3)); then
+# Each mistake: what is wrong, and the change that makes it so.
+found=0
+seen() { # NAME STATUS WANTED
+	if (($2 != $3)); then
 		tail -20 "$work/log"
-		echo "FAIL mistake $break was not found (status $status)"
+		echo "FAIL not found (status $2): $1"
 		exit 1
 	fi
-done
-echo "ok   UMP: eleven mistakes found"
+	found=$((found + 1))
+}
+told() { # WHERE: how many were found
+	echo "ok   $1: $found mistakes found"
+	found=0
+}
+ump=runtimes/multikernel/ump.h
+in_model() { # NAME SCRIPT
+	local status=0
+	plant "$work/tree" $ump "$2"
+	model "$work/tree" 0.5 >"$work/log" 2>&1 || status=$?
+	seen "$1" "$status" 3
+}
 
-"$cc" "${flags[@]}" -O2 -Icore/include -Icore/port/native -o "$work/messages" tests/threads/messages.c core/port/native/port.c -lpthread
+model . 1
+in_model "a message too many in a full ring" '/ump_full(/,/^}/s/return c->sent - c->taken >= c->nr/return c->sent - c->taken > c->nr/'
+in_model "the epoch never changes" '/ump_epoch(/,/^}/s/return .*/return 1;/'
+in_model "control before the words" '/ump_send(/,/^}/{/weir_store_release(&s->control/d;s/^\tfor (u32 i = 0; i < nr/\tweir_store_release(\&s->control, control);\n&/}'
+in_model "acknowledged before it is read" '/ump_recv(/,/^}/s/^\tfor (u32 i = 0; i < nr/\tc->received++, ump_ack(c), c->received--;\n&/'
+in_model "no fence before the look at the sleeper" '/ump_rouse(/,/^}/s/weir_fence();/;/'
+in_model "the wrong word is woken" '/ump_rouse(/,/^}/s/ump_wake(&s->control)/ump_wake(\&c->tx->asleep)/'
+in_model "nobody is woken" '/ump_rouse(/,/^}/s/weir_fence();/return;/'
+in_model "nothing is acknowledged" '/ump_recv(/,/^}/s/if (c->received - c->acked >= c->nr \/ 2)/if (0)/'
+in_model "one acknowledged too many" '/ump_ack(/,/^}/s/taken, c->received)/taken, c->received + 1)/'
+in_model "the sleeper's flag is taken from it" '/ump_rouse(/,/^}/s/^\tump_wake/\tweir_store(\&c->tx->asleep, 0);\n&/'
+in_model "no second look before the sleep" '/ump_wait(/,/^}/s/^\t\tif (ump_ready(c))$/\t\tif (0)/'
+told UMP
+
+messages() { # TREE OUT
+	"$cc" "${flags[@]}" -O2 -Icore/include -Icore/port/native -o "$2" "$1/tests/threads/messages.c" core/port/native/port.c -lpthread
+}
+messages . "$work/messages"
 "$work/messages" "$messages"
-"$cc" "${flags[@]}" -O2 -DUMP_BREAK=12 -Icore/include -Icore/port/native -o "$work/mistake" tests/threads/messages.c core/port/native/port.c -lpthread
+plant "$work/tree" $ump '/ump_full(/,/^}/s/if (line > c->taken)/if (1)/'
+messages "$work/tree" "$work/mistake"
 if ("$work/mistake" 1000) >"$work/log" 2>&1 || ! grep -q 'messages.c' "$work/log"; then
-	echo "FAIL mistake 12 was not found" && exit 1
+	echo "FAIL not found: an old line counts" && exit 1
 fi
 
 # --- monitors: names, binds, agreement --------------------------------------------------------------
 
-monitors() { # FLAGS...
-	"$cc" "${flags[@]}" "$@" -Icore/include -Icore/port/native -Iruntimes/multikernel -o "$work/monitors" \
-		tests/multikernel/monitors.c runtimes/multikernel/{monitor,commit}.c
+monitors() { # TREE FLAGS...
+	"$cc" "${flags[@]}" "${@:2}" -Icore/include -Icore/port/native -I"$1/runtimes/multikernel" -o "$work/monitors" \
+		"$1"/tests/multikernel/monitors.c "$1"/runtimes/multikernel/{monitor,commit}.c
 }
-monitors -fsanitize=address,undefined
-"$work/monitors" "${WEIR_CASES:-1000}"
-for break in {1..5}; do
-	status=0
-	monitors -DMK_COMMIT_BREAK="$break"
+in_monitors() { # NAME SCRIPT
+	local status=0
+	plant "$work/tree" runtimes/multikernel/commit.c "$2"
+	monitors "$work/tree" -w
 	"$work/monitors" 2000 >"$work/log" 2>&1 || status=$?
-	((status == 3)) || { cat "$work/log" && echo "FAIL mistake $break was not found (status $status)" && exit 1; }
-done
-echo "ok   monitors: five mistakes found"
+	seen "$1" "$status" 3
+}
+monitors . -fsanitize=address,undefined
+"$work/monitors" "${WEIR_CASES:-1000}"
+in_monitors "two operations on one object" '/^static int promise/,/^}/s/else if (p->id != id \&\& /else if (0 \&\& /'
+in_monitors "a promise is kept for ever" '/^static void forget/,/^}/s/if (c->promise\[i\].id == id)/if (0)/'
+in_monitors "committed although one refused" 's/op->value == MK_COMMIT_YES ? MK_STEP_COMMIT/1 ? MK_STEP_COMMIT/'
+in_monitors "the answers below are not joined" 's/op->value = both(op->value, msg->value);/;/'
+in_monitors "the first answer is taken for all" 's/if (--op->waiting == 0)/if (--op->waiting + 1)/'
+told monitors
 
 # --- stubs of an interface, over every transport ----------------------------------------------------
 
 "$(realpath "${CARGO_TARGET_DIR:-target}")/debug/runweir" stubs tests/multikernel/all.toml --lang c -o "$work" 2>"$work/log" ||
 	{ cat "$work/log" && exit 1; }
-multikernel() { # PROGRAM FLAGS...
-	local files=("tests/multikernel/$1.c" core/port/native/port.c)
-	[[ $1 != stubs ]] || files+=("$work/all.c" runtimes/multikernel/stub.c)
-	"$cc" "${flags[@]}" -Icore/include -Icore/port/native -Iruntimes/multikernel -I"$work" "${@:2}" -o "$work/$1" "${files[@]}"
+multikernel() { # TREE PROGRAM FLAGS...
+	local files=("$1/tests/multikernel/$2.c" core/port/native/port.c)
+	[[ $2 != stubs ]] || files+=("$work/all.c" "$1/runtimes/multikernel/stub.c")
+	"$cc" "${flags[@]}" -Icore/include -Icore/port/native -I"$1/runtimes/multikernel" -I"$work" "${@:3}" -o "$work/$2" "${files[@]}"
 }
-mistakes() { # PROGRAM MACRO CASES
-	local break status
-	for break in {1..4}; do
-		multikernel "$1" "-D$2=$break"
-		status=0
-		timeout 300 "$work/$1" "$3" >"$work/log" 2>&1 || status=$?
-		((status == 3)) || { cat "$work/log" && echo "FAIL mistake $break of $1 was not found (status $status)" && exit 1; }
-	done
-	echo "ok   $1: four mistakes found"
+in_program() { # PROGRAM FILE NAME SCRIPT
+	local status=0
+	plant "$work/tree" "runtimes/multikernel/$2" "$4"
+	multikernel "$work/tree" "$1" -w
+	timeout 300 "$work/$1" 2000 >"$work/log" 2>&1 || status=$?
+	seen "$3" "$status" 3
 }
-multikernel stubs -fsanitize=address,undefined
+multikernel . stubs -fsanitize=address,undefined
 "$work/stubs" "${WEIR_CASES:-1000}"
-mistakes stubs STUB_BREAK 2000
-multikernel noncoherent -fsanitize=undefined
+in_program stubs stub.h "a second message over the first" '/^WEIR_INLINE int stub_begin/,/^}/s/if (s->busy || s->due)/if (0)/'
+in_program stubs stub.h "a list longer than allowed" '/^WEIR_INLINE u32 stub_length/,/^}/s/ || \*n > most//'
+in_program stubs stub.h "a bool that is 2" '/^WEIR_INLINE void stub_check_bools/,/^}/s/ > 1)/ > 255)/'
+in_program stubs stub.c "a fragment of another message" 's/} else if (kind != s->in_kind || tag != s->in_bytes) {/} else if (0) {/'
+told stubs
+multikernel . noncoherent -fsanitize=undefined
 "$work/noncoherent" "${WEIR_CASES:-2000}"
-mistakes noncoherent NC_BREAK 2000
+in_program noncoherent noncoherent.h "a full notification ring is written" '/^WEIR_INLINE int nc_notify/,/^}/s/if (written.word\[0\] - read.word\[0\] >= r->nr)/if (0)/'
+in_program noncoherent noncoherent.h "counted before it is written" '/^WEIR_INLINE int nc_notify/,/^}/{/nc_write(from, &r->line\[0\], &written);/d;s/^\t\tnc_write(from, &r->line\[2/\t\tnc_write(from, \&r->line[0], \&written);\n&/}'
+in_program noncoherent noncoherent.h "a failed notification is forgotten" '/^WEIR_INLINE int ncp_push/,/^}/s/if (!err)/if (1)/'
+in_program noncoherent noncoherent.h "a full channel is written" '/^WEIR_INLINE int ncp_send/,/^}/s/^\t\tif (c->sent - c->taken >= c->nr)/\t\tif (0)/'
+told noncoherent

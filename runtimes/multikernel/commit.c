@@ -91,7 +91,7 @@ static int promise(struct mk_commit *c, u32 id, const u64 *object)
 
 		if (!p->id)
 			free = free ? free : p;
-		else if (MK_COMMIT_BREAK != 1 && p->id != id && meet(p->object, object))
+		else if (p->id != id && meet(p->object, object))
 			return 0;
 	}
 	if (!free)
@@ -103,7 +103,7 @@ static int promise(struct mk_commit *c, u32 id, const u64 *object)
 static void forget(struct mk_commit *c, u32 id)
 {
 	for (u32 i = 0; i < MK_COMMIT_OPS; i++)
-		if (c->promise[i].id == id && MK_COMMIT_BREAK != 2)
+		if (c->promise[i].id == id)
 			c->promise[i].id = 0;
 }
 
@@ -159,9 +159,7 @@ static void all_in(struct mk_commit *c, struct mk_commit_op *op)
 	}
 	if (op->step == MK_STEP_PREPARE) {
 		op->refused = op->value;
-		step(c, op,
-		     op->value == MK_COMMIT_YES || MK_COMMIT_BREAK == 3 ? MK_STEP_COMMIT
-									: MK_STEP_ABORT);
+		step(c, op, op->value == MK_COMMIT_YES ? MK_STEP_COMMIT : MK_STEP_ABORT);
 		return;
 	}
 	op->used = 0;
@@ -207,9 +205,8 @@ void mk_commit_receive(struct mk_commit *c, u32 from, const struct mk_commit_mes
 	if (msg->step == MK_STEP_ANSWER) {
 		if (!op || op->step != msg->answers || !op->waiting)
 			return;
-		if (MK_COMMIT_BREAK != 4)
-			op->value = both(op->value, msg->value);
-		if (--op->waiting == 0 || MK_COMMIT_BREAK == 5)
+		op->value = both(op->value, msg->value);
+		if (--op->waiting == 0)
 			all_in(c, op);
 		return;
 	}

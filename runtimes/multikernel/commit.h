@@ -16,11 +16,6 @@
 #define MK_COMMIT_CORES 64u
 #define MK_COMMIT_OPS	32u
 
-/* A test builds the protocol with one mistake in it; 0: none. */
-#ifndef MK_COMMIT_BREAK
-#define MK_COMMIT_BREAK 0
-#endif
-
 enum mk_commit_step {
 	MK_STEP_DO,	 /* one phase: do it */
 	MK_STEP_PREPARE, /* two phases: may I? */

@@ -16,11 +16,6 @@
 #define NC_LINE	  32u
 #define NCP_WORDS 3u
 
-/* Mistakes that the tests build in, one at a time; 0: none. */
-#ifndef NC_BREAK
-#define NC_BREAK 0
-#endif
-
 struct nc_line {
 	u64 word[NC_LINE / 8];
 } __attribute__((aligned(32)));
@@ -64,16 +59,13 @@ WEIR_INLINE int nc_notify(struct nc_ring *r, u32 from, u16 channel)
 		return -WEIR_EAGAIN;
 	nc_read(from, &written, &r->line[0]);
 	nc_read(from, &read, &r->line[1]);
-	if (NC_BREAK != 1 && written.word[0] - read.word[0] >= r->nr) {
+	if (written.word[0] - read.word[0] >= r->nr) {
 		err = -WEIR_EAGAIN;
 	} else {
 		u64 at = written.word[0]++;
 
-		if (NC_BREAK == 2)
-			nc_write(from, &r->line[0], &written);
 		nc_write(from, &r->line[2 + at % r->nr], &number);
-		if (NC_BREAK != 2)
-			nc_write(from, &r->line[0], &written);
+		nc_write(from, &r->line[0], &written);
 		if (!nc_raised(r->core))
 			nc_raise(r->core);
 	}
@@ -205,7 +197,7 @@ WEIR_INLINE int ncp_push(struct ncp *c)
 	if (!c->owed)
 		return 0;
 	err = nc_notify(c->ring, c->core, c->channel);
-	if (NC_BREAK == 3 || !err)
+	if (!err)
 		c->owed = 0;
 	return err;
 }
@@ -221,7 +213,7 @@ WEIR_INLINE int ncp_send(struct ncp *c, const u64 *words, u32 nr, u32 kind, u32 
 
 		nc_read(c->core, &ack, &c->tx[0]);
 		c->taken = ack.word[0];
-		if (NC_BREAK != 4 && c->sent - c->taken >= c->nr)
+		if (c->sent - c->taken >= c->nr)
 			return -WEIR_EAGAIN;
 	}
 	for (u32 i = 0; i < nr && i < NCP_WORDS; i++)

@@ -89,12 +89,8 @@ int mk_planner_forget(struct mk_planner *p, u32 gang, u64 now, struct mk_submit 
 /* Whether a change is later than the one in force. */
 static int later(const struct mk_replica *r, u32 sequence, u32 coordinator)
 {
-	if (MK_BREAK == 1) /* the last to arrive wins */
-		return 1;
 	if (sequence != r->sequence)
 		return sequence > r->sequence;
-	if (MK_BREAK == 2) /* equal sequences: the first to arrive wins */
-		return 0;
 	return r->coordinator != ~0u && coordinator > r->coordinator;
 }
 
@@ -150,7 +146,7 @@ int mk_planner_reply(struct mk_planner *p, const struct mk_phase_reply *reply,
 	struct mk_replica *r = replica(p, reply->gang);
 
 	/* An answer to an old change, of a gang that has left and returned since. */
-	if (!r || (MK_BREAK != 3 && (!r->pending || r->pending != reply->sequence)) || !r->waiting)
+	if (!r || !r->pending || r->pending != reply->sequence || !r->waiting)
 		return 0;
 	r->result.count++;
 	if (reply->status > r->result.status)

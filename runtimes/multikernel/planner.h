@@ -13,11 +13,6 @@
 
 #include "controller.h"
 
-/* A test builds the protocol with one mistake in it; 0: none. */
-#ifndef MK_BREAK
-#define MK_BREAK 0
-#endif
-
 enum mk_phase_status {
 	MK_PHASE_DONE,	    /* the row is in force */
 	MK_PHASE_MISSING,   /* best effort until the row comes */

@@ -85,7 +85,7 @@ int stub_next(struct stub *s, u32 *number, struct stub_cursor *c)
 				return err;
 			if (!err)
 				continue;
-		} else if (STUB_BREAK != 4 && (kind != s->in_kind || tag != s->in_bytes)) {
+		} else if (kind != s->in_kind || tag != s->in_bytes) {
 			return stub_end(s, -WEIR_EINVAL, "a fragment belongs to another message");
 		}
 		bytes = s->in_bytes - s->in_at;

@@ -22,11 +22,6 @@
 #define UMP_WINDOW_MIN 16u
 #define UMP_WINDOW_MAX 4096u
 
-/* A test builds the protocol with one mistake in it; 0: none. */
-#ifndef UMP_BREAK
-#define UMP_BREAK 0
-#endif
-
 struct ump_slot {
 	u64 word[UMP_WORDS];
 	u64 control;
@@ -72,7 +67,7 @@ WEIR_INLINE int ump_init(struct ump *c, void *tx, void *rx, u32 nr)
 
 WEIR_INLINE u64 ump_epoch(const struct ump *c, u64 n)
 {
-	return UMP_BREAK == 2 ? 1 : (n / c->nr & 1) ^ 1;
+	return (n / c->nr & 1) ^ 1;
 }
 
 /* Whether every slot holds a message that may not have been read. */
@@ -87,23 +82,18 @@ WEIR_INLINE int ump_full(struct ump *c)
 	 * its number, the 16 bits of the next message would mean another one.
 	 */
 	line = weir_load_acquire(&c->tx->taken);
-	if (line > c->taken || UMP_BREAK == 12)
+	if (line > c->taken)
 		c->taken = line;
-	return UMP_BREAK == 1 ? c->sent - c->taken > c->nr : c->sent - c->taken >= c->nr;
+	return c->sent - c->taken >= c->nr;
 }
 
 /* Wake the other side if it sleeps: it sets the flag before its last look at the slot, and we check the flag after the write. */
 WEIR_INLINE void ump_rouse(struct ump *c, struct ump_slot *s)
 {
-	if (UMP_BREAK == 7)
-		return;
-	if (UMP_BREAK != 5)
-		weir_fence();
+	weir_fence();
 	if (!weir_load(&c->tx->asleep))
 		return;
-	if (UMP_BREAK == 10)
-		weir_store(&c->tx->asleep, 0);
-	ump_wake(UMP_BREAK == 6 ? (void *)&c->tx->asleep : (void *)&s->control);
+	ump_wake(&s->control);
 }
 
 /* 0, or -WEIR_EAGAIN: no slot is free. @kind has 15 bits. */
@@ -115,12 +105,9 @@ WEIR_INLINE int ump_send(struct ump *c, const u64 *words, u32 nr, u32 kind, u32 
 
 	if (ump_full(c))
 		return -WEIR_EAGAIN;
-	if (UMP_BREAK == 3)
-		weir_store_release(&s->control, control);
 	for (u32 i = 0; i < nr && i < UMP_WORDS; i++)
 		weir_store(&s->word[i], words[i]);
-	if (UMP_BREAK != 3)
-		weir_store_release(&s->control, control);
+	weir_store_release(&s->control, control);
 	c->sent++;
 	c->acked = c->received;
 	ump_rouse(c, s);
@@ -130,7 +117,7 @@ WEIR_INLINE int ump_send(struct ump *c, const u64 *words, u32 nr, u32 kind, u32 
 /* Acknowledge the messages taken. */
 WEIR_INLINE void ump_ack(struct ump *c)
 {
-	weir_store_release(&c->rx->taken, UMP_BREAK == 9 ? c->received + 1 : c->received);
+	weir_store_release(&c->rx->taken, c->received);
 	c->acked = c->received;
 }
 
@@ -153,11 +140,6 @@ WEIR_INLINE int ump_recv(struct ump *c, u64 *words, u32 nr, u32 *kind, u32 *tag)
 
 	if ((control & 1) != ump_epoch(c, c->received))
 		return -WEIR_EAGAIN;
-	if (UMP_BREAK == 4) {
-		c->received++;
-		ump_ack(c);
-		c->received--;
-	}
 	for (u32 i = 0; i < nr && i < UMP_WORDS; i++)
 		words[i] = weir_load(&s->word[i]);
 	*kind = control >> 1 & 0x7fff;
@@ -168,7 +150,7 @@ WEIR_INLINE int ump_recv(struct ump *c, u64 *words, u32 nr, u32 *kind, u32 *tag)
 		c->taken += more;
 	c->received++;
 	/* Half a ring at a time, so that the line seldom moves; a message in the other direction also acknowledges. */
-	if (UMP_BREAK != 8 && c->received - c->acked >= c->nr / 2)
+	if (c->received - c->acked >= c->nr / 2)
 		ump_ack(c);
 	return 0;
 }
@@ -198,7 +180,7 @@ WEIR_INLINE void ump_wait(struct ump *c)
 
 		weir_store(&c->rx->asleep, 1);
 		weir_fence();
-		if (UMP_BREAK != 11 && ump_ready(c))
+		if (ump_ready(c))
 			break;
 		c->blocks++;
 		ump_sleep(&s->control, (u32)control);
