@@ -99,8 +99,14 @@ hw-area: ## LUTs, flip-flops and MHz of the scheduling engine by tasks, on an EC
 hw-activity: ## how often LUTs and flip-flops of the scheduling engine switch, by tasks (ARGS: see hw/syn/activity.sh)
 	@hw/syn/activity.sh $(ARGS)
 
-docs: build ## regenerate the pages, man pages and pictures that are made from the program
+MDBOOK := build/tools/bin/mdbook
+$(MDBOOK):
+	$(CARGO) install --quiet --locked mdbook --version 0.4.52 --no-default-features --features search --root build/tools
+
+docs: build $(MDBOOK) ## regenerate what is made from the program, check all links, and build the book, build/book/index.html
 	@tools/docs.sh $(RUNWEIR)
+	@tools/decisions.py
+	@tools/book.py build build/book $(MDBOOK)
 
 deb: build ## build a Debian package below build/: program, man pages, completions, catalogue, headers
 	@tools/deb.sh $(RUNWEIR) build

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# What must hold besides the format and lints of Rust: licence lines, licences of libraries, scripts without warnings, the format of C and of the
-# catalogue, generated files up to date, and the lock file of the Python package. Prints every violation; changes nothing.
+# What must hold besides the format and lints of Rust: licence lines, licences of libraries, scripts without warnings, links and spelling of the
+# pages, the format of C and of the catalogue, generated files up to date, and the lock file of the Python package. Prints every violation;
+# changes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,6 +23,17 @@ if command -v shellcheck >/dev/null; then
 	git ls-files '*.sh' .ci/run | xargs shellcheck -S warning -f gcc >&2 || complain "shellcheck has warnings"
 else
 	echo "check: no shellcheck here (apt-get install shellcheck): the scripts were not looked at" >&2
+fi
+
+# Links and anchors of all pages, the summary of the book, and the index of decisions.
+tools/book.py check || complain "pages have broken links"
+tools/decisions.py --check || complain "docs/decisions/README.md is out of date: run tools/decisions.py"
+
+# Spelling, with the exceptions in .codespellrc. CI has it; elsewhere this is only a remark.
+if command -v codespell >/dev/null; then
+	misspelt=$(git ls-files '*.md' '*.c' '*.h' '*.sh' '*.sv' '*.weir' '*.wtest' '*.ts' | xargs codespell) || complain "spelling (codespell): $misspelt"
+else
+	echo "check: no codespell here (apt-get install codespell): spelling was not looked at" >&2
 fi
 
 # Licences of libraries.

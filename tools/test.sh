@@ -37,7 +37,7 @@ if [[ $what != quick ]]; then
 fi
 
 # The long ones first; most use one core. `all` runs every script; a new one joins `quick` here if it is short.
-quick=(test-guest test-cases test-strict test-concurrency test-threads test-messages test-gangs test-bare test-against-simso test-ports test-counts test-hw)
+quick=(test-guest test-cases test-strict test-concurrency test-threads test-messages test-gangs test-promises test-bare test-against-simso test-ports test-counts test-hw)
 names=("${quick[@]}")
 if [[ $what == long ]]; then
 	names=("${chosen[@]}")

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""The index of docs/decisions/README.md, from the first lines of the pages: `# NNNN Title`, an empty line, `Status: …`.
+
+    tools/decisions.py          write it
+    tools/decisions.py --check  write nothing; status 1 if it is out of date, or a page begins otherwise
+"""
+
+import re
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "decisions"
+BEGIN, END = "<!-- index -->\n", "<!-- end of the index -->\n"
+
+
+def rows():
+    for page in sorted(FOLDER.glob("[0-9]*.md")):
+        lines = page.read_text().split("\n")
+        title = re.fullmatch(r"# (\d{4}) (.+)", lines[0])
+        status = re.fullmatch(r"Status: ((?:accepted|replaced by)(?:.*[^.])?)", lines[2]) if len(lines) > 3 and not lines[1] and not lines[3] else None
+        if not title or not status or title[1] != page.name[:4]:
+            sys.exit(f"decisions: docs/decisions/{page.name} does not begin with `# {page.name[:4]} TITLE`, an empty line, `Status: accepted …` or `Status: replaced by …`, an empty line")
+        yield f"| [{title[1]}]({page.name}) | {title[2]} | {status[1]} |"
+
+
+def main(words):
+    if words not in ([], ["--check"]):
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    readme = FOLDER / "README.md"
+    text = readme.read_text()
+    head, rest = text.split(BEGIN)
+    fresh = head + BEGIN + "| | decision | status |\n|---|---|---|\n" + "\n".join(rows()) + "\n" + END + rest.split(END)[1]
+    if fresh == text:
+        return 0
+    if words:
+        print("decisions: the index is out of date: run tools/decisions.py", file=sys.stderr)
+        return 1
+    readme.write_text(fresh)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
