@@ -25,9 +25,11 @@ else
 	echo "check: no shellcheck here (apt-get install shellcheck): the scripts were not looked at" >&2
 fi
 
-# Links and anchors of all pages, the summary of the book, and the index of decisions.
+# Links and anchors of all pages, the summary of the book, and what is counted for pages.
 tools/book.py check || complain "pages have broken links"
 tools/decisions.py --check || complain "docs/decisions/README.md is out of date: run tools/decisions.py"
+tools/evidence.py --check || complain "experiments/README.md is out of date: run tools/evidence.py"
+if tools/porting.sh | grep '^|' | grep -Fxvf docs/porting.md >&2; then complain "these rows of docs/porting.md are out of date: put in what tools/porting.sh prints"; fi
 
 # Spelling, with the exceptions in .codespellrc. CI has it; elsewhere this is only a remark.
 if command -v codespell >/dev/null; then

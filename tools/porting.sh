@@ -17,6 +17,11 @@ code() {
 		END { print n + 0 }'
 }
 
+# Lines that are not empty, comments included, as older works count them.
+lines() {
+	cat "$@" | grep -c '[^[:space:]]'
+}
+
 # Names that core and components use of a port: what all ports define.
 names() {
 	grep -ohE '^(#define |WEIR_INLINE [^(]*|static inline [^(]*|[a-z][a-z0-9_ *]* )\*?(weir|WEIR)_[A-Za-z0-9_]+' "$1" |
@@ -28,11 +33,11 @@ row() {
 	shift 2
 	local files=()
 	while IFS= read -r file; do files+=("$file"); done < <(git ls-files "$@" | grep -E '\.(c|h|rs|sh)$' | grep -vE '/(tests|examples|snapshots)/')
-	printf '| %s | %s | %s | %s | %s |\n' "$name" "${#files[@]}" "$(code "${files[@]}")" "$(code "$port")" "$(names "$port")"
+	printf '| %s | %s | %s | %s | %s | %s |\n' "$name" "${#files[@]}" "$(code "${files[@]}")" "$(lines "${files[@]}")" "$(code "$port")" "$(names "$port")"
 }
 
-echo '| runtime | files | lines of code | of them the port | names that it defines |'
-echo '|---|---:|---:|---:|---:|'
+echo '| runtime | files | lines of code | with comments | code of the port | names that it defines |'
+echo '|---|---:|---:|---:|---:|---:|'
 row 'zero: everything mapped to nothing' core/port/native/weir/port.h runtimes/zero core/port/native/weir/port.h
 row 'a Rust program (`weir-host`)' core/port/native/weir/port.h crates/weir-host/src core/port/native
 row 'threads of a Linux program' core/port/native/weir/port.h runtimes/threads core/port/native/weir/port.h core/port/native/port.c
