@@ -30,7 +30,8 @@ setup: ## install what is missing to build and test (Debian; elsewhere it names 
 build: setup ## build the release program, target/release/runweir
 	$(CARGO) build $(LOCKED) --release --package runweir
 
-demo: setup ## two schedulers, one rt-app workload, one real machine's topology, side by side
+demo: ## two schedulers, one rt-app workload, one real machine's topology, side by side (needs cc and cargo only)
+	@tools/setup.sh demo
 	$(CARGO) build $(LOCKED) --profile demo --package runweir --no-default-features
 	@tools/demo.sh $(TARGET)/demo/runweir $(OUT)/demo
 
@@ -108,8 +109,8 @@ docs: build $(MDBOOK) ## regenerate what is made from the program, check all lin
 	@tools/decisions.py
 	@tools/book.py build build/book $(MDBOOK)
 
-deb: build ## build a Debian package below build/: program, man pages, completions, catalogue, headers
-	@tools/deb.sh $(RUNWEIR) build
+deb: build threads ## build a Debian package below build/: program, service, pages, completions, catalogue, headers, thread library
+	@tools/deb.sh $(RUNWEIR) build $(TARGET)/threads
 
 install: build threads ## install program, man pages and completions below PREFIX (default /usr/local)
 	@tools/install.sh $(RUNWEIR) "$(DESTDIR)$(PREFIX)" $(TARGET)/threads

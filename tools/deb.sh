@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# tools/deb.sh PROGRAM DIR: build DIR/runweir_VERSION_ARCHITECTURE.deb from a built program: the program without debug
-# information, man pages, completions, the catalogue as files to start from, and the headers for components.
+# tools/deb.sh PROGRAM DIR [THREADS]: build DIR/runweir_VERSION_ARCHITECTURE.deb from a built program: the program without debug
+# information, the service with its configuration, man pages and pages, completions, the catalogue as files to start from, the
+# headers for components, and the thread library from the folder THREADS.
 set -euo pipefail
 
 program=$(realpath "${1:?usage: deb.sh PROGRAM DIR}")
@@ -19,8 +20,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tree=$work/debian/runweir
 
-tools/install.sh "$program" "$tree/usr" >/dev/null
+tools/install.sh "$program" "$tree/usr" ${3:+"$(realpath "$3")"} >/dev/null
 rm "$tree/usr/share/runweir/installed" # dpkg knows it
+install -D -m 644 packaging/runweir.service "$tree/usr/lib/systemd/system/runweir.service"
+install -D -m 644 packaging/live.toml "$tree/etc/runweir/live.toml"
 gzip -9n "$tree"/usr/share/man/man1/*.1
 for kind in topologies machines workloads scenarios packages; do
 	for file in $(git ls-files $kind 2>/dev/null || find $kind -type f); do
@@ -35,17 +38,40 @@ install -D -m 644 LICENSE "$doc/copyright"
 cat LICENSES/MIT.txt >>"$doc/copyright"
 echo "On Debian systems the GNU General Public License, version 2, is in /usr/share/common-licenses/GPL-2." >>"$doc/copyright"
 gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
+for page in docs/*.md SECURITY.md; do
+	install -D -m 644 "$page" "$doc/$(basename "$page")"
+done
 
 # What the program is linked with, by the packages that hold it.
 mkdir -p "$tree/DEBIAN"
 printf 'Source: runweir\n\nPackage: runweir\nArchitecture: any\n' >"$work/debian/control"
 depends=$(cd "$work" && dpkg-shlibdeps -O debian/runweir/usr/bin/runweir 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
+echo /etc/runweir/live.toml >"$tree/DEBIAN/conffiles"
+# The service is not enabled by installing: a machine's scheduler changes when somebody says so.
+script() { # NAME: a script of the package, from stdin
+	{ printf '#!/bin/sh\nset -e\nreload() { if [ -d /run/systemd/system ]; then systemctl daemon-reload || true; fi; }\n' && cat; } >"$tree/DEBIAN/$1"
+	chmod 755 "$tree/DEBIAN/$1"
+}
+script postinst <<'SCRIPT'
+reload
+# After an upgrade the service goes on with the new program; the default scheduler runs in between.
+if [ "$1" = configure ] && [ -n "$2" ] && [ -d /run/systemd/system ]; then systemctl try-restart runweir.service || true; fi
+SCRIPT
+script prerm <<'SCRIPT'
+if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
+	systemctl disable --now runweir.service >/dev/null 2>&1 || true
+fi
+SCRIPT
+script postrm <<'SCRIPT'
+reload
+if [ "$1" = purge ]; then rmdir /etc/runweir 2>/dev/null || true; fi
+SCRIPT
 cat >"$tree/DEBIAN/control" <<CONTROL
 Package: runweir
 Version: $version
 Architecture: $architecture
 Maintainer: Runweir contributors <contributors@runweir.invalid>
-Section: devel
+Section: admin
 Priority: optional
 Installed-Size: $(du -sk --exclude=DEBIAN "$tree" | cut -f1)
 Depends: $depends

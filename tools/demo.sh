@@ -32,6 +32,6 @@ Look further:
 
 The two schedulers are the few lines of topologies/decentral.weir and topologies/priority.weir.
 Try your own:  export PATH=$(dirname "$(realpath "$program")"):\$PATH; runweir --help
-This quick build leaves out studio, vm, top, bare, mcp, reproduce and component test: \`make build\` has them all.
+This quick build leaves out what is for the browser, kernels, assistants and papers: \`make build\` has all commands.
 Next: docs/tutorial.md, your own component in ten minutes.
 EOF

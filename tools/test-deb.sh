@@ -14,7 +14,9 @@ done
 [[ ${RUNWEIR:-} ]] || tools/programs.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-tools/deb.sh "${RUNWEIR:-${CARGO_TARGET_DIR:-target}/debug/runweir}" "$work"
+threads=${CARGO_TARGET_DIR:-target}/threads
+[[ -x $threads/weir-doctor ]] || threads=
+tools/deb.sh "${RUNWEIR:-${CARGO_TARGET_DIR:-target}/debug/runweir}" "$work" $threads
 deb=$(echo "$work"/runweir_*.deb)
 echo "size of the package: $(stat -c %s "$deb") bytes"
 
@@ -47,7 +49,16 @@ within sh -c 'cd /tmp && runweir component build newest_first.c && runweir compo
 for file in usr/share/man/man1/runweir.1.gz usr/share/bash-completion/completions/runweir usr/share/doc/runweir/copyright; do
 	[[ -s $root/$file ]] || { echo "no $file in the package" && exit 1; }
 done
+for file in usr/lib/systemd/system/runweir.service etc/runweir/live.toml usr/share/doc/runweir/live.md; do
+	[[ -s $root/$file ]] || { echo "no $file in the package" && exit 1; }
+done
+within runweir config check
+echo 'topology = "fair"' >"$root/tmp/wrong.toml"
+status=0
+within runweir config check /tmp/wrong.toml 2>/dev/null || status=$?
+((status == 2)) || { echo "a wrong configuration passes: $status" && exit 1; }
+[[ ! -x $root/usr/lib/runweir/weir-doctor ]] || within runweir threads decentral -- /bin/true
 within apt-get purge --yes runweir >"$work/log" 2>&1 || { tail -20 "$work/log"; exit 1; }
-left=$(find "$root/usr" -path '*runweir*' -o -path "$root/usr/include/weir*")
+left=$(find "$root/usr" "$root/etc" -path '*runweir*' -o -path "$root/usr/include/weir*")
 [[ -z $left ]] || { echo "left behind: $left" && exit 1; }
 echo "installed, tried and removed"

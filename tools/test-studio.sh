@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# The studio in a browser: edits, runs, two side by side, explanations, the five tours; with the keyboard alone and looked at by axe; two
-# tabs and a studio that ends; 4,096 CPUs. A wrong token and a foreign origin are refused, and the page is what its sources make.
+# The studio in a browser: a newcomer's first minutes; edits, runs, two side by side, explanations, the five tours; with the keyboard alone
+# and looked at by axe; two tabs and a studio that ends; 4,096 CPUs. A wrong token and a foreign origin are refused, and the page is what its
+# sources make.
 # RUNWEIR names another program than the debug build, CHROMIUM another browser, SHOTS a folder for screenshots.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -42,7 +43,7 @@ answers 403 -H 'Origin: http://evil.example' "$root/api/hello?${address#*\?}"
 answers 421 -H 'Host: evil.example' "$address"
 
 failed=0
-for test in drive access live tours trouble scale; do
+for test in drive first access live tours trouble scale; do
 	node "$ui/tests/$test.mjs" ${SHOTS:+"$SHOTS"} 2>"$work/said" || { failed=1; cat "$work/said"; }
 done
 exit $failed

@@ -26,8 +26,9 @@ fn main() {
     let Some(clang) = weir_glue::kernel::clang() else {
         // The crate's own compile_error! says it once more, where it cannot be overlooked.
         println!(
-            "cargo:warning=no clang {} or newer was found: apt-get install clang-19",
-            weir_glue::kernel::OLDEST
+            "cargo:warning=no clang {} or newer was found; {}",
+            weir_glue::kernel::OLDEST,
+            weir_text::packages::install(&["clang-19"])
         );
         println!("cargo:rustc-cfg=weir_no_clang");
         println!("cargo:rustc-check-cfg=cfg(weir_no_clang)");

@@ -7,7 +7,7 @@
 True
 
 Times are nanoseconds (names end with ``_ns``) unless they are strings with a unit, such as ``"1.5ms"``. Results have tables that
-speak Arrow: ``pyarrow.table(result.slices)``, ``polars.DataFrame(result.jobs)``, ``pandas.DataFrame.from_arrow(result.tasks)``.
+speak Arrow: ``result.slices.to_pandas()``, ``result.jobs.to_polars()``, ``pyarrow.table(result.tasks)``.
 Wrong input raises :class:`InputError` (a ``ValueError``) with place, cause and remedy.
 """
 
@@ -18,15 +18,18 @@ from .api import (
     check,
     compare,
     explain,
+    gantt,
+    guard,
     import_trace,
     machines,
     run,
     sweep,
     topologies,
+    tune,
     workloads,
     worst,
 )
-from .results import Analysis, Comparison, Explanation, Import, Result, Sweep
+from .results import Analysis, Comparison, Explanation, Import, Result, Sweep, Tuning, Verdicts
 from .texts import Topology, Workload
 from .widget import Graph
 
@@ -42,17 +45,22 @@ __all__ = [
     "SystemFault",
     "Table",
     "Topology",
+    "Tuning",
+    "Verdicts",
     "Workload",
     "__version__",
     "analyze",
     "check",
     "compare",
     "explain",
+    "gantt",
+    "guard",
     "import_trace",
     "machines",
     "run",
     "sweep",
     "topologies",
+    "tune",
     "workloads",
     "worst",
 ]

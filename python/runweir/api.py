@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from . import _native
 from .progress import Progress, make
-from .results import Analysis, Comparison, Explanation, Import, Result, Sweep
+from .results import Analysis, Comparison, Explanation, Import, Result, Sweep, Tuning, Verdicts
 from .texts import Topology, Workload, files, settings, time_ns
 
 TopologyLike = str | os.PathLike[str] | Topology
@@ -127,6 +128,39 @@ def sweep(
     return Sweep(json.loads(page), csv)
 
 
+def tune(
+    spec: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    jobs: int | None = None,
+    progress: bool | Progress | None = None,
+) -> Tuning:
+    """Search topologies and parameters for a workload: ``spec`` is a path, a mapping or text with the keys of docs/tune.md. Without
+    ``objective`` response times are to become small; every configuration has to do the baseline's work."""
+    with files() as f:
+        page, text = _native.tune(f.toml(spec, "tune"), jobs, make(progress, "tune"))
+    return Tuning(json.loads(page), text)
+
+
+def guard(spec: str | os.PathLike[str] | Mapping[str, Any], *, progress: bool | Progress | None = None) -> Verdicts:
+    """Check results against bounds or a base revision: ``spec`` is a path, a mapping or text with the keys of docs/guard.md."""
+    with files() as f:
+        page, text = _native.guard(f.toml(spec, "guard"), make(progress, "guard"))
+    return Verdicts(json.loads(page), text)
+
+
+def gantt(
+    path: str | os.PathLike[str],
+    file: str | os.PathLike[str],
+    *,
+    span: tuple[Time, Time] | None = None,
+    group: str | None = None,
+) -> Path:
+    """A folder of results, or a recording, as a figure for a paper: ``file`` ends in ``.svg``, ``.pdf`` or ``.tex``."""
+    part = None if span is None else (time_ns(span[0], "span"), time_ns(span[1], "span"))
+    Path(file).write_bytes(_native.gantt(os.fspath(path), part, group, Path(file)))
+    return Path(file)
+
+
 def check(
     topologies: TopologyLike | Iterable[TopologyLike],
     machine: str | os.PathLike[str] | Mapping[str, Any] | None = None,
@@ -212,9 +246,10 @@ def explain(path: str | os.PathLike[str], place: str) -> Explanation:
     return Explanation(json.loads(_native.Explainer(os.fspath(path)).at(place)))
 
 
-def worst(path: str | os.PathLike[str], n: int = 10) -> list[Explanation]:
-    """The ``n`` longest waits that tasks did not choose, with their causes, longest first."""
-    return [Explanation(e) for e in json.loads(_native.Explainer(os.fspath(path)).worst(n))]
+def worst(path: str | os.PathLike[str], n: int = 10, group: str | None = None) -> list[Explanation]:
+    """The ``n`` longest waits that tasks did not choose, with their causes, longest first; with ``group`` those of tasks whose names
+    begin so."""
+    return [Explanation(e) for e in json.loads(_native.Explainer(os.fspath(path)).worst(n, group))]
 
 
 def drawing(topology: TopologyLike, machine: str | None = None, *, set: Settings = None) -> str:

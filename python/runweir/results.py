@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _native
-from .texts import Workload
+from .texts import Workload, did_you_mean
 
 _STYLE = "font:12px/1.4 monospace;white-space:pre;margin:0"
 
@@ -28,7 +28,8 @@ class Result:
 
     summary: everything of ``summary.json`` as a dictionary. totals: its sums over the run.
     tasks, cpus, pipes: a row each. jobs, slices, waits: what happened, in order of its end; see the columns.
-    All are Arrow tables: ``pyarrow.table(r.slices)``, ``polars.DataFrame(r.slices)``, ``pandas.DataFrame.from_arrow(r.slices)``.
+    ``r.slices["cpu"]`` is a column, ``r.slices[0]`` a row; ``r.slices.to_pandas()`` and ``.to_polars()`` are data frames with durations. All
+    are Arrow tables, too: ``pyarrow.table(r.slices)``, ``polars.DataFrame(r.slices)``, with times in ns.
     """
 
     def __init__(self, made: _native.Run) -> None:
@@ -102,9 +103,19 @@ class Result:
         """Why a task waited: ``r.explain("web@12ms")``. The run is made again for its trace."""
         return Explanation(json.loads(self._explainer().at(place)))
 
-    def worst(self, n: int = 10) -> list[Explanation]:
-        """The ``n`` longest waits that tasks did not choose, with their causes."""
-        return [Explanation(e) for e in json.loads(self._explainer().worst(n))]
+    def worst(self, n: int = 10, group: str | None = None) -> list[Explanation]:
+        """The ``n`` longest waits that tasks did not choose, with their causes; with ``group`` those of tasks whose names begin so."""
+        return [Explanation(e) for e in json.loads(self._explainer().worst(n, group))]
+
+    def gantt(
+        self, path: str | os.PathLike[str], *, span: tuple[int, int] | None = None, group: str | None = None
+    ) -> Path:
+        """The run as a figure for a paper, ``path`` ends in ``.svg``, ``.pdf`` or ``.tex``. ``span``: from when to when, ns. The run is made
+        again."""
+        with tempfile.TemporaryDirectory(prefix="runweir-") as folder:
+            self.save(Path(folder) / "run")
+            Path(path).write_bytes(_native.gantt(str(Path(folder) / "run"), span, group, Path(path)))
+        return Path(path)
 
     def _explainer(self) -> _native.Explainer:
         with tempfile.TemporaryDirectory(prefix="runweir-") as folder:
@@ -142,6 +153,9 @@ class Comparison:
         for run in self.runs:
             value: Any = run
             for key in path.split("."):
+                if not isinstance(value, dict) or key not in value:
+                    known = list(value) if isinstance(value, dict) else []
+                    raise _native.InputError(f"{path!r}: there is no {key!r}; {did_you_mean(key, known)}")
                 value = value[key]
             out.setdefault(run["topology"], []).append(value)
         return out
@@ -174,11 +188,21 @@ class Sweep:
         """Points of a curve for each value of ``by``: ``x`` as a number (without its unit), and ``y``."""
         out: dict[str, list[tuple[float, float]]] = {}
         for p in self.points:
-            at = p[x]
+            at = p[self._column(p, x)]
             number = at if isinstance(at, (int, float)) else float(str(at).rstrip("%abcdefghijklmnopqrstuvwxyzµ "))
-            value = p[y] if y in p else p["mean"][y]
-            out.setdefault(str(p[by]), []).append((number, value))
+            value = p["mean"][y] if y in p["mean"] else p[self._column(p, y, list(p["mean"]))]
+            out.setdefault(str(p[self._column(p, by)]), []).append((number, value))
         return out
+
+    @staticmethod
+    def _column(point: dict[str, Any], name: str, more: list[str] | None = None) -> str:
+        """A column by its name, ``"util"`` for ``"keys.util"``."""
+        for known in (name, f"keys.{name}", f"set.{name}"):
+            if known in point:
+                return known
+        names = [n for n in point if n not in ("mean", "mean_ci95")] + (more or [])
+        short = [n.removeprefix("keys.").removeprefix("set.") for n in names]
+        raise _native.InputError(f"the sweep has no column {name!r}; {did_you_mean(name, short)}")
 
     def __repr__(self) -> str:
         return f"<runweir.Sweep {self.page['name']!r}: {len(self.points)} points, {self.page['seeds']} seeds>"
@@ -226,6 +250,55 @@ class Import:
 
     def __repr__(self) -> str:
         return f"<runweir.Import from {self.page['source']}: {self.page['tasks']} tasks on {self.page['machine']}>"
+
+    def _repr_html_(self) -> str:
+        return _pre(self._text)
+
+
+class Tuning:
+    """The result of :func:`runweir.tune`: ``best`` (a configuration, or None where no gain is certain), ``front``, ``baseline``."""
+
+    def __init__(self, page: dict[str, Any], text: str) -> None:
+        self.page = page
+        self._text = text
+
+    @property
+    def best(self) -> dict[str, Any] | None:
+        """Topology, settings, objectives, gains in percent, and under ``others`` what else changed."""
+        at = self.page["best"]
+        return None if at is None else self.page["front"][at]
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        best = self.best
+        return f"<runweir.Tuning: {best['topology'] if best else 'nothing certain'} of {len(self.page['trials'])} trials>"
+
+    def _repr_html_(self) -> str:
+        return _pre(self._text)
+
+
+class Verdicts:
+    """The result of :func:`runweir.guard`: ``passed``, and every check in ``page``."""
+
+    def __init__(self, page: dict[str, Any], text: str) -> None:
+        self.page = page
+        self._text = text
+
+    @property
+    def passed(self) -> bool:
+        """All bounds hold."""
+        return bool(self.page["passed"])
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<runweir.Verdicts: {'passed' if self.passed else 'FAILED'}, {len(self.page['checks'])} checks>"
 
     def _repr_html_(self) -> str:
         return _pre(self._text)

@@ -4,12 +4,24 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Union, overload
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """Help for a name that does not exist: the nearest one, else all.
+
+    >>> did_you_mean("utill", ["tasks", "util"])
+    "did you mean 'util'?"
+    """
+    names = list(names)
+    near = difflib.get_close_matches(word, names, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
 
 
 class Topology:
@@ -35,7 +47,8 @@ class Topology:
 class Workload:
     """A workload as text, or as an object with the keys of a TOML or rt-app file.
 
-    ``kind`` is ``"toml"`` (the default), ``"json"`` (rt-app) or ``"xml"`` (SimSo).
+    ``kind`` is ``"toml"`` (the default), ``"json"`` (rt-app), ``"xml"`` (SimSo) or ``"csv"`` (a table of periodic tasks). Whole numbers
+    where an object has a time are nanoseconds, as everywhere.
 
     >>> w = Workload({"task": [{"name": "a", "period": "10ms", "run": "1ms"}]})
     >>> print(w.text)
@@ -47,10 +60,10 @@ class Workload:
     """
 
     def __init__(self, text: str | Mapping[str, Any], kind: str = "toml", name: str = "workload") -> None:
-        if kind not in ("toml", "json", "xml"):
-            raise ValueError(f"a workload is toml, json or xml, not {kind!r}")
+        if kind not in ("toml", "json", "xml", "csv"):
+            raise ValueError(f"a workload is toml, json, xml or csv, not {kind!r}")
         if not isinstance(text, str):
-            text = json.dumps(text, indent=1) if kind == "json" else to_toml(text)
+            text = json.dumps(text, indent=1) if kind == "json" else to_toml(_with_units(text))
         self.text = text
         self.kind = kind
         self.name = name
@@ -61,6 +74,25 @@ class Workload:
 
     def __repr__(self) -> str:
         return f"<Workload {self.name!r}: {len(self.text.splitlines())} lines of {self.kind}>"
+
+
+# Keys of a workload file that hold times.
+TIMES = frozenset(
+    "period wcet wcet_hi deadline offset jitter blocking acet deviation run duration start stagger slice at quota".split()
+)
+
+
+def _with_units(value: Any, key: str = "") -> Any:
+    """The same object, its whole numbers with the unit ns where a time belongs."""
+    if isinstance(value, Mapping):
+        return {k: _with_units(v, k) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_units(v, key) for v in value]
+    if key in TIMES and not isinstance(value, (bool, str)) and hasattr(value, "__index__"):
+        return f"{int(value)}ns"
+    if key in TIMES and isinstance(value, float):
+        raise ValueError(f"{key} = {value!r}: a time is a whole number of nanoseconds, or a string with its unit such as '1.5ms'")
+    return value
 
 
 def to_toml(value: Mapping[str, Any]) -> str:
@@ -196,8 +228,8 @@ def time_ns(value: str | int | float | None, what: str = ...) -> int | None: ...
 def time_ns(value: str | int | float | None, what: str = "duration") -> int | None:
     """A time with its unit (``"20ms"``), or a number of nanoseconds.
 
-    >>> time_ns("1.5ms"), time_ns(7), time_ns("2 s")
-    (1500000, 7, 2000000000)
+    >>> time_ns("1.5ms"), time_ns(7000), time_ns("2 s")
+    (1500000, 7000, 2000000000)
     """
     if value is None:
         return None
@@ -213,6 +245,10 @@ def time_ns(value: str | int | float | None, what: str = "duration") -> int | No
             raise ValueError(f"{what} {value!r} is not a time with its unit, such as '20ms'") from None
     if value < 0:
         raise ValueError(f"{what} {value!r} is negative")
+    if value != int(value):
+        raise ValueError(f"{what} {value!r}: a number is whole nanoseconds; write a time with its unit, such as '{value:g}s'")
+    if what == "duration" and 0 < value < 1000:
+        raise ValueError(f"{what} {value!r} is {value:g} ns; write '{value:g}s' for seconds, or the number of nanoseconds")
     return int(value)
 
 

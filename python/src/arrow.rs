@@ -244,13 +244,37 @@ fn column_array(chunk: &Arc<Chunk>, column: &Column, field: &Field) -> ArrowArra
     array(chunk.rows, nulls, parts)
 }
 
-fn chunk_array(table: &Table, chunk: &Arc<Chunk>) -> ArrowArray {
-    let children = table
+/// Names of the tasks, and the column of their numbers, which are the places of the names.
+pub type Names = (usize, Arc<[String]>);
+
+/// Names that a column of numbers stands for: the numbers as they are, with the names as their dictionary.
+fn name_array(chunk: &Arc<Chunk>, (at, names): &Names) -> ArrowArray {
+    let list: Vec<&str> = names.iter().map(String::as_str).collect();
+    let numbers = match &chunk.columns[*at].values {
+        Values::U32(v) => v.as_ptr().cast(),
+        _ => ptr::null(),
+    };
+    let parts = ArrayParts {
+        _chunk: Some(chunk.clone()),
+        _bits: Vec::new(),
+        _offsets: Vec::new(),
+        buffers: vec![ptr::null(), numbers],
+        children: Vec::new(),
+        dictionary: Box::into_raw(Box::new(text_array(&list))),
+    };
+    array(chunk.rows, 0, parts)
+}
+
+fn chunk_array(table: &Table, names: Option<&Names>, chunk: &Arc<Chunk>) -> ArrowArray {
+    let mut children: Vec<*mut ArrowArray> = table
         .fields
         .iter()
         .zip(&chunk.columns)
         .map(|(field, column)| Box::into_raw(Box::new(column_array(chunk, column, field))))
         .collect();
+    if let Some(names) = names {
+        children.insert(names.0 + 1, Box::into_raw(Box::new(name_array(chunk, names))));
+    }
     let parts = ArrayParts {
         _chunk: Some(chunk.clone()),
         _bits: Vec::new(),
@@ -265,6 +289,7 @@ fn chunk_array(table: &Table, chunk: &Arc<Chunk>) -> ArrowArray {
 /// A stream under way.
 struct Position {
     table: Arc<Table>,
+    names: Option<Names>,
     next: usize,
 }
 
@@ -275,7 +300,11 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
             return EINVAL;
         }
         let position = &*(*stream).private_data.cast::<Position>();
-        let children = position.table.fields.iter().map(field_schema).collect();
+        let mut children: Vec<ArrowSchema> = position.table.fields.iter().map(field_schema).collect();
+        if let Some((at, _)) = &position.names {
+            let words = schema("U", "", false, Vec::new(), None);
+            children.insert(at + 1, schema("I", "name", false, Vec::new(), Some(words)));
+        }
         out.write(schema("+s", "", false, children, None));
     }
     0
@@ -291,7 +320,7 @@ unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArra
         match position.table.chunks.get(position.next) {
             Some(chunk) => {
                 position.next += 1;
-                out.write(chunk_array(&position.table, chunk));
+                out.write(chunk_array(&position.table, position.names.as_ref(), chunk));
             }
             None => out.write(std::mem::zeroed()),
         }
@@ -312,13 +341,13 @@ unsafe extern "C" fn release_stream(stream: *mut ArrowArrayStream) {
     }
 }
 
-/// The table as a stream of its chunks.
-pub fn stream(table: &Arc<Table>) -> ArrowArrayStream {
+/// The table as a stream of its chunks; with names, these stand in a column beside the numbers of the tasks.
+pub fn stream(table: &Arc<Table>, names: Option<Names>) -> ArrowArrayStream {
     ArrowArrayStream {
         get_schema: Some(get_schema),
         get_next: Some(get_next),
         get_last_error: Some(get_last_error),
         release: Some(release_stream),
-        private_data: Box::into_raw(Box::new(Position { table: table.clone(), next: 0 })).cast(),
+        private_data: Box::into_raw(Box::new(Position { table: table.clone(), names, next: 0 })).cast(),
     }
 }

@@ -13,6 +13,7 @@ use weir::explain::{Explainer, parse_place};
 use weir::import::Mode;
 use weir::tables::{self, Table, Wanted};
 use weir::text::json as to_json;
+use weir_report::Screen;
 use weir::{
     AnalyzeOptions, CheckOptions, CompareOptions, ImportOptions, OutDir, PreparedRun, RunOptions, Setting,
 };
@@ -45,13 +46,16 @@ pub struct PyRun {
     #[pyo3(get)]
     drawing: String,
     tables: Vec<(&'static str, Arc<Table>)>,
+    /// Of the tasks, by number.
+    names: Arc<[String]>,
 }
 
 #[pymethods]
 impl PyRun {
     /// A table by its name.
     fn table(&self, name: &str) -> Option<PyTable> {
-        self.tables.iter().find(|t| t.0 == name).map(|t| PyTable(t.1.clone()))
+        let found = self.tables.iter().find(|t| t.0 == name)?;
+        Some(PyTable { table: found.1.clone(), names: Some(self.names.clone()) })
     }
 
     /// Make the same run again and write its files into a folder.
@@ -69,6 +73,16 @@ impl PyRun {
             if watch.stopped() { Ok(()) } else { out.commit() }
         })
     }
+}
+
+/// Names of the tasks by their numbers.
+fn names(summary: &weir_report::Summary) -> Arc<[String]> {
+    let most = summary.tasks.iter().map(|t| t.id as usize + 1).max().unwrap_or(0);
+    let mut all = vec![String::new(); most];
+    for task in &summary.tasks {
+        all[task.id as usize] = task.name.to_string();
+    }
+    all.into()
 }
 
 #[pyfunction]
@@ -119,10 +133,11 @@ pub fn run(
         warnings.extend(done.result.warnings.iter().cloned());
         Ok(PyRun {
             summary: summary.to_json(),
-            text: weir_report::table(summary),
+            text: weir_report::table(summary, &Screen::default()),
             warnings,
             drawing: prepared.drawing(),
             tables: all,
+            names: names(summary),
             prepared,
         })
     })
@@ -158,7 +173,7 @@ pub fn compare(
         let prepared = PreparedComparison::new(&options)?;
         watch.more(prepared.nr_runs() as u64);
         let done = prepared.run(None, watch)?;
-        Ok((to_json(&done)?, done.table(), done.warnings))
+        Ok((to_json(&done)?, done.table(&Screen::default()), done.warnings))
     })
 }
 
@@ -251,6 +266,51 @@ pub fn schedulability(
     analyze(py, AnalyzeOptions { question, topology, machine, workload, set, costs, seed }, None)
 }
 
+/// Search topologies and parameters: the result as JSON, and as text.
+#[pyfunction]
+#[pyo3(signature = (spec, jobs, progress))]
+pub fn tune(
+    py: Python<'_>,
+    spec: String,
+    jobs: Option<u32>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<(String, String)> {
+    watched(py, progress.as_ref(), |watch| {
+        let done = weir::tune(&spec, jobs, watch)?;
+        Ok((to_json(&done)?, done.table(&Screen::default())))
+    })
+}
+
+/// Check results against bounds: the verdicts as JSON, and as text.
+#[pyfunction]
+#[pyo3(signature = (spec, progress))]
+pub fn guard(py: Python<'_>, spec: String, progress: Option<Bound<'_, PyAny>>) -> PyResult<(String, String)> {
+    watched(py, progress.as_ref(), |watch| {
+        let guard = weir::guard::Guard::open(&spec)?;
+        watch.more(guard.nr_runs());
+        let done = guard.run(watch)?;
+        Ok((to_json(&done)?, done.table(&Screen::default())))
+    })
+}
+
+/// A run as a figure: the bytes of a file with this ending.
+#[pyfunction]
+#[pyo3(signature = (dir, span_ns, group, file))]
+pub fn gantt(
+    py: Python<'_>,
+    dir: String,
+    span_ns: Option<(u64, u64)>,
+    group: Option<String>,
+    file: PathBuf,
+) -> PyResult<Vec<u8>> {
+    watched(py, None, |_| {
+        let format = weir_report::picture::Format::of(&file).ok_or_else(|| {
+            weir::Fault::user("a figure ends in .svg, .pdf or .tex", "give the file one of these endings")
+        })?;
+        Ok(weir::gantt::gantt(&weir::gantt::GanttOptions { dir, span_ns, group })?.bytes(format))
+    })
+}
+
 /// A recording as a workload: its text, the fidelity table as JSON, and as text.
 #[pyfunction]
 #[pyo3(signature = (file, fit, anonymise, machine, span_ns, fidelity, under, costs, progress))]
@@ -271,7 +331,7 @@ pub fn import_trace(
     let options = ImportOptions { file, mode, anonymise, machine, span: span_ns, fidelity, under, costs };
     watched(py, progress.as_ref(), |watch| {
         let done = weir::import(&options, watch)?;
-        Ok((done.text.clone(), to_json(&done)?, done.table()))
+        Ok((done.text.clone(), to_json(&done)?, done.table(&Screen::default())))
     })
 }
 
@@ -295,8 +355,9 @@ impl PyExplainer {
     }
 
     /// The longest waits, as JSON.
-    fn worst(&self, py: Python<'_>, n: usize) -> PyResult<String> {
-        watched(py, None, |_| to_json(&self.0.worst(n)))
+    #[pyo3(signature = (n, group=None))]
+    fn worst(&self, py: Python<'_>, n: usize, group: Option<String>) -> PyResult<String> {
+        watched(py, None, |_| to_json(&self.0.worst(n, group.as_deref())?))
     }
 }
 

@@ -25,6 +25,9 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(calls::contention, m)?)?;
     m.add_function(wrap_pyfunction!(calls::schedulability, m)?)?;
     m.add_function(wrap_pyfunction!(calls::import_trace, m)?)?;
+    m.add_function(wrap_pyfunction!(calls::tune, m)?)?;
+    m.add_function(wrap_pyfunction!(calls::guard, m)?)?;
+    m.add_function(wrap_pyfunction!(calls::gantt, m)?)?;
     m.add_function(wrap_pyfunction!(calls::drawing, m)?)?;
     m.add_function(wrap_pyfunction!(calls::catalogue, m)?)?;
     Ok(())

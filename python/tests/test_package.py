@@ -271,3 +271,76 @@ def test_ten_million_slices_in_bounded_memory():
     assert rows >= 10**7 and held == 33 * rows
     # Columns, one chunk's growth, the interpreter with pyarrow.
     assert peak < 2 * held + 300e6, (rows, held, peak)
+
+
+def test_tables_have_names_columns_rows_and_frames(result):
+    """Tables had numbers of tasks only, and pandas refused them: `pandas.DataFrame(result.slices)` raised."""
+    slices = result.slices
+    assert slices.column_names[:2] == ["task", "name"]
+    by_number = {t["task"]: t["name"] for t in result.tasks.head(100)}
+    assert [by_number[t] for t in slices["task"]] == slices["name"]
+    assert slices[0]["name"] == slices["name"][0] and slices[-1]["end_ns"] == slices["end_ns"][-1]
+    with pytest.raises(IndexError):
+        slices[len(slices)]
+    with pytest.raises(KeyError, match="did you mean 'begin_ns'"):
+        slices["beginns"]
+    pandas = pytest.importorskip("pandas")
+    frame = result.jobs.to_pandas()
+    assert str(frame["release_ns"].dtype) == "timedelta64[ns]" and set(frame["name"]) == {"control"}
+    assert frame["response_ns"].dropna().min() > pandas.Timedelta(0)
+    assert result.jobs.to_pandas(timedelta=False)["release_ns"].max() < 100_000_000
+    polars = pytest.importorskip("polars")
+    frame = slices.to_polars()
+    assert frame["begin_ns"].dtype == polars.Duration("ns") and frame["name"].to_list() == slices["name"]
+    # As they are, times stay numbers.
+    assert polars.DataFrame(slices)["name"].to_list() == slices["name"]
+
+
+def test_whole_numbers_are_nanoseconds_everywhere():
+    named = {"duration": "20ms", "task": [{"name": "a", "period": "5ms", "wcet": "1ms", "deadline": "4ms"}]}
+    plain = {"duration": 20_000_000, "task": [{"name": "a", "period": 5_000_000, "wcet": 1_000_000, "deadline": 4_000_000}]}
+    a, b = (runweir.run("edf", "smp-1", w, tables=()) for w in (named, plain))
+    assert a.summary == b.summary | {"wall_ns": a.summary["wall_ns"]}
+    with pytest.raises(ValueError, match="5 ns"):
+        runweir.run("edf", "smp-1", named, duration=5)
+    with pytest.raises(ValueError, match="0.5s"):
+        runweir.run("edf", "smp-1", named, duration=0.5)
+    with pytest.raises(ValueError, match="whole number of nanoseconds"):
+        runweir.run("edf", "smp-1", {"task": [{"name": "a", "period": 0.01, "wcet": "1ms"}]})
+
+
+def test_errors_speak_python(result):
+    with pytest.raises(runweir.InputError) as error:
+        runweir.run("decentral", "smp-2")
+    assert "workload=" in str(error.value) and "--workload" not in str(error.value)
+    with pytest.raises(runweir.InputError, match="did you mean 'migrations'"):
+        runweir.compare(["decentral"], "smp-2", TASKS).values("totals.migration")
+    sweep = runweir.sweep(
+        {"topology": "edf", "machine": "smp-1", "workload": "periodic", "seeds": 2, "duration": "50ms", "keys": {"tasks": 3, "util": ["50%", "90%"]}}
+    )
+    assert list(sweep.curve("util")) == list(sweep.curve("keys.util")) == ["edf"]
+    with pytest.raises(runweir.InputError, match="did you mean 'util'"):
+        sweep.curve("utill")
+
+
+def test_figures_and_searches(result, tmp_path):
+    assert result.gantt(tmp_path / "a.svg", span=(0, 20_000_000)).read_text().startswith("<svg")
+    assert result.gantt(tmp_path / "a.pdf", group="control").read_bytes().startswith(b"%PDF")
+    result.save(tmp_path / "out")
+    tex = runweir.gantt(tmp_path / "out", tmp_path / "a.tex", span=("0ns", "20ms")).read_text()
+    assert "tikzpicture" in tex and "control" in tex
+    with pytest.raises(runweir.InputError, match=".svg"):
+        runweir.gantt(tmp_path / "out", tmp_path / "a.bmp")
+    found = runweir.tune(
+        {"machine": "smp-1", "workload": "periodic:tasks=3,util=60%", "topology": ["decentral", "edf"], "duration": "50ms", "trials": 2, "seeds": 1, "held_out": 2}
+    )
+    assert found.page["objectives"][0][0] == "response_ns.p99" and "trials" in str(found)
+    plt = pytest.importorskip("matplotlib.pyplot")
+    from runweir import plots
+
+    axes = plots.gantt(result, end_ns=20_000_000)
+    assert "control" in [t.get_text() for t in axes.get_yticklabels()]
+    assert {"CPU 0", "release", "missed"} <= {t.get_text() for t in axes.get_legend().get_texts()}
+    axes = plots.bars(runweir.compare(["decentral", "edf"], "smp-2", TASKS), "response_ns.p99")
+    assert axes.get_ylabel() in ("response.p99 (ms)", "response.p99 (us)")
+    plt.close("all")

@@ -11,14 +11,14 @@ use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use weir::OutDir;
-use weir::advise::{Advice, AdviseOptions, CANDIDATES, OBJECTIVE, Proposal, Skipped};
+use weir::advise::{Advice, AdviseOptions, CANDIDATES, Proposal, Skipped, WAKEUPS};
 use weir_linux::gauges::Spread;
 use weir_linux::protocol::{Switch, TopologyText};
 use weir_linux::{ErrorKind, client};
 
 use crate::fault::{Fault, Result};
 use crate::live::fault as of_live;
-use crate::output::{json, note, print};
+use crate::output::{json, note, print, say, screen};
 use crate::progress::{Counter, Waiting};
 use crate::record::{self, RecordArgs, Tool};
 use crate::stop;
@@ -58,9 +58,10 @@ pub struct AdviseArgs {
     /// Scheduler that was recorded; default: the one in charge, else linux
     #[arg(long, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub under: Option<String>,
-    /// What is to become small: a path of summary.json
-    #[arg(long, value_name = "METRIC", default_value = OBJECTIVE, value_parser = Text::new())]
-    pub objective: String,
+    /// What is to become small: a path of summary.json; default: response_ns.p99 where the load has response times, else (and
+    /// with --switch) wakeup_latency_ns.p99
+    #[arg(long, value_name = "METRIC", value_parser = Text::new())]
+    pub objective: Option<String>,
     /// The recorded machine; default: this one, or with RECORDING equal CPUs
     #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
@@ -139,7 +140,7 @@ pub fn advise(args: &AdviseArgs) -> Result<ExitCode> {
     let out = args.out.as_ref().map(|dir| OutDir::prepare(dir, args.force)).transpose()?;
     let socket = client::socket_path(args.socket.as_deref());
     let charge = Charge::look(&socket, args)?;
-    let figure = args.switch.then(|| Figure::of(&args.objective)).transpose()?;
+    let figure = args.switch.then(|| Figure::of(args.objective.as_deref().unwrap_or(WAKEUPS))).transpose()?;
     stop::install_saying("ending with the results so far; a switch that is being checked is taken back")?;
     let folder = tempfile::tempdir()
         .map_err(|e| Fault::system(format!("cannot make a temporary folder: {e}"), "see $TMPDIR"))?;
@@ -158,7 +159,7 @@ pub fn advise(args: &AdviseArgs) -> Result<ExitCode> {
         machine: args.machine.clone().or_else(|| args.recording.is_none().then(|| "host".into())),
         baseline,
         candidates,
-        objective: args.objective.clone(),
+        objective: args.objective.clone().or_else(|| args.switch.then(|| WAKEUPS.into())),
         trials: args.trials,
         seeds: args.seeds,
         held_out: args.held_out,
@@ -171,7 +172,7 @@ pub fn advise(args: &AdviseArgs) -> Result<ExitCode> {
     let mut advice = advice?;
     advice.skipped.extend(not_loaded);
     if !args.json && !args.quiet {
-        print(&advice.table())?;
+        print(&advice.table(&screen()))?;
     }
     let mut page = Page { advice, in_charge: charge.is_some(), switched: None };
     if let (Some(figure), Some(charge)) = (figure, &charge)
@@ -203,7 +204,7 @@ fn finish(args: &AdviseArgs, out: Option<OutDir>, page: &Page) -> Result<ExitCod
     if args.json {
         print(&text)?;
     } else if !args.quiet {
-        print(&ending(page))?;
+        say(&ending(page))?;
     }
     let interrupted = advice.interrupted || stop::flag().load(Ordering::Relaxed);
     Ok(if interrupted { ExitCode::from(1) } else { ExitCode::SUCCESS })

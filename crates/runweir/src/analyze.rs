@@ -10,7 +10,7 @@ use weir::{Analysis, AnalyzeOptions, Question, Watch};
 
 use crate::args::parse_seed;
 use crate::fault::{Fault, Result};
-use crate::output::{json, note, print, warn};
+use crate::output::{json, note, print, say, warn};
 use crate::progress::Counter;
 use crate::stop;
 use crate::units::parse_duration;
@@ -120,7 +120,11 @@ fn map(args: &AnalyzeArgs) -> Result<ExitCode> {
         }
         other => other?,
     };
-    print(&if args.json { json(&map)? } else { map.text() })?;
+    if args.json {
+        print(&json(&map)?)?
+    } else {
+        say(&map.text())?
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -156,7 +160,11 @@ pub fn analyze(args: &AnalyzeArgs) -> Result<ExitCode> {
     if !args.quiet {
         warn(analysis.warnings().iter());
     }
-    print(&if args.json { json(&analysis.json())? } else { analysis.text() })?;
+    if args.json {
+        print(&json(&analysis.json())?)?
+    } else {
+        say(&analysis.text())?
+    }
     match &analysis {
         Analysis::Schedulability(report) if args.strict && report.withheld() => {
             note("some results are withheld, because assumptions do not hold");

@@ -11,9 +11,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use weir_report::Part;
 
-use crate::units::parse_duration;
+use crate::output::Colour;
+use crate::units::{parse_duration, parse_span};
 
-const STYLES: Styles = Styles::styled()
+pub const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default().bold())
@@ -21,9 +22,11 @@ const STYLES: Styles = Styles::styled()
 
 const AFTER_HELP: &str = "\
 Start here:
+  runweir tour                   half a minute: two schedulers, one picture
   runweir run -t decentral -m smp-8 -w hackbench:groups=10,loops=100
   runweir topologies             the schedulers in the catalogue
   runweir components             the components they consist of
+  runweir help run               a command's options, with examples
 
 Exit status: 0 done, 2 the input is wrong, 1 anything else.
 Results go to stdout; progress, warnings and errors go to stderr.";
@@ -31,7 +34,7 @@ Results go to stdout; progress, warnings and errors go to stderr.";
 /// Build CPU schedulers out of components joined by pipes, and try them on simulated machines.
 #[derive(Debug, Parser)]
 #[command(name = "runweir", version, about, styles = STYLES, after_help = AFTER_HELP)]
-#[command(arg_required_else_help = true, max_term_width = 100)]
+#[command(arg_required_else_help = true)]
 pub struct Cli {
     /// Load a component that `runweir component build` has made (repeatable); for `live`, `switch` and `vm` one that was built with --kernel
     #[arg(long, global = true, value_name = "FILE.so", value_hint = ValueHint::FilePath)]
@@ -39,12 +42,24 @@ pub struct Cli {
     /// Let workloads, scenarios and packages load the components that they name; without it, only those of --load
     #[arg(long, global = true)]
     pub allow_code: bool,
+    /// Colours: on a terminal unless NO_COLOR is set, always, or never
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub color: Colour,
     #[command(subcommand)]
     pub command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// See two schedulers in half a minute, and where to go on
+    Tour,
     /// Run a workload under a scheduler on a simulated machine
     Run(RunArgs),
     /// Run the same workload under several schedulers and show them side by side
@@ -59,6 +74,8 @@ pub enum Command {
     Import(crate::import::ImportArgs),
     /// Say why a task waited: the chain of causes, from the trace of a run
     Explain(crate::explain::ExplainArgs),
+    /// Draw a run as a figure for a paper: SVG, PDF or TikZ
+    Gantt(crate::gantt::GanttArgs),
     /// Check results against bounds or a base revision, for continuous integration
     Guard(crate::guard::GuardArgs),
     /// Make a failing run as small as possible, as files for a report
@@ -85,6 +102,9 @@ pub enum Command {
     Live(Box<crate::live::LiveArgs>),
     /// Replace the scheduler of this machine, in place
     Switch(crate::switch::SwitchArgs),
+    /// Check the configuration of the service
+    #[command(subcommand)]
+    Config(crate::config::ConfigCommand),
     /// Publish a message to the running scheduler
     Publish(crate::message::PublishArgs),
     /// Ask the running scheduler: what a component answers for a topic
@@ -153,7 +173,7 @@ pub struct Setting {
     /// Machine: a preset (smp-8, epyc-64 …), an hwloc XML file, a TOML file, or `host`
     #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
-    /// Workload: a catalogue name, rt-app .json, SimSo .xml, .toml, or generator:key=value,…
+    /// Workload: a catalogue name, rt-app .json, SimSo .xml, a task set .csv, .toml, or generator:key=value,…
     #[arg(short, long, value_name = "W", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub workload: Option<String>,
     /// End after this much virtual time, with its unit: 500us, 20ms, 2s
@@ -198,25 +218,12 @@ impl From<HwArg> for weir::Hw {
 
 /// What `--trace` says.
 pub fn parse_part(text: &str) -> Result<Part, String> {
-    let time = |t: &str| match t.trim() {
-        "" | "0" | "0s" | "0ms" | "0us" | "0ns" => Ok(0),
-        t => parse_duration(t),
-    };
     match text.trim() {
         "none" => Ok(Part::None),
         "full" => Ok(Part::Full),
         "misses" => Ok(Part::Misses),
-        span => {
-            let Some((from, to)) = span.split_once("..") else {
-                return Err("write none, full, misses, or two times: 10ms..20ms".into());
-            };
-            let from = time(from)?;
-            let to = if to.trim().is_empty() { u64::MAX } else { time(to)? };
-            if from >= to {
-                return Err("the span ends before it begins; write 10ms..20ms".into());
-            }
-            Ok(Part::Span(from, to))
-        }
+        span if span.contains("..") => parse_span(span).map(|(from, to)| Part::Span(from, to)),
+        _ => Err("write none, full, misses, or two times: 10ms..20ms".into()),
     }
 }
 
@@ -313,6 +320,9 @@ pub struct CompareArgs {
     /// Number of parallel runs; default: all cores
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
+    /// Draw the comparison as a figure for a paper; the ending selects the format
+    #[arg(long, value_name = "F.svg|F.pdf|F.tex", value_hint = ValueHint::FilePath)]
+    pub plot: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
 }

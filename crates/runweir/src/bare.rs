@@ -15,8 +15,9 @@ use weir_bare::{Image, Program, Results, Setup, StopWhy, image};
 use weir_core::{Class, Plan, catalog};
 use weir_report::{Gantt, HtmlExtras, Meta, Metrics, Trace};
 
+use crate::args::one;
 use crate::fault::{Fault, Result};
-use crate::output::{note, print};
+use crate::output::{note, print, screen};
 use crate::{compile, machine, stop, topology, units};
 
 /// The word between two programs.
@@ -36,8 +37,11 @@ instructions, one a nanosecond: two runs give the same bytes. Each hart has a sc
 --shared one is for all, for policies that move tasks between CPUs. docs/bare.md explains kernel and library.")]
 pub struct BareArgs {
     /// Scheduler: a catalogue name or a .weir file
-    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
-    pub topology: String,
+    #[arg(required_unless_present = "named", value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub topology: Option<String>,
+    /// The same as an option
+    #[arg(short = 't', long = "topology", value_name = "T", value_parser = Text::new(), conflicts_with = "topology", value_hint = ValueHint::FilePath)]
+    pub named: Option<String>,
     /// Harts of the machine
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=i64::from(weir_bare::MAX_HARTS)))]
     pub harts: u32,
@@ -102,11 +106,12 @@ pub fn bare(args: &BareArgs) -> Result<ExitCode> {
     let cpus = if args.shared { args.harts } else { 1 };
     let shape = machine::resolve(&format!("smp-{cpus}"))?.shape;
     let sets = topology::parse_sets(&args.set)?;
-    let plan = compile::plan(&args.topology, &shape, &sets, &[], args.quiet)?;
+    let topology = one(args.topology.as_ref(), args.named.as_ref());
+    let plan = compile::plan(&topology, &shape, &sets, &[], args.quiet)?;
     if !args.shared && args.harts > 1 && !args.quiet {
         note_alone(&plan);
     }
-    let plan = compile::flat(&args.topology, &plan)?;
+    let plan = compile::flat(&topology, &plan)?;
     let work = tempfile::tempdir()
         .map_err(|e| Fault::system(format!("no folder for temporary files: {e}"), "make room in /tmp"))?;
     let mut programs = Vec::new();
@@ -193,19 +198,17 @@ fn fault(e: weir_bare::Error) -> Fault {
 }
 
 fn report(args: &BareArgs, setup: &Setup, results: &Results, out: Option<OutDir>) -> Result<ExitCode> {
+    let topology = one(args.topology.as_ref(), args.named.as_ref());
     if let StopWhy::Broken(what) = &results.why {
         return Err(Fault::system(format!("the kernel stopped: {what}"), "please report the command line"));
     }
     if let StopWhy::Plan(what) = &results.why {
-        return Err(Fault::user(
-            format!("`{}` does not run here: {what}", args.topology),
-            "use another topology",
-        ));
+        return Err(Fault::user(format!("`{topology}` does not run here: {what}"), "use another topology"));
     }
     let names: Vec<&str> = setup.programs.iter().map(|p| p.name.as_str()).collect();
     let meta = Meta {
         runweir: env!("CARGO_PKG_VERSION").into(),
-        topology: args.topology.clone(),
+        topology,
         machine: format!("bare-{}", args.harts),
         workload: names.join(" + "),
         seed: args.seed,
@@ -272,7 +275,7 @@ fn report(args: &BareArgs, setup: &Setup, results: &Results, out: Option<OutDir>
     if args.json {
         print(&(text + "\n"))?;
     } else if !args.quiet {
-        print(&weir_report::table(&summary))?;
+        print(&weir_report::table(&summary, &screen()))?;
         print(&counters(results))?;
     }
     for (name, hart, cause) in results.faults() {

@@ -8,7 +8,9 @@ use weir::{CompareOptions, OutDir, PreparedComparison};
 
 use crate::args::CompareArgs;
 use crate::fault::{Blame, Fault, Result};
-use crate::output::{json, note, print, show, warn};
+use crate::gantt::figure;
+use crate::outdir::replace_file;
+use crate::output::{json, note, print, screen, show, warn};
 use crate::progress::Progress;
 use crate::stop;
 
@@ -24,6 +26,7 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
         trace: output.trace,
         zstd: output.zstd,
     })?;
+    let plot = args.plot.as_deref().map(|p| figure(p).map(|format| (p, format))).transpose()?;
     if !output.quiet {
         show(&prepared.warnings());
     }
@@ -36,6 +39,9 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
     if !output.quiet {
         warn(done.warnings.iter());
     }
+    if let Some((path, format)) = plot {
+        replace_file(path, &done.picture().bytes(format))?;
+    }
     let mut written = None;
     if let Some(out) = out {
         done.write(&out)?;
@@ -45,7 +51,7 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
     if output.json {
         print(&json(&done)?)?;
     } else if !output.quiet {
-        print(&done.table())?;
+        print(&done.table(&screen()))?;
         if done.interrupted {
             note("interrupted: the numbers cover what had happened by then");
         }

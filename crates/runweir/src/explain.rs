@@ -9,7 +9,7 @@ use weir::explain::{Explainer, Explanation, parse_place};
 use weir::units::exact;
 
 use crate::fault::Result;
-use crate::output::{json, print};
+use crate::output::{json, print, say};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -17,20 +17,24 @@ Examples:
   runweir run -t priority -m smp-2 -w app.toml -d 1s --out results
   runweir explain results web@12.5ms      what kept it from running at that time
   runweir explain results --worst 10      the ten longest waits, with their causes
+  runweir explain results --worst 5 --group web     of the tasks whose names begin so
   runweir explain perf.data 'cc1@1.2s'    a recording of another tool: no pipes and no locks
 
-A task is a name, or # and its number where several are called so. Times count from the start of the run. If the task ran
+A task is a name, or # and its number where several are called so; of several, that is explained which waited longest then. Times count from the start of the run. If the task ran
 then, the wait before that run is explained, and what made the run itself slower.")]
 pub struct ExplainArgs {
     /// Folder of `run --out` or `live --record`, or a recording that `import` reads
     #[arg(value_name = "DIR", value_parser = Text::new(), value_hint = ValueHint::AnyPath)]
     pub dir: String,
     /// Which task, and when: web@12ms
-    #[arg(value_name = "TASK@TIME", value_parser = Text::new(), required_unless_present = "worst")]
+    #[arg(value_name = "TASK@TIME", value_parser = Text::new(), required_unless_present_any = ["worst", "group"])]
     pub place: Option<String>,
     /// Explain the N longest waits for a CPU, a lock or a budget
     #[arg(long, value_name = "N", conflicts_with = "place", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub worst: Option<u32>,
+    /// With --worst: only of tasks whose names begin so
+    #[arg(long, value_name = "NAME", value_parser = Text::new(), conflicts_with = "place")]
+    pub group: Option<String>,
     /// Print as JSON: an object, or with --worst a list
     #[arg(long)]
     pub json: bool,
@@ -42,10 +46,10 @@ pub fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     let run = Explainer::open(&args.dir)?;
     if let Some((task, at_ns)) = place {
         let why = run.at(&task, at_ns)?;
-        print(&if args.json { json(&why)? } else { paragraph(&why) })?;
+        if args.json { print(&json(&why)?)? } else { say(&paragraph(&why))? }
     } else {
-        let all = run.worst(args.worst.unwrap_or(1) as usize);
-        print(&if args.json { json(&all)? } else { list(&all) })?;
+        let all = run.worst(args.worst.unwrap_or(10) as usize, args.group.as_deref())?;
+        if args.json { print(&json(&all)?)? } else { say(&list(&all))? }
     }
     Ok(ExitCode::SUCCESS)
 }

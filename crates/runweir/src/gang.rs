@@ -242,7 +242,7 @@ fn listed(args: &ListArgs) -> Result<ExitCode> {
         false if gangs.is_empty() => "no gangs\n".to_string(),
         false => gangs.iter().map(line).collect(),
     };
-    output::print(&text)?;
+    output::say(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -286,7 +286,7 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
     for text in &admission.notes {
         output::note(text);
     }
-    output::print(&text)?;
+    output::say(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

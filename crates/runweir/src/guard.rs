@@ -10,7 +10,7 @@ use weir::Guard;
 
 use crate::fault::Result;
 use crate::outdir::replace_file;
-use crate::output::{json, print};
+use crate::output::{json, print, screen};
 use crate::progress::Counter;
 use crate::stop;
 
@@ -65,7 +65,7 @@ pub fn guard(args: &GuardArgs) -> Result<ExitCode> {
     if args.json {
         print(&json(&result)?)?;
     } else if !args.quiet {
-        print(&result.table())?;
+        print(&result.table(&screen()))?;
     }
     Ok(if result.passed { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

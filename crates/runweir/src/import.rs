@@ -11,7 +11,7 @@ use weir::import::Mode;
 
 use crate::fault::Result;
 use crate::outdir::replace_file;
-use crate::output::{json, note, print};
+use crate::output::{json, note, print, screen};
 use crate::progress::Progress;
 use crate::stop;
 
@@ -98,7 +98,7 @@ pub fn import(args: &ImportArgs) -> Result<ExitCode> {
     if args.json {
         print(&json(&done)?)?;
     } else if !args.quiet {
-        print(&done.table())?;
+        print(&done.table(&screen()))?;
     }
     if let Some(path) = args.output.as_ref().filter(|_| !args.quiet) {
         note(&format!("written: {}", path.display()));

@@ -16,6 +16,6 @@ pub struct Args {
 pub fn run(_: &Args) -> Result<ExitCode> {
     Err(Fault::user(
         "this build leaves the command out, as that of `make demo` does",
-        "`make build` builds all of them: target/release/runweir",
+        "`make build` builds all of them, target/release/runweir; it says which packages it needs on this system",
     ))
 }

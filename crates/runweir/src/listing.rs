@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use weir_core::{Class, ComponentInfo, ParamInfo, Unit};
+use weir_report::Screen;
 
 use crate::args::ListArgs;
 use crate::catalogue::{self, Entry, unknown};
 use crate::fault::Result;
-use crate::output::{columns, json, print};
+use crate::output::{json, pairs, print, say, screen};
 
 /// A line of a list.
 #[derive(Debug, Serialize)]
@@ -38,7 +39,8 @@ pub fn print_rows(groups: &[(&str, Vec<Row>)], as_json: bool) -> Result<ExitCode
 }
 
 fn section(heading: &str, rows: &[Row]) -> String {
-    let lines = columns(&rows.iter().map(|r| (r.name.clone(), r.summary.clone())).collect::<Vec<_>>());
+    let rows: Vec<_> = rows.iter().map(|r| (r.name.clone(), r.summary.clone())).collect();
+    let lines = pairs(&rows, &screen());
     if heading.is_empty() { lines } else { format!("{heading}:\n{lines}") }
 }
 
@@ -94,7 +96,11 @@ pub fn components(args: &ListArgs) -> Result<ExitCode> {
             let names: Vec<&str> = catalog.components.iter().map(|c| c.name.as_str()).collect();
             return Err(unknown("component", "components", name, &names));
         };
-        print(&if args.json { json(component)? } else { manual(component) })?;
+        if args.json {
+            print(&json(component)?)?
+        } else {
+            say(&manual(component, &screen()))?
+        }
         return Ok(ExitCode::SUCCESS);
     }
     if args.json {
@@ -117,11 +123,12 @@ pub fn components(args: &ListArgs) -> Result<ExitCode> {
 }
 
 /// The header of the component's source, and its parameters as the language takes them.
-pub fn manual(component: &ComponentInfo) -> String {
+pub fn manual(component: &ComponentInfo, screen: &Screen) -> String {
     let mut text = component.manual.trim_end().to_string() + "\n";
     if !component.params.is_empty() {
         text += "\nparameters:\n";
-        text += &columns(&component.params.iter().map(|p| (p.name.clone(), param(p))).collect::<Vec<_>>());
+        let params: Vec<_> = component.params.iter().map(|p| (p.name.clone(), param(p))).collect();
+        text += &pairs(&params, screen);
     }
     for r in &component.relations {
         text += &format!("{}: otherwise {}\n", r.rule, r.why);

@@ -11,8 +11,9 @@ use clap::Args;
 use clap::ValueHint;
 use clap::builder::NonEmptyStringValueParser as Text;
 use weir::gang::GangOptions;
+use weir::live_config::LiveConfig;
 use weir_core::{MachineShape, Topic};
-use weir_linux::diagnose::Host;
+use weir_linux::diagnose::{Host, preflight};
 use weir_linux::endpoint::{Endpoint, listen_address};
 use weir_linux::machine::{host_shape, possible_cpus, stand_in};
 use weir_linux::pmu::Counting;
@@ -29,15 +30,17 @@ use crate::units::{duration, parse_duration};
 use crate::{machine, topology};
 use recording::Recording;
 use script::Script;
+use service::Manager;
 
 mod recording;
 mod script;
+mod service;
 mod summary;
 
 /// Set by signals.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
   sudo runweir live decentral
@@ -45,6 +48,7 @@ Examples:
   sudo runweir switch priority                   from another terminal: change the policy, in place
   sudo runweir live decentral --with edf-vd      so that `switch` can change to it
   sudo runweir live --scenario night.toml        changes by time and by rule
+  sudo runweir live --config /etc/runweir/live.toml     as the service runweir does
   sudo runweir live gang --manifest a.manifest   programs whose threads run at the same time
   runweir vm -t my.weir -- hackbench             try it in a virtual machine first
 
@@ -53,7 +57,7 @@ returns to its default scheduler. `attached` on stderr reports that the schedule
 Exit status 1: the kernel or the watchdog ended it; the message gives the reason.")]
 pub struct LiveArgs {
     /// Scheduler: a catalogue name or a .weir file; - reads it from stdin
-    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath, required_unless_present_any = ["scenario", "named"])]
+    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath, required_unless_present_any = ["scenario", "named", "config"])]
     pub topology: Option<String>,
     /// The same as an option
     #[arg(short = 't', long = "topology", value_name = "T", value_parser = Text::new(), conflicts_with = "topology", value_hint = ValueHint::FilePath)]
@@ -62,6 +66,9 @@ pub struct LiveArgs {
     /// its machine and workload are for the simulator
     #[arg(long, value_name = "S", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub scenario: Option<String>,
+    /// What the options do not say: topology, scenario, set, with, only, socket, metrics, watchdog (`runweir config check`)
+    #[arg(long, value_name = "FILE.toml", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
     /// A gang to admit, by its manifest (repeatable); T must have slots, as `gang` has
     #[arg(long, value_name = "FILE", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub manifest: Vec<String>,
@@ -74,9 +81,9 @@ pub struct LiveArgs {
     /// Print the results as JSON on stdout at the end
     #[arg(long)]
     pub json: bool,
-    /// Detach when a task has waited this long in the scheduler
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s", allow_hyphen_values = true)]
-    pub watchdog: u64,
+    /// Detach when a task has waited this long in the scheduler; default: 2s
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub watchdog: Option<u64>,
     /// Properties of the CPUs that the system does not know (instruction sets); must have as many CPUs as this machine
     #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
@@ -127,20 +134,43 @@ pub struct LiveArgs {
     pub quiet: bool,
 }
 
+/// How long a task may wait, if nobody says.
+const WATCHDOG: Duration = Duration::from_secs(2);
+
+/// The options, and what the file says where they do not.
+fn configured(args: &LiveArgs) -> Result<LiveArgs> {
+    let mut args = args.clone();
+    let Some(file) = &args.config else { return Ok(args) };
+    let config = LiveConfig::read(file)?;
+    if args.topology.is_none() && args.named.is_none() && args.scenario.is_none() {
+        (args.topology, args.scenario) = (config.topology, config.scenario);
+    }
+    args.set = config.set.into_iter().chain(args.set).collect();
+    args.also.extend(config.with);
+    args.only |= config.only;
+    args.socket = args.socket.or(config.socket);
+    args.metrics = args.metrics.or(config.metrics);
+    args.watchdog = args.watchdog.or(config.watchdog);
+    Ok(args)
+}
+
 /// Be in charge until the end.
 pub fn live(args: &LiveArgs) -> Result<ExitCode> {
+    let args = &configured(args)?;
     let sets = topology::parse_sets(&args.set)?;
     let found = args.scenario.as_deref().map(scenario::find).transpose()?;
     let source = topology::source(&in_charge(args, found.as_ref())?)?;
     let shape = shape(args.machine.as_deref())?;
     let compiled = topology::compile(&source, &shape, &sets)?;
-    let ignored = if args.quiet && !args.strict { Vec::new() } else { kept::ignored(&compiled.plan) };
+    // Remarks on a run that cannot begin would only hide the reason.
+    let silent = args.quiet || preflight(&Host).is_err();
+    let ignored = if silent && !args.strict { Vec::new() } else { kept::ignored(&compiled.plan) };
     if args.strict && !ignored.is_empty() {
         let said: Vec<&str> = ignored.iter().map(|f| f.message.as_str()).collect();
         let help = ignored[0].setting.as_deref().map(weir::ignored::obeyed_by).unwrap_or_default();
         return Err(Fault::user(said.join("; "), format!("{help}; or leave `--strict` out")));
     }
-    if !args.quiet {
+    if !silent {
         let warnings = compiled.warnings.iter().map(topology::diag).chain(ignored.iter().map(finding));
         output::show(&warnings.collect::<Vec<_>>());
     }
@@ -171,7 +201,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         slice_ns: args.slice,
         counting: args.counters,
         log_level: args.counter_log.unwrap_or(0),
-        watchdog: Duration::from_nanos(args.watchdog),
+        watchdog: args.watchdog.map_or(WATCHDOG, Duration::from_nanos),
         socket: client::socket_path(args.socket.as_deref()),
         progress: Box::new(move |what| waiting.at(what)),
         sinks: recording.iter().map(Recording::sink).chain(script.iter().filter_map(Script::sink)).collect(),
@@ -199,9 +229,12 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         live.unsupported().iter().for_each(|what| note(what));
     }
     let steering = script.map(|s| s.begin(&live, args.quiet)).transpose()?;
+    let mut manager = Manager::find();
+    manager.say(&format!("READY=1\nSTATUS={name} is in charge\nMAINPID={}", std::process::id()));
     let duration = args.duration.or_else(|| found.as_ref()?.file.duration_ns);
     let limit = duration.map(Duration::from_nanos);
     let mut over = |live: &Live| {
+        manager.tick();
         if let Some(recording) = &mut recording {
             recording.tick(live);
         }
@@ -213,6 +246,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     };
     let ended = live.run(&mut over).map_err(fault)?;
     let wall = began.elapsed();
+    Manager::find().say("STOPPING=1");
     let done = steering.map(Steering::finish).unwrap_or_default();
     let reconfigurations: Vec<_> = done.iter().map(scenario::summary).collect();
     let last = live.snapshot();
@@ -237,7 +271,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         if !args.quiet {
             warn(recorded.remarks.iter());
             if !args.json {
-                output::print(&weir_report::table(&summary))?;
+                output::print(&weir_report::table(&summary, &output::screen()))?;
             }
             note(&format!("written: {}", recorded.written));
         }

@@ -4,6 +4,7 @@
 //! Exit status: 0 done, 2 the user's input is wrong, 1 anything else. Results go to stdout,
 //! everything else to stderr. `docs/command-line.md` is the contract.
 
+#[cfg(feature = "live")]
 mod advise;
 mod analyze;
 mod args;
@@ -12,19 +13,27 @@ mod bare;
 mod check;
 mod compare;
 mod compile;
+mod complete;
 mod component;
+mod config;
 mod drawing;
+#[cfg(all(test, feature = "default"))]
+mod examples;
 mod explain;
 mod formatting;
+#[cfg(feature = "live")]
 mod gang;
+mod gantt;
 mod guard;
 mod import;
 #[cfg(not(feature = "default"))]
 mod left_out;
 mod listing;
+#[cfg(feature = "live")]
 mod live;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "live")]
 mod message;
 mod models;
 mod output;
@@ -36,20 +45,25 @@ mod reproduce;
 mod run;
 mod shrink;
 mod soc;
+#[cfg(feature = "live")]
 mod status;
 mod stop;
 mod stubs;
 #[cfg(feature = "studio")]
 mod studio;
 mod sweep;
+#[cfg(feature = "live")]
 mod switch;
 mod threads;
 #[cfg(feature = "top")]
 mod top;
+mod tour;
 mod tune;
 #[cfg(feature = "vm")]
 mod vm;
+#[cfg(feature = "live")]
 mod watched;
+mod words;
 
 /// A word in place of the commands of a feature that is off.
 macro_rules! absent {
@@ -63,6 +77,12 @@ macro_rules! absent {
 
 absent! {
     "bare" bare: BareArgs bare;
+    "live" advise: AdviseArgs advise;
+    "live" gang: GangArgs gang, PhaseArgs phase;
+    "live" live: LiveArgs live;
+    "live" message: PublishArgs publish, RequestArgs request;
+    "live" status: StatusArgs status;
+    "live" switch: SwitchArgs switch;
     "mcp" mcp: McpArgs mcp;
     "reproduce" reproduce: ReproduceArgs reproduce;
     "studio" studio: StudioArgs studio, ReportArgs report;
@@ -73,9 +93,11 @@ absent! {
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 // What commands name as `crate::…`.
-use weir::{catalogue, fault, input, machine, outdir, scenario, topology, units};
+#[cfg(feature = "live")]
+use weir::scenario;
+use weir::{catalogue, fault, input, machine, outdir, topology, units};
 
 use args::{Cli, Command};
 use fault::{Blame, Result};
@@ -84,8 +106,12 @@ use fault::{Blame, Result};
 static MEMORY: weir_core::memory::OrEnd = weir_core::memory::OrEnd;
 
 fn main() -> ExitCode {
+    // A shell asks for the words that may follow: the process ends here.
+    clap_complete::CompleteEnv::with_factory(words::completed).complete();
     // clap ends with status 2 and its own words where the command line cannot be understood.
-    let cli = Cli::parse();
+    let parsed = words::command().try_get_matches().and_then(|m| Cli::from_arg_matches(&m));
+    let cli = parsed.unwrap_or_else(|e| words::suggest(e).exit());
+    output::set_colour(cli.color);
     match catch_unwind(AssertUnwindSafe(|| {
         component::load_all(&cli.load, cli.allow_code).and_then(|()| dispatch(cli.command))
     })) {
@@ -106,6 +132,7 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<ExitCode> {
     match command {
+        Command::Tour => tour::tour(),
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Sweep(args) => sweep::sweep(&args),
@@ -113,6 +140,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Import(args) => import::import(&args),
         Command::Explain(args) => explain::explain(&args),
+        Command::Gantt(args) => gantt::gantt(&args),
         Command::Guard(args) => guard::guard(&args),
         Command::Tune(args) => tune::tune(&args),
         Command::Advise(args) => advise::advise(&args),
@@ -124,6 +152,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Stubs(args) => stubs::stubs(&args),
         Command::Graph(args) => drawing::graph(&args),
         Command::Fmt(args) => formatting::fmt(&args),
+        Command::Config(command) => config::config(&command),
         Command::Live(args) => live::live(&args),
         Command::Switch(args) => switch::switch(&args),
         Command::Publish(args) => message::publish(&args),

@@ -15,7 +15,7 @@ use crate::args::ListArgs;
 use crate::catalogue::{self, MACHINES, WORKLOADS};
 use crate::fault::{Fault, Result};
 use crate::listing::{Row, print_rows};
-use crate::output::{columns, json as to_json, print};
+use crate::output::{json as to_json, pairs, print, say, screen};
 use crate::progress::Counter;
 use crate::units::exact;
 use crate::{input, machine, stop};
@@ -25,7 +25,7 @@ use crate::{input, machine, stop};
 Examples:
   runweir machines epyc-64                 CPUs, caches, nodes
   runweir machines host --measure          what a message between each two CPUs of this computer takes
-  runweir machines host --measure --pick 4 four CPUs that are near each other, by measurement
+  runweir machines host --measure --pick 4  four CPUs that are near each other, by measurement
   runweir machines epyc-64 --near 0        CPUs by their distance from CPU 0, by the table of costs
 
 Without --measure, --near and --pick go by the description and by `message` of the costs.
@@ -123,7 +123,7 @@ fn latency_text(args: &MachinesArgs, m: &Machine, all: &Latencies) -> Result<Str
         };
         (distance_words(b.distance), format!("{range}, {} pairs", b.pairs))
     };
-    text += &columns(&all.bands(m).iter().map(row).collect::<Vec<_>>());
+    text += &pairs(&all.bands(m).iter().map(row).collect::<Vec<_>>(), &screen());
     if all.measured && all.cpus.len() <= MATRIX {
         text += "\nns from CPU (row) to CPU (column):\n      ";
         text += &all.cpus.iter().map(|c| format!("{c:>6}")).collect::<String>();
@@ -145,7 +145,7 @@ fn latency_text(args: &MachinesArgs, m: &Machine, all: &Latencies) -> Result<Str
         }
         let rows: Vec<(String, String)> =
             rows.iter().map(|(cpus, ns)| (format!("CPU {cpus}"), format!("{ns:.0} ns"))).collect();
-        text += &columns(&rows);
+        text += &pairs(&rows, &screen());
     }
     if let Some(n) = args.pick {
         let pick = all.pick(n as usize)?;
@@ -179,7 +179,7 @@ pub fn machines(args: &MachinesArgs) -> Result<ExitCode> {
         print(&to_json(&value)?)?;
     } else {
         let more = latencies.as_ref().map(|all| latency_text(args, &machine, all)).transpose()?;
-        print(&(machine_text(&machine) + more.as_deref().unwrap_or("")))?;
+        say(&(machine_text(&machine) + more.as_deref().unwrap_or("")))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -227,7 +227,7 @@ fn machine_text(m: &Machine) -> String {
             rows.push((format!("node {node}"), format!("CPU {cpus}{far}")));
         }
     }
-    format!("{}: {}\n{}", m.shape.name, m.describe(), columns(&rows))
+    format!("{}: {}\n{}", m.shape.name, m.describe(), pairs(&rows, &screen()))
 }
 
 fn ghz(hz: u64) -> String {
@@ -246,8 +246,11 @@ pub fn workloads(args: &ListArgs) -> Result<ExitCode> {
         return print_rows(&groups, args.json);
     };
     if let Some(generator) = generators().iter().find(|g| g.name == name.trim_end_matches([':', '…'])) {
-        let text = if args.json { to_json(&generator_json(generator))? } else { generator_text(generator) };
-        print(&text)?;
+        if args.json {
+            print(&to_json(&generator_json(generator))?)?
+        } else {
+            say(&generator_text(generator))?
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let workload = machine::workload(name, 1)?;
@@ -288,7 +291,7 @@ fn generator_text(g: &GeneratorInfo) -> String {
         "{}: {}\n\nparameters [default]:\n{}\nexample: --workload {call}\n",
         g.name,
         g.summary,
-        columns(&params)
+        pairs(&params, &screen())
     )
 }
 
@@ -332,5 +335,10 @@ fn workload_text(w: &Workload) -> String {
     if groups.len() > LINES {
         rows.push(("…".into(), format!("{} more groups", groups.len() - LINES)));
     }
-    format!("{}: {tasks} task{}, {length}\n{}", w.name, if tasks == 1 { "" } else { "s" }, columns(&rows))
+    format!(
+        "{}: {tasks} task{}, {length}\n{}",
+        w.name,
+        if tasks == 1 { "" } else { "s" },
+        pairs(&rows, &screen())
+    )
 }

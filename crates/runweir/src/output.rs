@@ -3,11 +3,88 @@
 //!
 //! A reader that closes the pipe early (`runweir components | head`) ends the output silently.
 
+use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
 
-pub use weir::text::{columns, json};
+use weir_report::Screen;
+
+pub use weir::text::json;
+pub use weir_report::pairs;
 
 use crate::fault::{Diag, Fault, Result, render};
+
+/// When to use colours: what `--color` says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+static COLOUR: OnceLock<Colour> = OnceLock::new();
+
+/// Remember what the command line says.
+pub fn set_colour(colour: Colour) {
+    let _ = COLOUR.set(colour);
+}
+
+/// What the command line says, read before it is understood: its own errors have colours, too.
+pub fn colour_asked(args: impl Iterator<Item = OsString>) -> Colour {
+    let mut args = args.take_while(|a| a != "--");
+    let mut found = Colour::Auto;
+    while let Some(arg) = args.next() {
+        let Some(arg) = arg.to_str() else { continue };
+        let value = match arg.strip_prefix("--color") {
+            Some("") => args.next().and_then(|v| v.into_string().ok()),
+            Some(rest) => rest.strip_prefix('=').map(str::to_string),
+            None => None,
+        };
+        found = match value.as_deref() {
+            Some("always") => Colour::Always,
+            Some("never") => Colour::Never,
+            Some("auto") => Colour::Auto,
+            _ => found,
+        };
+    }
+    found
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|v| !v.is_empty())
+}
+
+/// True where colours help: the stream is a terminal and `NO_COLOR` is unset or empty, or the user wants them.
+fn colours(terminal: bool) -> bool {
+    match COLOUR.get().copied().unwrap_or_default() {
+        Colour::Always => true,
+        Colour::Never => false,
+        Colour::Auto => terminal && !is_set("NO_COLOR"),
+    }
+}
+
+/// Columns of the terminal that stdout is, else of `COLUMNS`, if it is exported.
+pub fn terminal_width() -> Option<usize> {
+    let size = io::stdout().is_terminal().then(|| terminal_size::terminal_size_of(io::stdout())).flatten();
+    let exported = || std::env::var("COLUMNS").ok()?.parse().ok();
+    size.map(|(width, _)| usize::from(width.0)).filter(|w| *w > 0).or_else(exported).map(|w| w.max(NARROWEST))
+}
+
+/// Columns below which nothing is laid out.
+const NARROWEST: usize = 40;
+
+/// What results are printed on.
+pub fn screen() -> Screen {
+    let width = terminal_width().unwrap_or(Screen::default().width);
+    Screen { width, colour: colours(io::stdout().is_terminal()) }
+}
+
+/// Print a text for people, lines broken between words where the terminal ends.
+pub fn say(text: &str) -> Result<()> {
+    print(&screen().fold(text))
+}
 
 /// Print results. A closed pipe is the reader's decision and no error.
 pub fn print(text: &str) -> Result<()> {
@@ -25,20 +102,10 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// True where colours help: the stream is a terminal and `NO_COLOR` is unset or empty.
-fn colours() -> bool {
-    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-}
-
-/// Columns of the terminal as the shell exports them; 100 if unknown.
-fn width() -> usize {
-    let of_terminal = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|c| *c >= 40);
-    if io::stderr().is_terminal() { of_terminal().unwrap_or(100) } else { 100 }
-}
-
 /// Show diagnostics.
 pub fn show(diags: &[Diag]) {
-    let (colours, width) = (colours(), width());
+    let width = terminal_width().unwrap_or(100).min(100);
+    let colours = colours(io::stderr().is_terminal());
     let mut err = io::stderr().lock();
     for (index, diag) in diags.iter().enumerate() {
         if index > 0 {

@@ -3,21 +3,26 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
+use weir_report::Screen;
 
-use crate::args::Cli;
 use crate::fault::{Fault, Result};
 use crate::listing::{CLASSES, manual};
 use crate::outdir::replace_file;
 use crate::output::print;
+use crate::words;
 
-/// `runweir completions SHELL`.
+/// `runweir completions SHELL`: a script that asks the program, so that it knows what the program knows.
 pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "runweir", &mut script);
+    let shells = clap_complete::env::Shells::builtins();
+    let shell = shells.completer(&shell.to_string()).expect("every shell of the list is known");
+    shell.write_registration("COMPLETE", "runweir", "runweir", "runweir", &mut script).map_err(|e| {
+        Fault::system(format!("cannot make the script: {e}"), "this is a bug in runweir; please report it")
+    })?;
     print(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -25,7 +30,7 @@ pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
 /// `runweir man DIR`: `runweir.1` and one page for each command.
 pub fn man(dir: &Path) -> Result<ExitCode> {
     make(dir)?;
-    let mut top = Cli::command().disable_help_subcommand(true);
+    let mut top = words::fitted(usize::from(u16::MAX)).disable_help_subcommand(true);
     top.build();
     page(dir, top.clone(), "runweir")?;
     for sub in top.get_subcommands().filter(|s| !s.is_hide_set()) {
@@ -71,7 +76,7 @@ fn components() -> String {
                 c.name,
                 c.source,
                 c.source,
-                manual(c)
+                manual(c, &Screen::default())
             );
         }
     }
@@ -88,7 +93,7 @@ fn help() -> String {
     let mut text = String::from(
         "# Help texts\n\nMade by `make docs`. Background: [command-line.md](command-line.md).\n",
     );
-    let mut top = Cli::command().term_width(100);
+    let mut top = words::fitted(100);
     top.build();
     let mut add = |name: &str, command: &mut clap::Command| {
         let help = command.render_long_help().to_string();
@@ -103,17 +108,114 @@ fn help() -> String {
 }
 
 fn page(dir: &Path, command: clap::Command, name: &str) -> Result<()> {
-    let mut text = Vec::new();
-    clap_mangen::Man::new(command)
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let synopsis = synopsis(&command, name);
+    let command = command.after_help("");
+    let has_commands = command.has_subcommands();
+    let man = clap_mangen::Man::new(command)
         .title(name)
         .date("")
-        .source(format!("runweir {}", env!("CARGO_PKG_VERSION")))
-        .render(&mut text)
-        .map_err(|e| {
-            Fault::system(
-                format!("cannot make the page {name}.1: {e}"),
-                "this is a bug in runweir; please report it",
-            )
-        })?;
+        .source(format!("runweir {}", env!("CARGO_PKG_VERSION")));
+    let mut text = Vec::new();
+    let made = (|| {
+        man.render_title(&mut text)?;
+        man.render_name_section(&mut text)?;
+        text.write_all(synopsis.as_bytes())?;
+        man.render_description_section(&mut text)?;
+        man.render_options_section(&mut text)?;
+        if has_commands {
+            man.render_subcommands_section(&mut text)?;
+        }
+        text.write_all(behind(&after).as_bytes())?;
+        man.render_version_section(&mut text)
+    })();
+    made.map_err(|e: std::io::Error| {
+        Fault::system(
+            format!("cannot make the page {name}.1: {e}"),
+            "this is a bug in runweir; please report it",
+        )
+    })?;
     replace_file(&dir.join(format!("{name}.1")), &text)
+}
+
+/// Text that is no request to the formatter.
+fn escaped(text: &str) -> String {
+    let text = text.replace('\\', "\\e").replace('-', "\\-");
+    if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
+}
+
+/// The call with all that it takes, values included.
+fn synopsis(command: &clap::Command, name: &str) -> String {
+    let mut parts = vec![format!("\\fB{}\\fR", escaped(&name.replacen('-', " ", 1)))];
+    let shown = |a: &&clap::Arg| !a.is_hide_set() && !matches!(a.get_id().as_str(), "help" | "version");
+    let values = |a: &clap::Arg| {
+        let names = a.get_value_names().unwrap_or_default();
+        names.iter().map(|n| format!("\\fI{}\\fR", escaped(n))).collect::<Vec<_>>().join(" ")
+    };
+    for option in command.get_opts().filter(shown) {
+        let short = option.get_short().map(|s| format!("\\fB\\-{s}\\fR"));
+        let long = option.get_long().map(|l| format!("\\fB\\-\\-{}\\fR", escaped(l)));
+        let word = [short, long].into_iter().flatten().collect::<Vec<_>>().join("|");
+        let word = format!("{word} {}", values(option));
+        parts.push(if option.is_required_set() { word } else { format!("[{}]", word.trim_end()) });
+    }
+    for flag in
+        command.get_arguments().filter(|a| !a.is_positional() && !a.get_action().takes_values()).filter(shown)
+    {
+        let word = flag.get_long().map_or_else(String::new, |l| format!("\\fB\\-\\-{}\\fR", escaped(l)));
+        parts.push(format!("[{word}]"));
+    }
+    for place in command.get_positionals().filter(shown) {
+        let word = format!("{}{}", if place.is_last_set() { "\\-\\- " } else { "" }, values(place));
+        let many = if place.get_action().takes_values()
+            && place.get_num_args().is_some_and(|n| n.max_values() > 1)
+        {
+            "…"
+        } else {
+            ""
+        };
+        parts.push(if place.is_required_set() { word + many } else { format!("[{word}{many}]") });
+    }
+    if command.has_subcommands() {
+        parts.push("\\fICOMMAND\\fR".into());
+    }
+    format!(".SH SYNOPSIS\n{}\n", parts.join(" "))
+}
+
+/// The text behind the options: examples under a heading of their own, then what is to be known.
+fn behind(text: &str) -> String {
+    let mut out = String::new();
+    let mut heading = ".SH NOTES\n";
+    let mut inside = false;
+    for line in text.lines() {
+        if matches!(line, "Examples:" | "Start here:") {
+            out += ".SH EXAMPLES\n";
+            heading = ".SH NOTES\n";
+            continue;
+        }
+        if line.starts_with("  ") {
+            if !inside {
+                out += ".nf\n";
+                inside = true;
+            }
+            out += &format!("{}\n", escaped(line));
+            continue;
+        }
+        if inside {
+            out += ".fi\n";
+            inside = false;
+        }
+        match line.trim() {
+            "" if !heading.is_empty() => {}
+            "" => out += ".PP\n",
+            text => {
+                out += std::mem::take(&mut heading);
+                out += &format!("{}\n", escaped(text));
+            }
+        }
+    }
+    if inside {
+        out += ".fi\n";
+    }
+    out
 }

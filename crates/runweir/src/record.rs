@@ -100,7 +100,10 @@ impl Tool {
         match self {
             Tool::Perf => {
                 if !there("perf").is_ok_and(|s| s.success()) {
-                    return Some("perf is not installed (Debian: linux-perf)".into());
+                    return Some(format!(
+                        "perf is not installed ({})",
+                        weir_text::packages::install(&["perf"])
+                    ));
                 }
                 if tracefs().is_none() {
                     return Some(
@@ -116,7 +119,10 @@ impl Tool {
             }
             Tool::TraceCmd => {
                 if there("trace-cmd").is_err() {
-                    return Some("trace-cmd is not installed".into());
+                    return Some(format!(
+                        "trace-cmd is not installed ({})",
+                        weir_text::packages::install(&["trace-cmd"])
+                    ));
                 }
                 if !chosen && tracefs().is_none() {
                     return Some("trace-cmd needs tracefs, which is not mounted or not readable".into());

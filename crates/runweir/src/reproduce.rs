@@ -10,7 +10,7 @@ use weir_reproduce::{EXPERIMENTS, Experiment, Finished, Record, full, named, rec
 
 use crate::fault::{Fault, Result};
 use crate::outdir::OutDir;
-use crate::output::{columns, json, note, print};
+use crate::output::{json, note, pairs, print, say, screen};
 use crate::progress::Counter;
 use crate::stop;
 
@@ -125,7 +125,7 @@ fn finish(args: &ReproduceArgs, out: Option<OutDir>, done: &[Finished]) -> Resul
         }
     } else if !args.quiet {
         let texts: Vec<String> = done.iter().map(|d| d.record.text()).collect();
-        print(&texts.join("\n"))?;
+        say(&texts.join("\n"))?;
     }
     if !args.quiet {
         let seconds: f64 = done.iter().map(|d| d.seconds).sum();
@@ -163,6 +163,6 @@ fn list(args: &ReproduceArgs) -> Result<ExitCode> {
         (e.id.to_string(), format!("{} ({}); last verdicts: {last}", e.title, e.source))
     };
     let rows: Vec<(String, String)> = EXPERIMENTS.iter().map(row).collect();
-    print(&columns(&rows))?;
+    print(&pairs(&rows, &screen()))?;
     Ok(ExitCode::SUCCESS)
 }

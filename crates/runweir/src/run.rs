@@ -10,7 +10,7 @@ use weir_report::Part;
 
 use crate::args::RunArgs;
 use crate::fault::{Blame, Fault, Result};
-use crate::output::{json, note, print, show, warn};
+use crate::output::{json, note, print, say, screen, show, warn};
 use crate::progress::Progress;
 use crate::stop;
 
@@ -54,7 +54,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     if output.json {
         print(&done.summary.to_json())?;
     } else if !output.quiet {
-        print(&weir_report::table(&done.summary))?;
+        print(&weir_report::table(&done.summary, &screen()))?;
     }
     if let Some(written) = written.filter(|_| !output.quiet) {
         note(&format!("written: {written}"));
@@ -82,7 +82,7 @@ fn dry_run(prepared: &PreparedRun, as_json: bool, quiet: bool) -> Result<ExitCod
     if as_json {
         print(&json(&all)?)?;
     } else if !quiet {
-        print(&all.iter().map(tried).collect::<Vec<_>>().join("\n"))?;
+        say(&all.iter().map(tried).collect::<Vec<_>>().join("\n"))?;
     }
     refused(&all).map(|()| ExitCode::SUCCESS)
 }

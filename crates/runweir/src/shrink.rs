@@ -10,7 +10,7 @@ use weir::{OutDir, ShrinkOptions};
 
 use crate::args::{Setting, parse_seed};
 use crate::fault::Result;
-use crate::output::{json, note, print};
+use crate::output::{json, note, print, say};
 use crate::progress::Progress;
 use crate::stop;
 
@@ -73,7 +73,7 @@ pub fn shrink(args: &ShrinkArgs) -> Result<ExitCode> {
     if args.json {
         print(&text)?;
     } else if !args.quiet {
-        print(&done.table())?;
+        say(&done.table())?;
     }
     if !args.quiet {
         note(&format!("written: {written}"));

@@ -11,7 +11,7 @@ use weir::OutDir;
 use weir::soc::{Clocks, SocOptions, SocResult, System, apps};
 
 use crate::fault::{Fault, Result};
-use crate::output::{columns, json, note, print};
+use crate::output::{json, note, pairs, print, screen};
 use crate::progress::Progress;
 use crate::stop;
 use crate::units::parse_duration;
@@ -134,13 +134,13 @@ fn list(args: &SocArgs) -> Result<ExitCode> {
         .iter()
         .map(|a| (a.name.clone(), format!("{} ({})", a.summary(), systems(a.periodic()).join(", "))))
         .collect();
-    print(&columns(&rows))?;
+    print(&pairs(&rows, &screen()))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The table of a run, what the hardware saw, and what the program measured.
 fn text(done: &SocResult) -> String {
-    let mut text = weir_report::table(&done.summary);
+    let mut text = weir_report::table(&done.summary, &screen());
     let soc = &done.soc;
     text.push_str(&format!(
         "\n{} clocks at {} MHz\n{:<34}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n",

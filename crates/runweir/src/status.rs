@@ -55,7 +55,7 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode> {
     if args.json {
         output::print(&output::json(&snapshot)?)?;
     } else {
-        output::print(&table(&snapshot, if args.all { usize::MAX } else { ROWS }))?;
+        output::say(&table(&snapshot, if args.all { usize::MAX } else { ROWS }))?;
     }
     Ok(ExitCode::SUCCESS)
 }

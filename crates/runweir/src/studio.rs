@@ -10,7 +10,7 @@ use weir_linux::client;
 use weir_studio::{Options, Studio};
 
 use crate::fault::{Fault, Result};
-use crate::output::{note, print};
+use crate::output::{note, print, screen};
 use crate::{input, stop};
 
 #[derive(Debug, Args)]
@@ -91,7 +91,7 @@ pub fn report(args: &ReportArgs) -> Result<ExitCode> {
         if results.len() > 1 {
             print(&format!("{}{}\n", if i > 0 { "\n" } else { "" }, dir.display()))?;
         }
-        print(&weir_report::table(&weir_studio::summary(dir)?))?;
+        print(&weir_report::table(&weir_studio::summary(dir)?, &screen()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

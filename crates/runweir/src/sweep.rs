@@ -14,7 +14,7 @@ use weir::sweep::{Row, Shard, fields};
 use weir::{OutDir, Sweep, ignored};
 
 use crate::fault::{Fault, Result};
-use crate::output::{json, note, print, show, warn};
+use crate::output::{json, note, print, screen, show, warn};
 use crate::progress::Counter;
 use crate::stop;
 
@@ -261,7 +261,7 @@ fn finish(args: &SweepArgs, sweep: &Sweep, rows: &BTreeMap<u64, Row>) -> Result<
     if args.json {
         print(&json(&sweep.report(rows))?)?;
     } else if !args.quiet {
-        print(&sweep.report(rows).table())?;
+        print(&sweep.report(rows).table(&screen()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

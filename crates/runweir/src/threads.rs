@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use weir_core::{Plan, Setting};
 
+use crate::args::one;
 use crate::compile::{flat, plan};
 use crate::fault::{Fault, Result};
 use crate::{machine, output, topology};
@@ -43,9 +44,13 @@ It must be linked dynamically. Programs that it starts run as they are, unless t
 (--tree, --serve and --join): then they are under the same policy. docs/threads.md has the limits.")]
 pub struct ThreadsArgs {
     /// Scheduler: a catalogue name or a .weir file
-    #[arg(value_name = "POLICY", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
-    #[arg(required_unless_present = "join", conflicts_with = "join")]
+    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present_any = ["join", "named"], conflicts_with = "join")]
     pub policy: Option<String>,
+    /// The same as an option
+    #[arg(short = 't', long = "topology", value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["policy", "join"])]
+    pub named: Option<String>,
     /// Give the policy a process of its own, for the program and all programs that it starts
     #[arg(long, conflicts_with_all = ["join", "serve", "switch"])]
     pub tree: bool,
@@ -56,7 +61,7 @@ pub struct ThreadsArgs {
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     #[arg(conflicts_with_all = ["cpus", "set"])]
     pub join: Option<String>,
-    /// Switch those who joined this name to POLICY, while they run
+    /// Switch those who joined this name to the scheduler T, while they run
     #[arg(long, value_name = "NAME", value_parser = parse_name, conflicts_with_all = ["join", "command", "cpus"])]
     pub switch: Option<String>,
     /// Priority that the program's threads begin with; greater is more urgent (policies with `annotate priority`)
@@ -212,10 +217,10 @@ fn plan_file(args: &ThreadsArgs, cpus: u32) -> Result<PathBuf> {
     let host = machine::resolve("host").ok().filter(|m| m.shape.nr_cpus() == cpus);
     let machine = host.map_or_else(|| machine::resolve(&format!("smp-{cpus}")), Ok)?;
     let sets = topology::parse_sets(&args.set)?;
-    let policy = args.policy.as_deref().unwrap_or_default();
-    let plan = plan(policy, &machine.shape, &sets, &[], false)?;
+    let policy = one(args.policy.as_ref(), args.named.as_ref());
+    let plan = plan(&policy, &machine.shape, &sets, &[], false)?;
     unheeded(args, &plan);
-    let plan = flat(policy, &plan)?;
+    let plan = flat(&policy, &plan)?;
     let trouble = |e: std::io::Error| {
         Fault::system(
             format!("the plan cannot be written: {e}"),
@@ -478,7 +483,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
             weir_report::duration_f(wake)
         ));
     }
-    output::print(&text)?;
+    output::say(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

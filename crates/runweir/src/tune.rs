@@ -11,7 +11,7 @@ use weir::OutDir;
 use weir::tune::{TuneResult, svg};
 
 use crate::fault::Result;
-use crate::output::{json, note, print};
+use crate::output::{json, note, print, screen};
 use crate::progress::Counter;
 use crate::stop;
 
@@ -31,7 +31,7 @@ tune.toml, for example (docs/tune.md has all keys):
   to = \"20ms\"
   scale = \"log\"
   [[objective]]
-  metric = \"groups.web.wakeup_latency_ns.p99\"
+  metric = \"groups.web.response_ns.p99\"
   goal = \"min\"
   [[constraint]]
   metric = \"groups.batch.jobs_completed\"
@@ -81,7 +81,7 @@ pub fn tune(args: &TuneArgs) -> Result<ExitCode> {
     if args.json {
         print(&text)?;
     } else if !args.quiet {
-        print(&result.table())?;
+        print(&result.table(&screen()))?;
     }
     Ok(if result.interrupted { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

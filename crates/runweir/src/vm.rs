@@ -83,7 +83,7 @@ pub struct VmArgs {
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub record: Option<PathBuf>,
     /// Copy a file, a folder, or a program with its libraries into the guest (repeatable)
-    #[arg(short, long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub with: Vec<PathBuf>,
     /// End everything after this much time, with its unit: 90s, 10m
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "300s", allow_hyphen_values = true)]
@@ -312,8 +312,7 @@ fn bring_command(command: Option<&String>, files: &mut Files) {
         }
         return;
     }
-    let there =
-        tool::LOADS.iter().any(|(load, _)| load == name) || name == "runweir" || applets().contains(name);
+    let there = tool::LOADS.contains(&name.as_str()) || name == "runweir" || applets().contains(name);
     if !there && tool::find(name).is_some() {
         files.with.push(path.into());
     }

@@ -37,7 +37,7 @@ pub fn installed() -> Result<PathBuf> {
         let looked: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
         Error::system(
             format!("the bare kernel is not here: no {KERNEL} in {}", looked.join(", ")),
-            "`make bare` builds it (with gcc-riscv64-unknown-elf); RUNWEIR_BARE names the folder where it is",
+            "`make bare` builds it (Debian: gcc-riscv64-unknown-elf); RUNWEIR_BARE names the folder where it is",
         )
     })
 }

@@ -30,7 +30,7 @@ pub fn emulator() -> Result<PathBuf> {
     std::env::split_paths(&folders).map(|f| f.join(EMULATOR)).find(|p| p.is_file()).ok_or_else(|| {
         Error::system(
             format!("{EMULATOR} is not here"),
-            "on Debian, `apt-get install qemu-system-misc` brings it",
+            format!("as root, {}", weir_text::packages::install(&[EMULATOR])),
         )
     })
 }

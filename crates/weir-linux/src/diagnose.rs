@@ -49,10 +49,22 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
+macro_rules! kernels {
+    () => {
+        "Linux 6.12 or later with sched_ext (tested: 6.16 to 7.3)"
+    };
+}
+
+/// On which kernels a scheduler runs: pages say it in the same words.
+pub const KERNELS: &str = kernels!();
+
 /// Remedies that several diagnostics share.
-const WHICH_KERNEL: &str = "sched_ext is part of Linux from 6.12 on where it is built with CONFIG_SCHED_CLASS_EXT=y; \
-    Debian's kernels have it from 6.16 on (trixie-backports). `runweir vm` tries a topology in a \
-    virtual machine with such a kernel";
+const WHICH_KERNEL: &str = concat!(
+    "a scheduler needs ",
+    kernels!(),
+    ". Kernels have sched_ext where they are built with CONFIG_SCHED_CLASS_EXT=y, Debian's from 6.16 on \
+     (trixie-backports). `runweir vm` tries a topology in a virtual machine with such a kernel"
+);
 const BAD_BUILDS: &str = "known to be damaged: Debian's backports builds 7.1.13 and 7.2.12; install another build \
     of the kernel (7.2.13 is sound). `runweir vm` chooses a sound one";
 const LEAVE_OTHER: &str = "stop it first: end its process (for a scheduler run as a service: \
@@ -245,7 +257,7 @@ pub fn load_failure(log: &str, errno: i32, save: &dyn Fn() -> Option<PathBuf>, s
         return Error::new(
             ErrorKind::Kernel,
             format!("this kernel's ({kernel}) sched_ext differs from what the scheduler knows: {line}"),
-            format!("Linux 6.16 to 7.3 were tried{}", at()),
+            format!("it needs {KERNELS}{}", at()),
         );
     }
     if log.contains("pointer arithmetic on arena prohibited") {

@@ -28,7 +28,8 @@ use crate::prune::{Calls, Part};
 
 #[cfg(weir_no_clang)]
 compile_error!(
-    "weir-linux compiles the scheduler for the kernel with clang 19 or newer: apt-get install clang-19"
+    "weir-linux compiles the scheduler for the kernel with clang 19 or newer; on Debian: apt-get install clang-19; on Fedora: dnf install clang; \
+     on Arch: pacman -S clang. `make demo` builds without it"
 );
 
 /// Compiled from `runtimes/linux/weir.bpf.c` by the build script.

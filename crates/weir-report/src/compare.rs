@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Several runs side by side: one column per topology, its seeds averaged.
 
+use crate::screen::{Cell, Columns, Screen, Tone, visible};
 use crate::stats::MeanCi;
 use crate::summary::Summary;
-use crate::text::{Columns, WIDTH, clip, duration_f, energy_f, significant};
+use crate::text::{clip, duration_f, energy_f, significant};
 use std::fmt::Write;
 
 /// Which way is better.
@@ -57,7 +58,7 @@ pub const METRICS: [Metric; 17] = {
         m("CPUs busy", Percent, None, |s| share(s.totals.busy_ns, s.capacity_ns())),
         m("scheduler share", Percent, Lower, |s| share(s.totals.scheduler_ns, s.capacity_ns())),
         m("lock waiting", Duration, Lower, |s| s.totals.lock_wait_ns as f64),
-        m("context switches", Count, Lower, |s| s.totals.context_switches as f64),
+        m("task switches", Count, Lower, |s| s.totals.context_switches as f64),
         m("preemptions", Count, Lower, |s| s.totals.preemptions as f64),
         m("migrations", Count, Lower, |s| s.totals.migrations as f64),
         m("energy", Energy, Lower, |s| s.totals.energy_uj as f64),
@@ -161,16 +162,16 @@ pub fn shown(runs: &[&Summary]) -> impl Iterator<Item = &'static Metric> {
     METRICS.iter().zip(counts).filter(|(_, show)| *show).map(|(m, _)| m)
 }
 
-/// The comparison as text, at most 100 columns wide; more topologies than fit go into further blocks,
-/// each beginning with the first topology, to which the ratios refer.
-pub fn compare_table(runs: &[Summary]) -> String {
+/// The comparison as text; more topologies than fit beside each other go into further blocks, each beginning with the first
+/// topology, to which the ratios refer.
+pub fn compare_table(runs: &[Summary], screen: &Screen) -> String {
     let runs: Vec<&Summary> = runs.iter().collect();
     let Some(first) = runs.first() else { return "nothing to compare\n".into() };
     let columns = columns(&runs);
     let seeds = columns.iter().map(|c| c.runs.len()).max().unwrap_or(1);
     let mut out = String::new();
     if runs.iter().all(|s| s.machine == first.machine && s.workload == first.workload) {
-        out += &clip(&format!("{} on {}", first.workload, first.machine), WIDTH);
+        out += &clip(&format!("{} on {}", first.workload, first.machine), usize::MAX);
         out.push('\n');
     }
     if seeds > 1 {
@@ -179,20 +180,39 @@ pub fn compare_table(runs: &[Summary]) -> String {
             "mean ± half of the 95 % confidence interval (Student's t) of up to {seeds} runs; without ± all were equal"
         )
         .expect("writing to a string");
+        out += &same_with_every_seed(&columns);
     }
     if runs.iter().any(|s| s.interrupted) {
-        out += "INTERRUPTED: some runs did not reach their end\n";
+        out += &screen.paint("INTERRUPTED: some runs did not reach their end", Tone::Bad);
+        out.push('\n');
     }
     out.push('\n');
 
-    let per_block = if seeds > 1 { 3 } else { 4 };
-    let mut rest: &[Column<'_>] = &columns[1..];
+    let cells = all_cells(&runs, &columns);
+    let width = |c: usize| {
+        let title = visible(&columns[c].title).min(TITLE) + 2;
+        cells.iter().map(|(_, row)| visible(&row[c].0)).max().unwrap_or(0).max(title) + 2
+    };
+    let label = cells.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 2;
+    let mut next = 1;
     loop {
-        let (now, later) = rest.split_at(rest.len().min(per_block - 1));
-        let block: Vec<&Column<'_>> = columns[..1].iter().chain(now).collect();
-        out += &render_block(&runs, &columns, &block);
-        rest = later;
-        if rest.is_empty() {
+        let mut block = vec![0];
+        let mut room = screen.width.saturating_sub(label + width(0));
+        while next < columns.len() && (block.len() == 1 || width(next) <= room) {
+            room = room.saturating_sub(width(next));
+            block.push(next);
+            next += 1;
+        }
+        // Not even two fit: one at a time, its ratios beside it.
+        if block.len() == 2 && label + width(0) + width(block[1]) > screen.width {
+            if block[1] == 1 {
+                out += &render_block(&columns, &cells, &[0], screen);
+                out.push('\n');
+            }
+            block.remove(0);
+        }
+        out += &render_block(&columns, &cells, &block, screen);
+        if next >= columns.len() {
             break;
         }
         out.push('\n');
@@ -205,33 +225,69 @@ pub fn compare_table(runs: &[Summary]) -> String {
             out += "  One run each does not show noise: figures within 2 % of the best are marked, too (--seeds).\n";
         }
     }
-    out
+    screen.fold(&out)
 }
 
-fn render_block(runs: &[&Summary], all: &[Column<'_>], block: &[&Column<'_>]) -> String {
-    let room = (WIDTH - 20) / block.len() - 2;
-    let mut table = Columns::new(
-        [String::new()].into_iter().chain(block.iter().map(|c| clip(&c.title, room - 2) + "  ")),
-    );
-    for metric in shown(runs) {
+/// Cells of a topology's name.
+const TITLE: usize = 24;
+
+/// Which topologies ran alike with every seed: their confidence intervals say nothing.
+fn same_with_every_seed(columns: &[Column<'_>]) -> String {
+    let alike = |c: &&Column<'_>| {
+        c.runs.len() > 1 && METRICS.iter().all(|m| c.runs.iter().all(|s| (m.of)(s) == (m.of)(c.runs[0])))
+    };
+    let same: Vec<String> = columns.iter().filter(alike).map(|c| clip(&c.title, TITLE)).collect();
+    match same.len() {
+        0 => String::new(),
+        n if n == columns.len() => {
+            "every seed gave the same run: nothing in this workload or these topologies is random\n".into()
+        }
+        _ => format!(
+            "every seed gave the same run under {}: the workload has nothing random, only the other topologies have\n",
+            same.join(", ")
+        ),
+    }
+}
+
+/// What a topology has in a line, and whether it is the best.
+type Figure = (String, bool);
+
+/// Every line with a figure for each topology.
+fn all_cells(runs: &[&Summary], all: &[Column<'_>]) -> Vec<(&'static str, Vec<Figure>)> {
+    let line = |metric: &'static Metric| {
         let of = |c: &Column<'_>| MeanCi::of(&c.runs.iter().map(|s| (metric.of)(s)).collect::<Vec<_>>());
         let cells: Vec<MeanCi> = all.iter().map(of).collect();
         let best = metric.best(&cells);
-        let mut row = vec![metric.name.to_string()];
-        for column in block {
-            let i = all.iter().position(|c| c.title == column.title).expect("a block is made of columns");
-            let mut cell = metric.show_ci(&cells[i]);
+        let figure = |i: usize| {
+            let mut text = metric.show_ci(&cells[i]);
             if i > 0 {
-                cell += &match (cells[0].mean, cells[i].mean) {
+                text += &match (cells[0].mean, cells[i].mean) {
                     (0.0, _) => "       ".to_string(),
                     (a, b) if b / a >= 99.5 => format!(" {:>5.0}x", b / a),
                     (a, b) => format!(" {:>5.2}x", b / a),
                 };
             }
-            cell += if best[i] { " *" } else { "  " };
-            row.push(cell);
-        }
-        table.row(row);
+            (text + if best[i] { " *" } else { "  " }, best[i])
+        };
+        (metric.name, (0..all.len()).map(figure).collect())
+    };
+    shown(runs).map(line).collect()
+}
+
+fn render_block(
+    all: &[Column<'_>],
+    cells: &[(&'static str, Vec<Figure>)],
+    block: &[usize],
+    screen: &Screen,
+) -> String {
+    let titles = block.iter().map(|i| clip(&all[*i].title, TITLE) + "  ");
+    let mut table = Columns::new([String::new()].into_iter().chain(titles));
+    for (name, row) in cells {
+        let figures = block.iter().map(|i| {
+            let (text, best) = &row[*i];
+            Cell::new(text.clone(), if *best { Tone::Good } else { Tone::Plain })
+        });
+        table.row([Cell::from(*name)].into_iter().chain(figures));
     }
-    table.render(2, WIDTH)
+    table.render(2, screen)
 }

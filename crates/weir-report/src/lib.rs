@@ -10,6 +10,7 @@
 
 mod changes;
 mod compare;
+mod compare_picture;
 mod counted;
 mod csv;
 mod gantt;
@@ -18,8 +19,10 @@ mod jobs;
 mod memory;
 mod meta;
 mod metrics;
+pub mod picture;
 mod plot;
 mod proto;
+mod screen;
 mod sink;
 mod stats;
 mod summary;
@@ -32,6 +35,7 @@ mod wakeups;
 mod window;
 
 pub use compare::compare_table;
+pub use compare_picture::compare_picture;
 pub use counted::Counted;
 pub use csv::{csv_field, tasks_csv};
 pub use gantt::Gantt;
@@ -41,6 +45,7 @@ pub use memory::{InMemory, shared};
 pub use meta::{Meta, Names, stages};
 pub use metrics::Metrics;
 pub use plot::{Curve, Plot, Spot};
+pub use screen::{Cell, Columns, Screen, Tone, pairs, pairs_at, wrap};
 pub use stats::{Buckets, Dist, MeanCi, Ratio};
 pub use summary::{
     BarrierSummary, CallSummary, ClockSummary, ComponentSummary, CpuSummary, CrashSummary, FaultSummary,
@@ -50,6 +55,7 @@ pub use summary::{
 pub use sweep::{SweepAxis, SweepPoint, SweepReport};
 pub use table::table;
 pub use text::{clip, duration, duration_f, exact};
+pub use text::{count, percent};
 pub use trace::Trace;
 pub use wakeups::Wakeups;
 pub use window::{Part, Windowed};

@@ -61,6 +61,8 @@ struct Cpu {
     scheduler_ns: u64,
     lock_wait_ns: u64,
     switches: u64,
+    /// It had nothing to do after the task that ran last.
+    idle: bool,
     offline_since: u64,
     offline_ns: u64,
     stolen_ns: u64,
@@ -75,6 +77,7 @@ impl Cpu {
         scheduler_ns: 0,
         lock_wait_ns: 0,
         switches: 0,
+        idle: true,
         offline_since: NEVER,
         offline_ns: 0,
         stolen_ns: 0,
@@ -597,6 +600,8 @@ impl Observer for Metrics {
                 cpu.run_since = t;
                 cpu.overlap_ns = 0;
                 cpu.switches += u64::from(switched);
+                let from_idle = std::mem::replace(&mut cpu.idle, false);
+                self.totals.cpu_switches += u64::from(switched || from_idle);
                 self.totals.context_switches += u64::from(switched);
             }
             Event::Off { task, cpu, why, ran_ns } => {
@@ -636,6 +641,10 @@ impl Observer for Metrics {
                 let record = self.task(task);
                 record.jobs_completed += 1;
                 record.response.add(response_ns);
+            }
+            Event::Idle { cpu, idle: true } => {
+                let was = std::mem::replace(&mut self.cpu(cpu).idle, true);
+                self.totals.cpu_switches += u64::from(!was);
             }
             Event::Idle { .. } | Event::Kick { .. } => {}
             _ => self.rare(t, event),

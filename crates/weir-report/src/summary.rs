@@ -239,7 +239,11 @@ pub struct Totals {
     pub jobs: u64,
     pub jobs_completed: u64,
     pub deadline_misses: u64,
+    /// From one task to another; idle between them does not count.
     pub context_switches: u64,
+    /// As Linux counts (`perf stat`, `vmstat`): also to idle and from it. 0 if it is not counted (live).
+    #[serde(default)]
+    pub cpu_switches: u64,
     pub preemptions: u64,
     pub migrations: u64,
     /// Times that a CPU asked the scheduler for its next task.

@@ -7,9 +7,10 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::csv::csv_field;
 use crate::plot::{Curve, Plot, Spot};
+use crate::screen::{Columns, Screen};
 use crate::stats::{MeanCi, Ratio};
 use crate::summary::Ignored;
-use crate::text::{Columns, WIDTH, count, significant};
+use crate::text::{count, significant};
 
 /// A varied (or fixed) parameter with its values, by column heading.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -142,7 +143,7 @@ impl SweepReport {
     }
 
     /// The points as text: what is varied, the share of runs without a miss, and some means.
-    pub fn table(&self) -> String {
+    pub fn table(&self, screen: &Screen) -> String {
         let varied = self.varied();
         let shown: Vec<usize> = ["deadline_misses", "preemptions", "migrations", "context_switches"]
             .iter()
@@ -151,7 +152,8 @@ impl SweepReport {
         let heads = varied.iter().map(|i| self.axes[*i].column.trim_start_matches("keys.").to_string());
         let numbers = shown.iter().map(|c| self.columns[*c].replace('_', " "));
         let mut table =
-            Columns::new(heads.chain(["no miss".to_string(), "95 % interval".to_string()]).chain(numbers));
+            Columns::new(heads.chain(["no miss".to_string(), "95 % interval".to_string()]).chain(numbers))
+                .giving_way(&["migrations", "preemptions", "context switches"]);
         for point in &self.points {
             let s = point.success;
             let pct = |v: f64| format!("{:.1}", 100.0 * v);
@@ -167,7 +169,7 @@ impl SweepReport {
             1 => "one run a line".to_string(),
             n => format!("{n} runs a line: share without a deadline miss with Wilson's interval, then means"),
         };
-        format!("{}: {seeds}\n{}", self.name, table.render(2, WIDTH))
+        screen.fold(&format!("{}: {seeds}\n", self.name)) + &table.render(2, screen)
     }
 
     /// A picture of `y` (`success` or a column) against the report's axis `x`: a line for each combination of
@@ -261,7 +263,7 @@ mod tests {
     #[test]
     fn table_csv_and_json_show_the_same() {
         let report = sample();
-        insta::assert_snapshot!("sweep_table", report.table());
+        insta::assert_snapshot!("sweep_table", report.table(&Screen::default()));
         insta::assert_snapshot!("sweep_csv", report.csv());
         insta::assert_snapshot!("sweep_json", serde_json::to_string_pretty(&report).expect("finite numbers"));
     }

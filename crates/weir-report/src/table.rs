@@ -1,42 +1,44 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The result of a run as text for a terminal, at most [`WIDTH`] columns wide.
+//! The result of a run as text for a [`Screen`].
 
 use crate::changes::changes;
+use crate::screen::{Cell, Columns, Screen, Tone, facts};
 use crate::stats::Dist;
 use crate::summary::{CpuSummary, GroupSummary, Summary, TaskSummary};
-use crate::text::{Columns, WIDTH, clip, count, duration, energy_f, percent, significant};
+use crate::text::{clip, count, duration, energy_f, percent, significant};
 use std::cmp::Reverse;
 use std::fmt::Write;
 
 /// Tasks, groups or CPUs that get a line each; more are folded.
 const LINES: usize = 16;
-/// Cells of a utilisation bar.
-const BAR: usize = 40;
+/// Cells of a utilisation bar, and what stands beside it.
+const BAR: std::ops::RangeInclusive<usize> = 10..=100;
+const BESIDE_BAR: usize = 42;
 
 /// The run for a reader: what it was, totals, latencies, tasks and CPUs.
-pub fn table(summary: &Summary) -> String {
+pub fn table(summary: &Summary, screen: &Screen) -> String {
     let mut out = String::new();
-    heading(&mut out, summary);
-    totals(&mut out, summary);
-    latencies(&mut out, summary);
-    tasks(&mut out, summary);
-    cpus(&mut out, summary);
-    out.push_str(&changes(summary));
-    faults(&mut out, summary);
-    together(&mut out, summary);
+    heading(&mut out, summary, screen);
+    totals(&mut out, summary, screen);
+    latencies(&mut out, summary, screen);
+    tasks(&mut out, summary, screen);
+    cpus(&mut out, summary, screen);
+    out.push_str(&changes(summary, screen));
+    faults(&mut out, summary, screen);
+    together(&mut out, summary, screen);
     contention(&mut out, summary);
-    guests(&mut out, summary);
-    out
+    guests(&mut out, summary, screen);
+    screen.fold(&out)
 }
 
 /// Machines within the machine: how much they had, and how their tasks did.
-fn guests(out: &mut String, s: &Summary) {
+fn guests(out: &mut String, s: &Summary, screen: &Screen) {
     for g in s.guests.iter().take(LINES) {
         let t = &g.run.totals;
         let within = g.inside.as_ref().map_or(String::new(), |outer| format!(" (in {outer})"));
         line(out, "");
         let head = format!("guest {}{within}: {} on {} virtual CPUs", g.name, g.run.topology, g.vcpus.len());
-        line(out, &clip(&head, WIDTH));
+        line(out, &shown(&head));
         let wanted = t.busy_ns + t.scheduler_ns + t.stolen_ns;
         let had = format!(
             "{} of CPU time, {} for its scheduler, {} stolen ({} of its demand), entered {} times",
@@ -46,17 +48,22 @@ fn guests(out: &mut String, s: &Summary) {
             percent(t.stolen_ns, wanted),
             count(g.enters)
         );
-        line(out, &clip(&format!("  {had}"), WIDTH));
+        line(out, &format!("  {had}"));
         if t.spin_ns > 0 {
             let part = percent(t.spin_ns, t.busy_ns);
             line(out, &format!("  {} of it were spent spinning, {part}", duration(t.spin_ns)));
         }
-        latencies(out, &g.run);
-        tasks(out, &g.run);
+        latencies(out, &g.run, screen);
+        tasks(out, &g.run, screen);
     }
     if s.guests.len() > LINES {
         line(out, &format!("  … and {} more guests (--json has all of them)", s.guests.len() - LINES));
     }
+}
+
+/// A text with the user's names in it, which can neither break the line nor talk to the terminal.
+fn shown(text: &str) -> String {
+    clip(text, usize::MAX)
 }
 
 fn line(out: &mut String, text: &str) {
@@ -64,12 +71,12 @@ fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
-fn heading(out: &mut String, s: &Summary) {
+fn heading(out: &mut String, s: &Summary, screen: &Screen) {
     let mut what = format!("{} on {} · {}", s.topology, s.machine, s.workload);
     if !s.live {
         write!(what, " · seed {}", s.seed).expect("writing to a string");
     }
-    line(out, &clip(&what, WIDTH));
+    line(out, &shown(&what));
     let time = if s.live { "real" } else { "virtual" };
     let mut ran = format!("{} of {time} time, {} events", duration(s.duration_ns), count(s.events));
     if s.wall_ns > 0 && !s.live {
@@ -82,19 +89,20 @@ fn heading(out: &mut String, s: &Summary) {
     if let Some(crash) = &s.crash {
         let what =
             format!("ENDED by component `{}` at {}: {}", crash.component, duration(crash.at_ns), crash.what);
-        line(out, &clip(&what, WIDTH));
+        line(out, &screen.paint(&shown(&what), Tone::Bad));
     } else if s.interrupted {
-        line(out, "INTERRUPTED: the numbers cover what had happened by then");
+        let what = "INTERRUPTED: the numbers cover what had happened by then";
+        line(out, &screen.paint(what, Tone::Bad));
     }
     if s.lost_events > 0 {
-        let what = "events were lost, so counts are too low";
-        line(out, &format!("INCOMPLETE: {} {what}", count(s.lost_events)));
+        let what = format!("INCOMPLETE: {} events were lost, so counts are too low", count(s.lost_events));
+        line(out, &screen.paint(&what, Tone::Bad));
     }
     out.push('\n');
 }
 
 /// Components that returned errors: a line for each instance and error.
-fn faults(out: &mut String, s: &Summary) {
+fn faults(out: &mut String, s: &Summary, screen: &Screen) {
     if s.faults.is_empty() {
         return;
     }
@@ -103,14 +111,19 @@ fn faults(out: &mut String, s: &Summary) {
         let (component, instance) = (f.component.clone(), f.instance.clone());
         columns.row([component, instance, f.error.clone(), duration(f.first_ns), count(f.count)]);
     }
-    out.push_str(&columns.render(2, WIDTH));
+    out.push_str(&columns.render(2, screen));
     if s.faults.len() > LINES {
         line(out, &format!("  … and {} more (--json has all of them)", s.faults.len() - LINES));
     }
     out.push('\n');
 }
 
-fn totals(out: &mut String, s: &Summary) {
+/// Red where there is one.
+fn bad_if_any(n: u64) -> Tone {
+    if n > 0 { Tone::Bad } else { Tone::Plain }
+}
+
+fn totals(out: &mut String, s: &Summary, screen: &Screen) {
     let t = &s.totals;
     let rate = |n: u64| match s.duration_ns {
         0 => count(n),
@@ -120,45 +133,45 @@ fn totals(out: &mut String, s: &Summary) {
         if n == 0 || ns == 0 { String::new() } else { format!(" ({} each)", duration(ns / n)) }
     };
     let capacity = s.capacity_ns();
-    let share = |ns: u64| format!("{:>8}  {}", percent(ns, capacity), duration(ns));
+    let share = |ns: u64| format!("{}, {}", percent(ns, capacity), duration(ns));
     let lock = match (t.scheduler_ns, t.lock_wait_ns) {
         (0, _) | (_, 0) => "none".into(),
-        (all, wait) => format!("{:>8}  of scheduler time, {}", percent(wait, all), duration(wait)),
+        (all, wait) => format!("{} of that, {}", percent(wait, all), duration(wait)),
     };
-    let rows = [
-        (
-            "jobs done",
-            format!("{} of {}", count(t.jobs_completed), count(t.jobs)),
-            "CPUs busy",
-            share(t.busy_ns),
-        ),
-        ("deadline misses", count(t.deadline_misses), "idle", share(t.idle_ns)),
-        ("context switches", rate(t.context_switches), "scheduler", share(t.scheduler_ns)),
-        ("preemptions", rate(t.preemptions), "lock waiting", lock),
-        (
-            "migrations",
-            rate(t.migrations),
-            "energy",
-            if t.energy_uj == 0 { "-".into() } else { energy_f(t.energy_uj as f64) },
-        ),
-        (
-            "decisions",
-            format!("{}{}", count(t.decisions), each(t.scheduler_ns, t.decisions)),
-            "swaps",
-            match s.swaps.iter().map(|w| w.pause_ns).max() {
-                None => "-".into(),
-                Some(max) => format!("{}, longest pause {}", s.swaps.len(), duration(max)),
-            },
-        ),
+    let energy = if t.energy_uj == 0 { "-".into() } else { energy_f(t.energy_uj as f64) };
+    let swaps = match s.swaps.iter().map(|w| w.pause_ns).max() {
+        None => "-".into(),
+        Some(max) => format!("{}, longest pause {}", s.swaps.len(), duration(max)),
+    };
+    let decisions = format!("{}{}", count(t.decisions), each(t.scheduler_ns, t.decisions));
+    let plain = |label, text| (label, text, Tone::Plain);
+    let mut rows = vec![
+        plain("jobs done", format!("{} of {}", count(t.jobs_completed), count(t.jobs))),
+        ("deadline misses", count(t.deadline_misses), bad_if_any(t.deadline_misses)),
+        plain("task switches", rate(t.context_switches)),
     ];
-    for (a, b, c, d) in rows {
-        line(out, &format!("  {a:<17} {b:<31} {c:<13} {}", d.trim_start()));
+    // As `perf stat` and `vmstat` count; older results do not have it.
+    if t.cpu_switches > 0 {
+        rows.push(plain("  with idle", rate(t.cpu_switches)));
     }
+    rows.extend([
+        plain("preemptions", rate(t.preemptions)),
+        plain("migrations", rate(t.migrations)),
+        plain("decisions", decisions),
+        plain("CPUs busy", share(t.busy_ns)),
+        plain("idle", share(t.idle_ns)),
+        plain("scheduler", share(t.scheduler_ns)),
+        plain("lock waiting", lock),
+        plain("energy", energy),
+        plain("swaps", swaps),
+    ]);
+    out.push_str(&facts(&rows, 2, screen));
     out.push('\n');
 }
 
-fn latencies(out: &mut String, s: &Summary) {
-    let mut columns = Columns::new(["", "min", "mean", "p50", "p95", "p99", "max"]);
+fn latencies(out: &mut String, s: &Summary, screen: &Screen) {
+    let mut columns =
+        Columns::new(["", "min", "mean", "p50", "p95", "p99", "max"]).giving_way(&["min", "p95"]);
     for (name, dist) in [("response time", &s.response_ns), ("wakeup latency", &s.wakeup_latency_ns)] {
         if !dist.is_empty() {
             let Dist { min, mean, p50, p95, p99, max, .. } = *dist;
@@ -166,8 +179,8 @@ fn latencies(out: &mut String, s: &Summary) {
             columns.row([name.to_string()].into_iter().chain(cells));
         }
     }
-    if columns.len() > 1 {
-        out.push_str(&columns.render(2, WIDTH));
+    if !columns.is_empty() {
+        out.push_str(&columns.render(2, screen));
         out.push('\n');
     }
 }
@@ -209,7 +222,7 @@ impl<'a> Line<'a> {
     }
 }
 
-fn tasks(out: &mut String, s: &Summary) {
+fn tasks(out: &mut String, s: &Summary, screen: &Screen) {
     let single = s.tasks.len() <= LINES;
     let mut lines: Vec<Line<'_>> = if single {
         s.tasks.iter().map(Line::of_task).collect()
@@ -228,21 +241,26 @@ fn tasks(out: &mut String, s: &Summary) {
     let mut header = vec![if single { "task" } else { "group" }];
     header.extend((!single).then_some("tasks"));
     header.extend([
-        "jobs", "missed", "CPU time", "waiting", "resp p50", "resp p99", "wake p99", "preempt", "migr",
+        "jobs", "missed", "CPU time", "waiting", "resp p50", "resp p99", "resp max", "wake p50", "wake p99",
+        "wake max", "preempt", "migr",
     ]);
-    let mut columns = Columns::new(header);
+    let mut columns = Columns::new(header)
+        .extra(&["wake max", "wake p50", "resp max"])
+        .giving_way(&["migr", "preempt", "waiting", "wake p99", "resp p50", "tasks", "CPU time"]);
     for l in &lines {
         let [jobs, missed, preempted, migrated] = l.numbers;
-        let mut row = vec![l.name.to_string()];
-        row.extend((!single).then(|| count(l.tasks)));
-        row.extend([count(jobs), count(missed)]);
-        row.extend([l.cpu_ns, l.wait_ns].map(duration));
-        row.extend([l.response.p50, l.response.p99].map(|ns| l.response.show(ns, duration)));
-        row.push(l.wakeup.show(l.wakeup.p99, duration));
-        row.extend([count(preempted), count(migrated)]);
+        let plain = |text: String| Cell::new(text, Tone::Plain);
+        let (response, wakeup) = (l.response, l.wakeup);
+        let mut row = vec![plain(l.name.to_string())];
+        row.extend((!single).then(|| plain(count(l.tasks))));
+        row.extend([plain(count(jobs)), Cell::new(count(missed), bad_if_any(missed))]);
+        row.extend([l.cpu_ns, l.wait_ns].map(|ns| plain(duration(ns))));
+        row.extend([response.p50, response.p99, response.max].map(|ns| plain(response.show(ns, duration))));
+        row.extend([wakeup.p50, wakeup.p99, wakeup.max].map(|ns| plain(wakeup.show(ns, duration))));
+        row.extend([preempted, migrated].map(|n| plain(count(n))));
         columns.row(row);
     }
-    out.push_str(&columns.render(2, WIDTH));
+    out.push_str(&columns.render(2, screen));
     if folded > 0 {
         line(
             out,
@@ -255,65 +273,55 @@ fn tasks(out: &mut String, s: &Summary) {
     out.push('\n');
 }
 
-fn cpus(out: &mut String, s: &Summary) {
+fn cpus(out: &mut String, s: &Summary, screen: &Screen) {
     if s.duration_ns == 0 || s.cpus.is_empty() {
         return;
     }
     if s.cpus.len() <= LINES {
         let name = s.cpus.iter().map(|c| crate::text::cells(&c.name)).max().unwrap_or(0).min(18);
-        let heading = "  busy       sched        idle  switches";
-        line(
-            out,
-            &format!(
-                "  {:<name$}  {:<BAR$}{heading}",
-                "CPU",
-                if s.cpus.iter().any(|c| c.offline_ns > 0) {
-                    "█ busy  ▒ scheduler  · idle  x offline"
-                } else {
-                    "█ busy  ▒ scheduler  · idle"
-                }
-            ),
-        );
+        let bar = screen.width.saturating_sub(BESIDE_BAR + name).clamp(*BAR.start(), *BAR.end());
+        let offline = s.cpus.iter().any(|c| c.offline_ns > 0);
+        let legend = match (bar, offline) {
+            (39.., true) => "█ busy  ▒ scheduler  · idle  x offline",
+            (27.., false) => "█ busy  ▒ scheduler  · idle",
+            _ => "",
+        };
+        let heading = "   busy    sched     idle  switches";
+        line(out, &format!("  {:<name$}  {legend:<bar$}{heading}", "CPU"));
         for c in &s.cpus {
             let shares = [c.busy_ns, c.scheduler_ns, c.idle_ns].map(|ns| percent(ns, s.duration_ns));
             let [busy, sched, idle] = shares;
-            line(
-                out,
-                &format!(
-                    "  {:<name$}  {}  {busy:>7} {sched:>8} {idle:>8}  {:>8}",
-                    clip(&c.name, name),
-                    bar(c, s.duration_ns),
-                    count(c.switches)
-                ),
-            );
+            let (cpu, switches) = (clip(&c.name, name), count(c.switches));
+            let cells = cells_of(c, s.duration_ns, bar);
+            line(out, &format!("  {cpu:<name$}  {cells} {busy:>7} {sched:>8} {idle:>8}  {switches:>8}"));
         }
     } else {
-        strip(out, s);
+        strip(out, s, screen);
     }
 }
 
-fn bar(c: &CpuSummary, duration_ns: u64) -> String {
-    let cells = |ns: u64| ((ns as f64 / duration_ns as f64) * BAR as f64).round() as usize;
-    let busy = cells(c.busy_ns).min(BAR);
-    let sched = cells(c.busy_ns + c.scheduler_ns).min(BAR) - busy;
-    let offline = cells(c.offline_ns).min(BAR - busy - sched);
-    let idle = BAR - busy - sched - offline;
+fn cells_of(c: &CpuSummary, duration_ns: u64, bar: usize) -> String {
+    let cells = |ns: u64| ((ns as f64 / duration_ns as f64) * bar as f64).round() as usize;
+    let busy = cells(c.busy_ns).min(bar);
+    let sched = cells(c.busy_ns + c.scheduler_ns).min(bar) - busy;
+    let offline = cells(c.offline_ns).min(bar - busy - sched);
+    let idle = bar - busy - sched - offline;
     format!("{}{}{}{}", "█".repeat(busy), "▒".repeat(sched), "·".repeat(idle), "x".repeat(offline))
 }
 
 /// Many CPUs: one character each, or one for several next to each other.
-fn strip(out: &mut String, s: &Summary) {
-    const CELLS: usize = 64;
+fn strip(out: &mut String, s: &Summary, screen: &Screen) {
+    let line_of: usize = if screen.width >= 140 { 128 } else { 64 };
     const STEPS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let used = |c: &CpuSummary| (c.busy_ns + c.scheduler_ns) as f64 / s.duration_ns as f64;
-    let per_cell = s.cpus.len().div_ceil(CELLS * 8);
+    let per_cell = s.cpus.len().div_ceil(64 * 8);
     let mut shares: Vec<f64> = s.cpus.iter().map(used).collect();
     let cells: Vec<f64> = shares.chunks(per_cell).map(|c| c.iter().sum::<f64>() / c.len() as f64).collect();
     let what = if per_cell == 1 { "each CPU".to_string() } else { format!("{per_cell} CPUs a character") };
     line(out, &format!("  utilisation, {what}"));
-    for (i, row) in cells.chunks(CELLS).enumerate() {
+    for (i, row) in cells.chunks(line_of).enumerate() {
         let marks: String = row.iter().map(|&u| STEPS[((u * 8.0).ceil() as usize).min(8)]).collect();
-        line(out, &format!("  {:>5}  {marks}", i * CELLS * per_cell));
+        line(out, &format!("  {:>5}  {marks}", i * line_of * per_cell));
     }
     shares.sort_by(f64::total_cmp);
     let [min, median, max] = [0, shares.len() / 2, shares.len() - 1].map(|i| 100.0 * shares[i]);
@@ -321,14 +329,14 @@ fn strip(out: &mut String, s: &Summary) {
 }
 
 /// Barriers and gangs.
-fn together(out: &mut String, s: &Summary) {
+fn together(out: &mut String, s: &Summary, screen: &Screen) {
     if !s.barriers.is_empty() {
         line(out, "");
         let mut columns = Columns::new(["barrier", "rounds", "rounds/s"]);
         for b in s.barriers.iter().take(LINES) {
             columns.row([b.name.clone(), count(b.rounds), significant(b.rounds_per_s)]);
         }
-        out.push_str(&columns.render(0, WIDTH));
+        out.push_str(&columns.render(0, screen));
         if s.totals.spin_ns > 0 {
             let spun = duration(s.totals.spin_ns);
             let part = percent(s.totals.spin_ns, s.totals.busy_ns);
@@ -363,7 +371,8 @@ fn together(out: &mut String, s: &Summary) {
             "phases",
             "messages",
             "wasted",
-        ]);
+        ])
+        .giving_way(&["messages", "phases", "CPUs", "wasted"]);
         for g in s.gangs.iter().take(LINES) {
             columns.row([
                 g.name.clone(),
@@ -379,7 +388,7 @@ fn together(out: &mut String, s: &Summary) {
                 duration(g.wasted_ns),
             ]);
         }
-        out.push_str(&columns.render(0, WIDTH));
+        out.push_str(&columns.render(0, screen));
         for g in s.gangs.iter().filter(|g| g.signals > 0).take(LINES) {
             let each = duration(g.carry_ns / (2 * g.slots.max(1)));
             line(
@@ -413,7 +422,7 @@ fn contention(out: &mut String, s: &Summary) {
     }
     for (title, text) in [("most scheduler code", code), ("most lock waiting", waits)] {
         if !text.is_empty() {
-            line(out, &clip(&format!("  {title:<20} {text}"), WIDTH));
+            line(out, &format!("  {title:<20} {text}"));
         }
     }
 }

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Numbers for people, and aligned columns.
-
-/// Columns that tables stay within.
-pub const WIDTH: usize = 100;
+//! Numbers for people.
 
 /// Unit of a duration: three significant digits and `ns`, `us`, `ms` or `s`.
 pub fn duration(ns: u64) -> String {
@@ -97,55 +94,6 @@ pub fn clip(s: &str, max: usize) -> String {
     if cells(s) <= max { clean.collect() } else { clean.take(max.saturating_sub(1)).chain(['…']).collect() }
 }
 
-/// Rows of cells under a header; the first column is aligned left, the others right.
-#[derive(Debug, Default)]
-pub struct Columns {
-    rows: Vec<Vec<String>>,
-}
-
-impl Columns {
-    pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
-        Self { rows: vec![header.into_iter().map(Into::into).collect()] }
-    }
-
-    pub fn row<S: Into<String>>(&mut self, row: impl IntoIterator<Item = S>) {
-        self.rows.push(row.into_iter().map(Into::into).collect());
-    }
-
-    /// Rows, the header included.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Two cells between columns; the first column gives way where the width would exceed `width`.
-    pub fn render(&self, indent: usize, width: usize) -> String {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let mut widths: Vec<usize> = (0..columns)
-            .map(|c| self.rows.iter().filter_map(|r| r.get(c)).map(|s| cells(s)).max().unwrap_or(0))
-            .collect();
-        let total = indent + widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1);
-        if let Some(first) = widths.first_mut() {
-            *first = (*first).saturating_sub(total.saturating_sub(width)).max(8).min(*first);
-        }
-        let mut out = String::new();
-        for row in &self.rows {
-            let mut line = " ".repeat(indent);
-            for (c, (cell, w)) in row.iter().zip(&widths).enumerate() {
-                let cell = clip(cell, *w);
-                let pad = " ".repeat(w - cells(&cell));
-                if c == 0 {
-                    line += &(cell + &pad);
-                } else {
-                    line += &format!("  {pad}{cell}");
-                }
-            }
-            out += line.trim_end();
-            out.push('\n');
-        }
-        out
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,14 +138,5 @@ mod tests {
     fn long_and_hostile_names_are_tamed() {
         assert_eq!(clip("abcdef", 4), "abc…");
         assert_eq!(clip("a\x1b[31m\nb", 20), "a [31m b");
-    }
-
-    #[test]
-    fn first_column_gives_way() {
-        let mut c = Columns::new(["name", "value"]);
-        c.row(["a-very-long-name-indeed-it-is", "12"]);
-        let text = c.render(0, 24);
-        assert!(text.lines().all(|l| cells(l) <= 24), "{text}");
-        assert!(text.contains('…'));
     }
 }

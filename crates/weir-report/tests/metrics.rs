@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use support::{Paint, Reference, meta, play, steps};
 use weir_core::Counters;
 use weir_core::event::{Event, Observer};
-use weir_report::{Dist, Metrics, Names, Summary, compare_table, table, tasks_csv};
+use weir_report::{Dist, Metrics, Names, Screen, Summary, compare_table, table, tasks_csv};
 
 fn dist(values: Option<&Vec<u64>>) -> Dist {
     let Some(mut v) = values.cloned() else { return Dist::default() };
@@ -62,10 +62,10 @@ proptest! {
         check(&summary, &reference);
 
         // Whatever happened, the texts are well formed.
-        let text = table(&summary);
+        let text = table(&summary, &Screen::default());
         prop_assert!(text.lines().all(|l| l.chars().count() <= 100), "{}", text);
         prop_assert_eq!(tasks_csv(&summary).lines().count(), summary.tasks.len() + 1);
-        let compared = compare_table(&[summary.clone(), summary]);
+        let compared = compare_table(&[summary.clone(), summary], &Screen::default());
         prop_assert!(compared.lines().all(|l| l.chars().count() <= 100), "{}", compared);
     }
 

@@ -2,8 +2,8 @@
 //! Tables as a reader sees them.
 
 use weir_report::{
-    ComponentSummary, CpuSummary, Dist, GroupSummary, PipeSummary, Summary, SwapSummary, TaskSummary, Totals,
-    compare_table, table,
+    ComponentSummary, CpuSummary, Dist, GroupSummary, PipeSummary, Screen, Summary, SwapSummary, TaskSummary,
+    Totals, compare_table, table,
 };
 
 const MS: u64 = 1_000_000;
@@ -65,6 +65,7 @@ fn run(topology: &str, cpus: u32, tasks: u32, per_group: u32, slower: u64) -> Su
             jobs_completed: 9 * tasks.len() as u64,
             deadline_misses: tasks.iter().map(|t| t.deadline_misses).sum(),
             context_switches: 120 * cpus.len() as u64,
+            cpu_switches: 200 * cpus.len() as u64,
             preemptions: 31,
             migrations: tasks.len() as u64,
             decisions: 4000,
@@ -95,22 +96,25 @@ fn small_run() {
     s.interrupted = true;
     s.swaps.push(SwapSummary { at_ns: 5, from: "a".into(), to: "b".into(), pause_ns: 4_200, represented: 3 });
     s.cpus[1].name = "E-core 1".into();
-    insta::assert_snapshot!(table(&s));
+    insta::assert_snapshot!(table(&s, &Screen::default()));
 }
 
 #[test]
 fn large_run_is_folded() {
-    insta::assert_snapshot!(table(&run("decentral", 100, 300, 10, 1)));
+    insta::assert_snapshot!(table(&run("decentral", 100, 300, 10, 1), &Screen::default()));
 }
 
 #[test]
 fn nothing_happened() {
-    insta::assert_snapshot!(table(&Summary::default()));
+    insta::assert_snapshot!(table(&Summary::default(), &Screen::default()));
 }
 
 #[test]
 fn two_topologies() {
-    insta::assert_snapshot!(compare_table(&[run("central", 4, 8, 2, 3), run("decentral", 4, 8, 2, 1)]));
+    insta::assert_snapshot!(compare_table(
+        &[run("central", 4, 8, 2, 3), run("decentral", 4, 8, 2, 1)],
+        &Screen::default()
+    ));
 }
 
 #[test]
@@ -123,14 +127,14 @@ fn seeds_are_averaged_and_unclear_winners_are_all_marked() {
             runs.push(s);
         }
     }
-    insta::assert_snapshot!(compare_table(&runs));
+    insta::assert_snapshot!(compare_table(&runs, &Screen::default()));
 }
 
 #[test]
 fn many_topologies_come_in_blocks() {
     let names = ["a", "b", "c", "a-topology-with-a-very-long-name-that-does-not-fit", "e", "f"];
     let runs: Vec<Summary> = names.iter().enumerate().map(|(i, n)| run(n, 4, 8, 2, 1 + i as u64)).collect();
-    let text = compare_table(&runs);
+    let text = compare_table(&runs, &Screen::default());
     assert!(text.lines().all(|l| l.chars().count() <= 100), "{text}");
     insta::assert_snapshot!(text);
 }
@@ -146,7 +150,24 @@ fn a_recording_says_that_it_is_one() {
         lost_events: 1200,
         ..Summary::default()
     };
-    let text = table(&summary);
+    let text = table(&summary, &Screen::default());
     assert!(text.starts_with("decentral on host · live\n2 s of real time, 0 events\n"), "{text}");
     assert!(text.contains("INCOMPLETE: 1 200 events were lost"), "{text}");
+}
+
+/// A comparison as a figure: every topology and figure is there, and the baseline's bars end at 1.0.
+#[test]
+fn a_comparison_is_a_figure() {
+    use weir_report::picture::{Format, Shape};
+    let picture = weir_report::compare_picture(&[run("central", 4, 8, 2, 3), run("decentral", 4, 8, 2, 1)]);
+    let texts: Vec<&str> = picture
+        .shapes
+        .iter()
+        .filter_map(|s| if let Shape::Text { text, .. } = s { Some(text.as_str()) } else { None })
+        .collect();
+    for word in ["central", "decentral", "response p99", "deadline misses", "1.0 = central"] {
+        assert!(texts.contains(&word), "{word}: {texts:?}");
+    }
+    assert_eq!(picture.bytes(Format::Svg), picture.bytes(Format::Svg));
+    assert!(picture.bytes(Format::Tex).starts_with(b"% "));
 }

@@ -176,10 +176,10 @@ pub fn whole(history: &History, task: u32, at_ns: u64) -> Option<Account> {
     Some(account)
 }
 
-/// The longest waits that tasks did not choose, longest first.
-pub fn worst(history: &History, n: usize) -> Vec<Wait> {
+/// The longest waits that tasks did not choose, longest first; of those tasks that `of` names.
+pub fn worst(history: &History, n: usize, of: &dyn Fn(&Task) -> bool) -> Vec<Wait> {
     let mut all: Vec<Wait> = Vec::new();
-    for (task, t) in (0..).zip(&history.tasks) {
+    for (task, t) in (0..).zip(&history.tasks).filter(|(_, t)| of(t)) {
         let mut open: Option<Wait> = None;
         for span in t.spans.iter().filter(|s| forced(s)) {
             match &mut open {

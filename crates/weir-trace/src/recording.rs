@@ -418,6 +418,26 @@ impl Recording {
         self.end_ns.saturating_sub(self.begin_ns)
     }
 
+    /// Where events are missing, in sentences.
+    pub fn gaps(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        if self.lost > 0 {
+            out.push(format!(
+                "at least {} events are missing, because the tool's buffers were full: as many switches and wake-ups may be wrong; \
+                 record again with larger buffers",
+                self.lost
+            ));
+        }
+        if self.mended > 0 {
+            out.push(format!(
+                "at {} places an event contradicts those before it, because events between them are missing: each gap was closed \
+                 with the fewest events that explain it; if there are many, record again with larger buffers",
+                self.mended
+            ));
+        }
+        out
+    }
+
     /// Keeps what happened from `from_ns` to `to_ns` of the recording.
     ///
     /// Threads that run or wait at the beginning do so from there on.

@@ -389,7 +389,7 @@ proptest! {
             bytes.truncate((cut * bytes.len() as f64) as usize);
         }
         if let Ok(history) = weir_trace::history(&bytes) {
-            for wait in weir_trace::causes::worst(&history, 20) {
+            for wait in weir_trace::causes::worst(&history, 20, &|_| true) {
                 let account = weir_trace::causes::account(&history, wait.task, wait.to_ns - 1);
                 let account = account.expect("the wait is in the history");
                 prop_assert_eq!(account.causes.iter().map(|c| c.1).sum::<u64>(), wait.to_ns - wait.from_ns);

@@ -75,7 +75,7 @@ type Stamp = Vec<(PathBuf, u64, Option<SystemTime>)>;
 pub fn tools(cache: &Cache) -> Result<File> {
     let busybox =
         tool::find("busybox").ok_or_else(|| tool::require(tool::NEEDED).expect_err("busybox is missing"))?;
-    let loads: Vec<PathBuf> = tool::LOADS.iter().filter_map(|(name, _)| tool::find(name)).collect();
+    let loads: Vec<PathBuf> = tool::LOADS.iter().filter_map(|name| tool::find(name)).collect();
     let mut files = vec![busybox.clone()];
     files.extend(loads.iter().cloned());
     cache.archive("tools", &(INIT, stamp(&files)), |path| {

@@ -6,19 +6,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use weir_text::packages;
+
 use crate::error::{Error, ErrorKind, Result};
 
-/// Programs without which nothing boots, with Debian's package of each.
-pub const NEEDED: &[(&str, &str)] =
-    &[("qemu-system-x86_64", "qemu-system-x86"), ("busybox", "busybox-static"), ("ldd", "libc-bin")];
+/// Programs without which nothing boots.
+pub const NEEDED: &[&str] = &["qemu-system-x86_64", "busybox", "ldd"];
 
 /// Load generators that every guest has where the host has them.
-pub const LOADS: &[(&str, &str)] =
-    &[("hackbench", "rt-tests"), ("stress-ng", "stress-ng"), ("rt-app", "rt-app"), ("chrt", "util-linux")];
+pub const LOADS: &[&str] = &["hackbench", "stress-ng", "rt-app", "chrt"];
 
 /// Programs that fetch a kernel; only needed until it is cached.
-pub const FETCHING: &[(&str, &str)] =
-    &[("apt-get", "apt"), ("apt-cache", "apt"), ("apt-config", "apt"), ("dpkg-deb", "dpkg")];
+pub const FETCHING: &[&str] = &["apt-get", "apt-cache", "apt-config", "dpkg-deb"];
 
 /// Path of a program: `PATH`, then the folders for administration that users often lack in it.
 pub fn find(name: &str) -> Option<PathBuf> {
@@ -37,23 +36,20 @@ pub fn is_program(path: &Path) -> bool {
 }
 
 /// The one error that names all packages that are missing.
-pub fn require(tools: &[(&str, &str)]) -> Result<()> {
+pub fn require(tools: &[&str]) -> Result<()> {
     require_with(tools, &|name| find(name).is_some())
 }
 
 /// [`require`] with another way to look.
-fn require_with(tools: &[(&str, &str)], there: &dyn Fn(&str) -> bool) -> Result<()> {
-    let missing: Vec<_> = tools.iter().filter(|(name, _)| !there(name)).collect();
+fn require_with(tools: &[&str], there: &dyn Fn(&str) -> bool) -> Result<()> {
+    let missing: Vec<&str> = tools.iter().copied().filter(|name| !there(name)).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    let names: Vec<_> = missing.iter().map(|(name, _)| format!("`{name}`")).collect();
-    let mut packages: Vec<_> = missing.iter().map(|(_, package)| *package).collect();
-    packages.dedup();
+    let names: Vec<_> = missing.iter().map(|name| format!("`{name}`")).collect();
     let message =
         format!("the virtual machine needs {}, which this computer does not have", names.join(", "));
-    Err(Error::new(ErrorKind::Missing, message)
-        .help(format!("on Debian: apt-get install {} (as root)", packages.join(" "))))
+    Err(Error::new(ErrorKind::Missing, message).help(format!("as root, {}", packages::install(&missing))))
 }
 
 /// Run a program to its end, its output captured and its messages in English.
@@ -67,9 +63,7 @@ pub fn output(program: &str, args: impl IntoIterator<Item = impl AsRef<OsStr>>) 
 
 /// A command for a program that must be there.
 pub fn command(program: &str) -> Result<Command> {
-    let all = NEEDED.iter().chain(LOADS).chain(FETCHING);
-    let package = all.copied().find(|(name, _)| *name == program).map_or(program, |(_, p)| p);
-    require(&[(program, package)])?;
+    require(&[program])?;
     let mut command = Command::new(find(program).expect("require has found it"));
     command.env("LC_ALL", "C.UTF-8");
     Ok(command)
@@ -84,10 +78,10 @@ mod tests {
         let error = require_with(NEEDED, &|name| name == "ldd").expect_err("two are missing");
         insta::assert_snapshot!(error, @"
         the virtual machine needs `qemu-system-x86_64`, `busybox`, which this computer does not have
-        help: on Debian: apt-get install qemu-system-x86 busybox-static (as root)
+        help: as root, on Debian: apt-get install qemu-system-x86 busybox-static; on Fedora: dnf install qemu-system-x86-core busybox; on Arch: pacman -S qemu-system-x86 busybox
         ");
         let error = require_with(FETCHING, &|_| false).expect_err("all are missing");
-        assert!(error.help.expect("there is help").contains("install apt dpkg "));
+        assert!(error.help.expect("there is help").contains("install apt dpkg;"));
     }
 
     #[test]

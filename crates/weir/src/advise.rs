@@ -12,19 +12,22 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use weir_core::{Class, Unit, catalog};
+use weir_report::Screen;
 
 use crate::fault::{Fault, Result};
 use crate::guard::{metric, show};
 use crate::import::{Figures, ImportOptions, ImportResult, Mode, Opened, Row};
 use crate::run::{PreparedRun, RunOptions};
 use crate::session::Setting;
-use crate::tune::{Interval, Judged, Spec, TuneResult, tune_spec};
+use crate::tune::{Change, Interval, Judged, Spec, TuneResult, tune_spec, what_else};
 use crate::units::{duration, exact};
 use crate::watch::Watch;
 use crate::{machine, topology};
 
 /// The figure to minimise, if the caller names none.
-pub const OBJECTIVE: &str = "wakeup_latency_ns.p99";
+pub const OBJECTIVE: &str = "response_ns.p99";
+/// The same where the load has no response times, or where it is measured on a running machine.
+pub const WAKEUPS: &str = "wakeup_latency_ns.p99";
 /// Share of the work of the scheduler in charge that a proposal does in the same time, at least.
 const WORK: f64 = 0.98;
 /// Topologies that are tried where the caller names none: for general loads, and of the components that every kernel loads.
@@ -48,7 +51,7 @@ pub struct AdviseOptions {
     pub baseline: String,
     pub candidates: Vec<String>,
     /// A path of `summary.json`; small is good.
-    pub objective: String,
+    pub objective: Option<String>,
     pub trials: u64,
     /// Parts of the recording (or seeds) of the search, and others on which what it found is judged; fewer where the recording is short.
     pub seeds: u64,
@@ -65,7 +68,7 @@ impl Default for AdviseOptions {
             machine: None,
             baseline: CANDIDATES[0].into(),
             candidates: CANDIDATES.iter().map(ToString::to_string).collect(),
-            objective: OBJECTIVE.into(),
+            objective: None,
             trials: 40,
             seeds: 2,
             held_out: 10,
@@ -97,6 +100,8 @@ pub struct Advice {
     pub baseline: Interval,
     /// What to switch to; absent where no gain is certain.
     pub proposal: Option<Proposal>,
+    /// Figures of the scheduler in charge beside the objective.
+    pub before: Vec<Change>,
     /// Others of the front, the preferred first.
     pub others: Vec<Proposal>,
     /// Topologies that were named and cannot be tried.
@@ -136,6 +141,8 @@ pub struct Proposal {
     pub beyond_model_error: bool,
     /// The topology with its values, for the machine.
     pub weir: String,
+    /// What else of the runs changed.
+    pub others: Vec<Change>,
 }
 
 /// Import the recording, search, judge.
@@ -188,9 +195,13 @@ pub fn advise(options: &AdviseOptions, watch: &dyn Watch) -> Result<Advice> {
         (place.duration_ns, place.seeds, place.held_out) = (length, seeds, held_out);
     }
     let (topologies, skipped) = usable(options, &place)?;
-    let spec = place.spec(options, &topologies, &parameters(&topologies, &place)?, watch)?;
+    let objective = match &options.objective {
+        Some(named) => named.clone(),
+        None => place.objective(&topologies[0], watch)?,
+    };
+    let spec = place.spec(options, &objective, &topologies, &parameters(&topologies, &place)?, watch)?;
     let tuned = tune_spec(&spec, options.jobs, watch)?;
-    Advice::new(options, whole, &place, tuned, skipped)
+    Advice::new(options, objective, whole, &place, tuned, skipped)
 }
 
 /// How many parts the search sees, and how many judge: no part is shorter than [`SHORTEST_NS`].
@@ -239,10 +250,22 @@ impl Place {
         }
     }
 
+    /// Response times, where every part of the load has some; else wake-ups.
+    fn objective(&self, baseline: &str, watch: &dyn Watch) -> Result<String> {
+        for seed in 1..=self.seeds + self.held_out {
+            let run = PreparedRun::new(&self.options(baseline, Vec::new(), seed))?;
+            if run.run(None, watch)?.summary.response_ns.is_empty() {
+                return Ok(WAKEUPS.into());
+            }
+        }
+        Ok(OBJECTIVE.into())
+    }
+
     /// The search, as in a specification of `tune`.
     fn spec(
         &self,
         options: &AdviseOptions,
+        objective: &str,
         topologies: &[String],
         parameters: &[toml::Table],
         watch: &dyn Watch,
@@ -257,13 +280,13 @@ impl Place {
             }
             let tree = serde_json::to_value(&summary)
                 .map_err(|e| Fault::system(format!("a summary cannot be written: {e}"), "this is a bug"))?;
-            metric(&tree, &options.objective).map_err(|(m, h)| {
+            metric(&tree, objective).map_err(|(m, h)| {
                 let part = if self.workloads.len() > 1 {
                     format!(" in part {seed} of the recording")
                 } else {
                     String::new()
                 };
-                Fault::user(format!("`{}`: {m}{part}", options.objective), h)
+                Fault::user(format!("`{objective}`: {m}{part}"), h)
             })?;
             let busy = summary.totals.busy_ns as f64;
             match seed <= self.seeds {
@@ -276,7 +299,7 @@ impl Place {
         let table = |pairs: &[(&str, toml::Value)]| -> toml::Table {
             pairs.iter().map(|(k, v)| ((*k).to_string(), v.clone())).collect()
         };
-        let objective = table(&[("metric", options.objective.clone().into()), ("goal", "min".into())]);
+        let objective = table(&[("metric", objective.into()), ("goal", "min".into())]);
         let bound =
             table(&[("metric", "totals.busy_ns".into()), ("min", toml::Value::Float((work * WORK).floor()))]);
         let spec = table(&[
@@ -364,6 +387,7 @@ fn parameters(topologies: &[String], place: &Place) -> Result<Vec<toml::Table>> 
 impl Advice {
     fn new(
         options: &AdviseOptions,
+        objective: String,
         imported: ImportResult,
         place: &Place,
         tuned: TuneResult,
@@ -371,7 +395,7 @@ impl Advice {
     ) -> Result<Self> {
         let model = imported.fidelity.as_ref().and_then(|f| {
             let rows: Vec<&Row> = std::iter::once(&f.all).chain(&f.groups).collect();
-            model(&options.objective, &rows)
+            model(&objective, &rows)
         });
         let shape = machine::resolve(&place.machine)?.shape;
         let proposal = |j: &Judged| -> Result<Proposal> {
@@ -389,6 +413,7 @@ impl Advice {
                 gain_pct: gain,
                 beyond_model_error: model.is_some_and(|m| gain.mean - gain.ci95 > m.error_pct.abs()),
                 weir: back.text,
+                others: j.others.clone(),
             })
         };
         let best = tuned.best;
@@ -404,13 +429,14 @@ impl Advice {
             recorded_ns: imported.duration_ns,
             threads: imported.threads,
             topology: topology::source(&options.baseline)?.stem().into(),
-            objective: options.objective.clone(),
+            objective,
             model,
             trials: tuned.trials.len(),
             by_parts: !options.fit,
             seeds: tuned.seeds,
             held_out: tuned.held_out,
             baseline: tuned.baseline.objectives[0],
+            before: tuned.baseline.others.clone(),
             proposal: chosen,
             others: all.into_iter().map(|(_, p)| p).take(SHOWN).collect(),
             skipped,
@@ -421,7 +447,7 @@ impl Advice {
     }
 
     /// For people.
-    pub fn table(&self) -> String {
+    pub fn table(&self, screen: &Screen) -> String {
         let mut out = format!(
             "recorded {} by {}: {}, {} threads, under {}\n",
             duration(self.recorded_ns),
@@ -463,7 +489,9 @@ impl Advice {
         match &self.proposal {
             Some(p) => {
                 out += &line("proposal", p);
-                if !p.beyond_model_error {
+                if self.model.is_none() {
+                    out += "          (how true the model is in this figure is not known: try it before you keep it)\n";
+                } else if !p.beyond_model_error {
                     out += "          (no more than the model's own error: try it before you keep it)\n";
                 }
             }
@@ -474,13 +502,16 @@ impl Advice {
         for p in &self.others {
             out += &line("", p);
         }
+        if let Some(p) = &self.proposal {
+            out += &what_else(&self.before, &p.others, screen);
+        }
         for Skipped { topology, why } in &self.skipped {
             let _ = writeln!(out, "not tried {topology}: {why}");
         }
         if self.interrupted {
             out += "ended early: the results so far\n";
         }
-        out
+        screen.fold(&out)
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use weir_report::{CompareExtras, Part, Summary, csv_field};
+use weir_report::{CompareExtras, Part, Screen, Summary, csv_field};
 
 use crate::columns::{COLUMNS, headings};
 use crate::fault::{Diag, Fault, Result};
@@ -191,9 +191,14 @@ impl Comparison {
         out.write("compare.html", weir_report::html_compare(&all.runs, &extras).as_bytes())
     }
 
+    /// The comparison as a figure for a paper.
+    pub fn picture(&self) -> weir_report::picture::Picture {
+        weir_report::compare_picture(&self.runs)
+    }
+
     /// The comparison as a table for people.
-    pub fn table(&self) -> String {
-        weir_report::compare_table(&self.runs)
+    pub fn table(&self, screen: &Screen) -> String {
+        weir_report::compare_table(&self.runs, screen)
     }
 }
 

@@ -8,7 +8,7 @@ use weir_text::quantity::{self, TIME};
 use weir_text::suggest;
 use weir_trace::Waker;
 use weir_trace::causes::{self, Account, Kind, Step};
-use weir_trace::history::{Stage, State};
+use weir_trace::history::{Stage, State, Task};
 use weir_trace::{Error, History};
 
 use crate::fault::{Fault, Result};
@@ -178,7 +178,7 @@ impl Explainer {
         at_ns: u64,
         how: fn(&History, u32, u64) -> Option<Account>,
     ) -> Result<Explanation> {
-        let number = self.task(task, at_ns)?;
+        let (number, choice) = self.task(task, at_ns)?;
         let Some(account) = how(&self.history, number, at_ns) else {
             let t = &self.history.tasks[number as usize];
             let help = match (t.spans.first(), t.spans.last()) {
@@ -194,7 +194,9 @@ impl Explainer {
                 help,
             ));
         };
-        Ok(self.explanation(account))
+        let mut why = self.explanation(account);
+        why.notes.extend(choice);
+        Ok(why)
     }
 
     /// The same of a wait of `ns` that was over at `at_ns`. 0: of what the task did at that time.
@@ -209,46 +211,85 @@ impl Explainer {
         self.asked(task, at_ns.saturating_sub(1), causes::whole)
     }
 
-    /// The `n` longest waits that tasks did not choose: for a CPU, a lock, a budget; longest first.
-    pub fn worst(&self, n: usize) -> Vec<Explanation> {
-        causes::worst(&self.history, n)
+    /// The `n` longest waits that tasks did not choose: for a CPU, a lock, a budget; longest first. With a `group`, those of
+    /// tasks whose names begin with it.
+    ///
+    /// # Errors
+    /// The user's: no name begins so.
+    pub fn worst(&self, n: usize, group: Option<&str>) -> Result<Vec<Explanation>> {
+        let of = |t: &Task| group.is_none_or(|g| t.name.starts_with(g));
+        if let Some(group) = group.filter(|_| !self.history.tasks.iter().any(of)) {
+            return Err(self.unknown(group, "no task's name begins with"));
+        }
+        Ok(causes::worst(&self.history, n, &of)
             .into_iter()
             .filter_map(|w| causes::whole(&self.history, w.task, w.from_ns))
             .map(|a| self.explanation(a))
-            .collect()
+            .collect())
     }
 
-    fn task(&self, name: &str, at_ns: u64) -> Result<u32> {
+    /// There is no such task.
+    fn unknown(&self, name: &str, what: &str) -> Fault {
+        let mut names: Vec<&str> =
+            self.history.tasks.iter().map(|t| &*t.name).filter(|n| !n.is_empty()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let help = match suggest::nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => {
+                let some: Vec<&str> = names.iter().copied().take(LISTED).collect();
+                let more = if names.len() > LISTED { ", …" } else { "" };
+                format!(
+                    "its tasks have {} names ({}{more}); --worst N lists those that waited longest",
+                    names.len(),
+                    some.join(", ")
+                )
+            }
+        };
+        Fault::user(format!("{what} `{}`", name.escape_debug()), help)
+    }
+
+    /// The task of that name; of several the one that waited longest around that time, with a word on the choice.
+    fn task(&self, name: &str, at_ns: u64) -> Result<(u32, Option<String>)> {
+        let tasks = &self.history.tasks;
         let found = self.history.find(name);
         let here: Vec<u32> =
-            found.iter().copied().filter(|n| self.history.tasks[*n as usize].at(at_ns).is_some()).collect();
-        match (found.as_slice(), here.as_slice()) {
-            ([one], _) | (_, [one]) => Ok(*one),
-            ([], _) => {
-                let names: Vec<&str> =
-                    self.history.tasks.iter().map(|t| &*t.name).filter(|n| !n.is_empty()).collect();
-                let help = match suggest::nearest(name, names.iter().copied()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => {
-                        let some: Vec<&str> = names.iter().copied().take(LISTED).collect();
-                        let more = if names.len() > LISTED { ", …" } else { "" };
-                        format!(
-                            "name one of its {} tasks ({}{more}); --worst N lists those that waited longest",
-                            names.len(),
-                            some.join(", ")
-                        )
-                    }
-                };
-                Err(Fault::user(format!("the run has no task `{}`", name.escape_debug()), help))
-            }
-            (many, _) => {
-                let some: Vec<String> = many.iter().take(LISTED).map(|n| format!("#{n}")).collect();
-                Err(Fault::user(
-                    format!("{} tasks are called `{}`", many.len(), name.escape_debug()),
-                    format!("name one by its number: {}", some.join(", ")),
-                ))
-            }
+            found.iter().copied().filter(|n| tasks[*n as usize].at(at_ns).is_some()).collect();
+        if let ([one], _) | (_, [one]) = (found.as_slice(), here.as_slice()) {
+            return Ok((*one, None));
         }
+        if found.is_empty() {
+            return Err(self.unknown(name, "the run has no task"));
+        }
+        let wait = |n: u32| {
+            let span = &tasks[n as usize].spans[tasks[n as usize].at(at_ns)?];
+            matches!(span.state, State::Ready { .. }).then_some((span.to_ns - span.from_ns, n))
+        };
+        let waits: Vec<(u64, u32)> = here.iter().filter_map(|n| wait(*n)).collect();
+        let Some(&(_, longest)) = waits.iter().max_by_key(|(ns, n)| (*ns, std::cmp::Reverse(*n))) else {
+            let some: Vec<String> = here.iter().take(LISTED).map(|n| format!("#{n}")).collect();
+            let one = if some.is_empty() {
+                String::new()
+            } else {
+                format!("; there at that time: {}", some.join(", "))
+            };
+            return Err(Fault::user(
+                format!(
+                    "{} tasks are called `{}`, and none of them waited for a CPU at {}",
+                    found.len(),
+                    name.escape_debug(),
+                    exact(at_ns)
+                ),
+                format!("--worst 10 --group '{name}' lists their longest waits{one}"),
+            ));
+        };
+        let note = format!(
+            "{} tasks are called `{name}`, {} of them waited at {}: this is the one that waited longest, #{longest}",
+            found.len(),
+            waits.len(),
+            exact(at_ns)
+        );
+        Ok((longest, Some(note)))
     }
 
     fn reference(&self, id: u32) -> TaskRef {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use weir_core::Plan;
 use weir_core::event::{Event, Observer, Stop};
 use weir_model::{Costs, Machine, Workload};
-use weir_report::{Dist, Meta, Metrics, Summary};
+use weir_report::{Columns, Dist, Meta, Metrics, Screen, Summary, count};
 use weir_sim::engine::{self, RunConfig};
 use weir_trace::Recording;
 
@@ -333,13 +333,10 @@ impl Verdict {
 
 impl Fidelity {
     /// For the terminal.
-    pub(crate) fn table(&self, machine: &str) -> String {
+    pub(crate) fn table(&self, machine: &str, screen: &Screen) -> String {
         let mut t = format!("\nreplayed under {} on {machine}, beside the recording:\n", self.topology);
-        let _ = writeln!(
-            t,
-            "{:<20} {:>21} {:>17} {:>24} {:>24}",
-            "", "CPU time", "switches", "wake-up p50", "wake-up p99"
-        );
+        let mut columns = Columns::new(["", "CPU time", "switches", "wake-up p50", "wake-up p99"])
+            .giving_way(&["wake-up p50", "switches"]);
         for row in std::iter::once(&self.all).chain(&self.groups) {
             let d = row.replayed.deviations(&row.recorded);
             let pair = |a: String, b: String, d: Option<f64>| match d {
@@ -348,16 +345,15 @@ impl Fidelity {
             };
             let ns = |n: Option<u64>| n.map_or_else(|| "-".into(), duration);
             let (a, b) = (&row.recorded, &row.replayed);
-            let _ = writeln!(
-                t,
-                "{:<20} {:>21} {:>17} {:>24} {:>24}",
-                row.name.chars().take(20).collect::<String>(),
+            columns.row([
+                row.name.clone(),
                 pair(duration(a.cpu_ns), duration(b.cpu_ns), d[0]),
-                pair(a.switches.to_string(), b.switches.to_string(), d[1]),
+                pair(count(a.switches), count(b.switches), d[1]),
                 pair(ns(a.wakeup_p50_ns), ns(b.wakeup_p50_ns), d[2]),
                 pair(ns(a.wakeup_p99_ns), ns(b.wakeup_p99_ns), d[4]),
-            );
+            ]);
         }
+        t += &columns.render(0, screen);
         let _ = writeln!(
             t,
             "costs of the replay: context_switch = \"{}ns\" (for --costs of `run`)",
@@ -559,7 +555,7 @@ mod tests {
             recorded: manner,
             replayed: manner,
         };
-        let table = fidelity.table("smp-2");
+        let table = fidelity.table("smp-2", &Screen::default());
         let lines: Vec<&str> = table.lines().collect();
         let merged = "  - 492 of 1954 recorded wake-ups are waits in the replay";
         for figure in ["switches ", "wakeup p50 "] {

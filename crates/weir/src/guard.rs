@@ -10,7 +10,7 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tempfile::TempDir;
-use weir_report::Summary;
+use weir_report::{Cell, Columns, Screen, Summary, Tone};
 
 use crate::fault::{Diag, Fault, Result};
 use crate::input;
@@ -563,21 +563,14 @@ pub(crate) fn show(metric: &str, v: f64) -> String {
 
 impl GuardResult {
     /// A line for each check, and why some did not pass.
-    pub fn table(&self) -> String {
-        let width = self.checks.iter().map(|c| c.name.chars().count()).max().unwrap_or(0).clamp(5, 44);
-        let mut text = format!("{:<6} {:<width$} {:>12} {:>12}  bound\n", "", "check", "value", "base");
+    pub fn table(&self, screen: &Screen) -> String {
+        let mut columns = Columns::new(["check", "value", "base", "bound", ""]);
         for c in &self.checks {
-            let one = |v: Option<f64>| v.map_or_else(|| "-".into(), |v| show(&c.metric, v));
-            let word = if c.passed { "ok" } else { "FAILED" };
-            let name: String = c.name.chars().take(width).collect();
-            let _ = writeln!(
-                text,
-                "{word:<6} {name:<width$} {:>12} {:>12}  {}",
-                one(c.value),
-                one(c.base),
-                c.bound
-            );
+            let one = |v: Option<f64>| Cell::from(v.map_or_else(|| "-".into(), |v| show(&c.metric, v)));
+            let word = if c.passed { Cell::from("ok") } else { Cell::new("FAILED", Tone::Bad) };
+            columns.row([Cell::from(&c.name), one(c.value), one(c.base), Cell::from(&c.bound), word]);
         }
+        let mut text = columns.render(0, screen);
         for c in self.checks.iter().filter(|c| !c.passed) {
             let _ = writeln!(
                 text,
@@ -589,7 +582,7 @@ impl GuardResult {
                 c.why
             );
         }
-        text
+        screen.fold(&text)
     }
 
     /// For continuous integration: JUnit's XML.

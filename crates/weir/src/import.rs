@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use weir_model::{Machine, Workload};
+use weir_report::{Columns, Screen, count};
 use weir_trace::{GroupFit, Recording, Speeds, Wakeups};
 
 pub use weir_trace::Mode;
@@ -158,19 +159,7 @@ impl Opened {
             false => None,
         };
         let mut notes = imported.notes;
-        if recording.lost > 0 {
-            notes.push(format!(
-            "at least {} events are missing, because the tool's buffers were full: as many switches and wake-ups may be wrong; record again with larger buffers",
-            recording.lost
-        ));
-        }
-        if recording.mended > 0 {
-            notes.push(format!(
-                "at {} places an event contradicts those before it, because events between them are missing: each gap was closed with the \
-                 fewest events that explain it; if there are many, record again with larger buffers",
-                recording.mended
-            ));
-        }
+        notes.extend(recording.gaps());
         if imported.wakeups.by_threads == 0 && imported.wakeups.unknown > 0 && options.mode == Mode::Verbatim
         {
             notes.push("no thread is known to have woken another: a slower scheduler does not delay the threads that a thread would have woken".into());
@@ -211,7 +200,7 @@ fn parse(text: &str) -> Result<Workload> {
 
 impl ImportResult {
     /// For the terminal: what was imported, what was fitted, how true it is, what cannot be seen.
-    pub fn table(&self) -> String {
+    pub fn table(&self, screen: &Screen) -> String {
         let mut t = String::new();
         let _ = writeln!(
             t,
@@ -230,11 +219,9 @@ impl ImportResult {
             w.by_threads, w.by_interrupts, w.unknown
         );
         if !self.fits.is_empty() {
-            let _ = writeln!(
-                t,
-                "\n{:<20} {:>7} {:>7} {:>8}  {:<18} {:<24}",
-                "group", "threads", "tasks", "jobs", "arrivals (D, p)", "run (D, p)"
-            );
+            let mut columns =
+                Columns::new(["group", "threads", "tasks", "jobs", "arrivals (D, p)", "run (D, p)"])
+                    .giving_way(&["threads"]);
             for f in &self.fits {
                 let arrivals = match (f.arrivals_distance, f.arrivals_p) {
                     (Some(d), Some(p)) => format!("{} {d:.3} {p:.2}", f.arrivals),
@@ -248,33 +235,23 @@ impl ImportResult {
                     f.run_distance,
                     f.run_p
                 );
-                let _ = writeln!(
-                    t,
-                    "{:<20} {:>7} {:>7} {:>8}  {:<18} {:<24}",
-                    clip(&f.name),
-                    f.threads,
-                    f.tasks,
-                    f.jobs,
-                    arrivals,
-                    run
-                );
+                let numbers = [f.threads, f.tasks, f.jobs].map(count);
+                columns.row([f.name.clone()].into_iter().chain(numbers).chain([arrivals, run]));
             }
+            t.push('\n');
+            t += &columns.render(0, screen);
             t.push_str(
-                "D: largest distance between the recorded and the fitted distribution; p: chance of one as large, too high because the fit\n\
+                "D: largest distance between the recorded and the fitted distribution; p: chance of one as large, too high because the fit \
                  is to the same samples. A small p rejects a fit; a large one does not prove it\n",
             );
         }
         if let Some(f) = &self.fidelity {
-            t += &f.table(&self.machine);
+            t += &f.table(&self.machine, screen);
         }
         t.push_str("\nnot seen:\n");
         for note in &self.notes {
             let _ = writeln!(t, "- {note}");
         }
-        t
+        screen.fold(&t)
     }
-}
-
-fn clip(name: &str) -> String {
-    name.chars().take(20).collect()
 }

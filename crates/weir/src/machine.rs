@@ -39,14 +39,14 @@ fn pairs(entries: &[Entry]) -> Vec<(&'static str, &'static str)> {
 fn known_format(spec: &str) -> Result<()> {
     let name = spec.split(':').next().unwrap_or(spec);
     let ending = Path::new(name).extension().and_then(|e| e.to_str()).map(str::to_lowercase);
-    if !input::is_path(name) || matches!(ending.as_deref(), Some("json" | "xml" | "toml")) {
+    if !input::is_path(name) || matches!(ending.as_deref(), Some("json" | "xml" | "toml" | "csv")) {
         return Ok(());
     }
     // A folder or a missing file is the nearer cause.
     input::read_text(spec)?;
     Err(Fault::user(
         format!("the ending of `{}` does not say what kind of workload it is", spec.escape_debug()),
-        "name it .json (rt-app), .xml (SimSo) or .toml (ours: docs/workloads.md)",
+        "name it .json (rt-app), .xml (SimSo), .csv (a task set) or .toml (ours: docs/workloads.md)",
     ))
 }
 

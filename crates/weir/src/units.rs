@@ -13,6 +13,23 @@ pub fn parse_duration(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Read `10ms..20ms`, `0..40ms`, `2s..`: two times, the second after the first.
+pub fn parse_span(text: &str) -> Result<(u64, u64), String> {
+    let time = |t: &str| match t.trim() {
+        "" | "0" | "0s" | "0ms" | "0us" | "0ns" => Ok(0),
+        t => parse_duration(t),
+    };
+    let Some((from, to)) = text.trim().split_once("..") else {
+        return Err("write two times: 10ms..20ms".into());
+    };
+    let from = time(from)?;
+    let to = if to.trim().is_empty() { u64::MAX } else { time(to)? };
+    if from >= to {
+        return Err("the span ends before it begins; write 10ms..20ms".into());
+    }
+    Ok((from, to))
+}
+
 /// Read `64MiB` or `2GiB`, from `min` to `max`, all in bytes; `whose` has it.
 pub fn parse_memory(text: &str, whose: &str, min: u64, max: u64) -> Result<u64, String> {
     match quantity::parse(text, MEMORY) {

@@ -264,7 +264,7 @@ program = ["run 1ms", "phase 1", "run 100ms"]
 "#;
     let dir = tempfile::tempdir().expect("there is room");
     let run = Plant { topology: "gang", machine: "smp-2", workload, costs: "default" }.grow(dir.path());
-    let worst = run.worst(4);
+    let worst = run.worst(4, None).expect("waits");
     let found = worst.iter().find(|w| w.cause == Kind::Gang);
     assert!(
         found.is_some_and(|w| w.task.name.starts_with("member") && w.causes[0].share > 0.9),
@@ -357,7 +357,7 @@ start = "1ms"
 program = "run 100us; lock m; run 1ms; unlock m"
 "#;
     let run = Plant { topology: "decentral", machine: "smp-2", workload, costs: "default" }.grow(dir.path());
-    let worst = run.worst(1).remove(0);
+    let worst = run.worst(1, None).expect("waits").remove(0);
     let last = run.at("waiter", worst.to_ns - 1).expect("it waits");
     assert_eq!(
         (last.state, worst.state, &*worst.task.name),
@@ -396,7 +396,7 @@ program = ["run 200us..900us", "lock cache; run 100us..400us; unlock cache", "sl
         let dir = dir.path().join(topology);
         std::fs::create_dir(&dir).expect("the folder is ours");
         let run = Plant { topology, machine: "smp-4", workload, costs: "default" }.grow(&dir);
-        let worst = run.worst(50);
+        let worst = run.worst(50, None).expect("waits");
         assert_eq!(worst.len(), 50, "{topology}");
         for w in &worst {
             let sum: u64 = w.causes.iter().map(|c| c.ns).sum();
@@ -464,4 +464,64 @@ fn a_recording_says_what_it_knows() {
     expect(&why, Kind::Queue, 0.99);
     assert!(!why.text.contains("in the queue"), "{}", why.text);
     assert!(why.text.contains("while `rt` (real-time priority 50) ran on CPU 0"), "{}", why.text);
+}
+
+/// Three threads called `py`: one is first seen as it runs at 4 s, without a wake-up before; it led the list of the longest
+/// waits with 4 s. The names in the answers (`py #1`) were refused, and a name that many have was a dead end.
+#[test]
+fn no_wait_without_a_wakeup_and_names_as_they_are_written() {
+    let switch = |at: &str, (p, pid): (&str, u32), state: &str, (n, next): (&str, u32)| {
+        format!(
+            " {p}-{pid} [000] d..2. {at}: sched_switch: prev_comm={p} prev_pid={pid} prev_prio=120 prev_state={state} ==> \
+             next_comm={n} next_pid={next} next_prio=120\n"
+        )
+    };
+    let wakes = |at: &str, pid: u32| {
+        format!(" hog-9 [000] d..2. {at}: sched_waking: comm=py pid={pid} prio=120 target_cpu=000\n")
+    };
+    let text = [
+        "# tracer: nop\n".to_string(),
+        switch("1.000000", ("swapper", 0), "R", ("hog", 9)),
+        wakes("1.001000", 21),
+        wakes("1.002000", 22),
+        switch("1.011000", ("hog", 9), "R", ("py", 21)),
+        switch("1.012000", ("py", 21), "S", ("py", 22)),
+        switch("1.013000", ("py", 22), "S", ("hog", 9)),
+        switch("5.000000", ("hog", 9), "S", ("py", 23)),
+        switch("5.001000", ("py", 23), "S", ("swapper", 0)),
+    ];
+    let run = Explainer::of(text.concat().as_bytes(), "trace.txt").expect("it is a recording");
+    let worst = run.worst(10, None).expect("waits");
+    assert!(worst.iter().all(|w| w.ns <= 11_000_000), "{worst:#?}");
+    assert!(
+        worst[0].notes.iter().any(|n| n.contains("first seen running, without a wake-up")),
+        "{:?}",
+        worst[0].notes
+    );
+    // The name of an answer is a name for a question.
+    let first = worst.iter().find(|w| w.task.name.starts_with("py #")).expect("it waited");
+    let again = run.at(&first.task.name, first.from_ns + 1).expect("as it is written");
+    assert_eq!((again.task.id, again.from_ns), (first.task.id, first.from_ns));
+    // Two of three wait at 5 ms; the one that waits longer answers.
+    let one = run.at("py", 5_000_000).expect("one of them");
+    assert!(
+        one.ns >= 10_000_000
+            && one.notes.iter().any(|n| n.contains("3 tasks are called `py`, 2 of them waited")),
+        "{:?}",
+        one.notes
+    );
+    assert!(
+        run.at("py", 2_000_000_000)
+            .expect_err("none of them waits then")
+            .to_string()
+            .contains("none of them waited")
+    );
+    // Groups.
+    let of = run.worst(10, Some("py")).expect("some");
+    assert!(!of.is_empty() && of.iter().all(|w| w.task.name.starts_with("py")));
+    assert!(
+        run.worst(1, Some("pz")).expect_err("no such name").diags[0]
+            .remedy()
+            .is_some_and(|h| h.contains("py"))
+    );
 }

@@ -116,14 +116,24 @@ impl Built {
     }
 }
 
+#[cfg(not(feature = "live"))]
+fn kernel_side(_: &Path, _: &Path, _: &Source) -> Result<kernel::Built> {
+    Err(Fault::user(
+        "this build leaves out what a component for the kernel is compiled with, as that of `make demo` does",
+        "`make build` has it: target/release/runweir; without --kernel the component is built here",
+    ))
+}
+
 /// The scheduler for the kernel, with the component.
+#[cfg(feature = "live")]
 fn kernel_side(path: &Path, folder: &Path, file: &Source) -> Result<kernel::Built> {
     let oldest = kernel::OLDEST;
     let Some(clang) = kernel::clang() else {
         return Err(Fault::user(
             format!("a component for the kernel is compiled by clang {oldest} or later, and there is none"),
             format!(
-                "apt-get install clang-{oldest}, or name it in $WEIR_CLANG; without --kernel no clang is needed"
+                "install it ({}), or name it in $WEIR_CLANG; without --kernel no clang is needed",
+                weir_text::packages::install(&["clang-19"])
             ),
         ));
     };

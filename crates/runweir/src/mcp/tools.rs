@@ -14,6 +14,8 @@ use weir::{
     AnalyzeOptions, CheckOptions, CompareOptions, Explainer, OutDir, PreparedRun, RunOptions, Setting, Watch,
 };
 
+use weir_report::Screen;
+
 use crate::fault::{Fault, Result};
 use crate::units::parse_duration;
 use crate::{catalogue, input};
@@ -315,7 +317,7 @@ impl Ask<'_> {
             "run" => {
                 let run = PreparedRun::new(&self.options()?)?;
                 let done = run.run(None, watch)?;
-                let mut text = weir_report::table(&done.summary);
+                let mut text = weir_report::table(&done.summary, &Screen::default());
                 for warning in run.warnings().iter().map(ToString::to_string).chain(done.warnings) {
                     text += &format!("warning: {warning}\n");
                 }
@@ -335,7 +337,7 @@ impl Ask<'_> {
                     seeds: self.number("seeds", 3)?.clamp(1, 100) as u32,
                     ..CompareOptions::default()
                 };
-                Ok(PreparedComparison::new(&options)?.run(None, watch)?.table())
+                Ok(PreparedComparison::new(&options)?.run(None, watch)?.table(&Screen::default()))
             }
             "check" => {
                 let topology = self.text("topology")?.unwrap_or("");
@@ -395,7 +397,7 @@ impl Ask<'_> {
                 let asked = Explainer::open(&folder.to_string_lossy())?;
                 let all = match place {
                     Some((task, at_ns)) => vec![asked.at(&task, at_ns)?],
-                    None => asked.worst(self.number("worst", 5)?.clamp(1, 50) as usize),
+                    None => asked.worst(self.number("worst", 5)?.clamp(1, 50) as usize, None)?,
                 };
                 Ok(all.iter().map(|e| e.text.clone() + "\n").collect())
             }

@@ -26,7 +26,7 @@ fn what_cannot_run_is_refused_before_it_starts() {
         (&["threads", "priority", "--cpus", "1024", "--", "ls"], "--cpus 1024"),
         (&["threads", "priority", "--set", "x", "--", "ls"], "comp.param=value"),
         (&["threads", "priority"], "COMMAND"),
-        (&["threads", "--", "ls"], "POLICY"),
+        (&["threads", "--", "ls"], "<T>"),
         (&["threads", "priority", "--join", "desk", "--", "ls"], "--join"),
         (&["threads", "priority", "--serve", "desk", "--", "ls"], "--serve"),
         (&["threads", "priority", "--serve", "a b"], "letters, digits"),

@@ -13,6 +13,7 @@ mod models;
 mod resolve;
 mod rtapp;
 mod scale;
+mod sheet;
 mod simso;
 mod tomlfile;
 mod units;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::build::{Limits, MAX_FILE};
 use super::generate::{generate, generators};
-use super::{Op, Shape, SimsoExtras, Workload, rtapp, simso, tomlfile};
+use super::{Op, Shape, SimsoExtras, Workload, rtapp, sheet, simso, tomlfile};
 use crate::Machine;
 use crate::error::{Error, ErrorKind, nearest};
 
@@ -15,6 +15,8 @@ pub(crate) enum Format {
     RtApp,
     Simso,
     Toml,
+    /// A table of a spreadsheet.
+    Sheet,
 }
 
 /// Read a workload from text of a known format. `name` names the workload, `file` the text.
@@ -30,6 +32,7 @@ pub(crate) fn parse(
         Format::RtApp => rtapp::parse(name, file, text, limits),
         Format::Simso => simso::parse(name, file, text, limits),
         Format::Toml => tomlfile::parse(name, file, text, limits, files),
+        Format::Sheet => sheet::parse(name, file, text, limits),
     }
 }
 
@@ -50,7 +53,7 @@ fn stem(path: &str) -> &str {
 
 impl Workload {
     /// Find and read a workload. `spec` is a name in the catalogue, a file (`.json` rt-app, `.xml`
-    /// SimSo, `.toml`) or a generator call (`hackbench:groups=10,loops=100`). The catalogue holds pairs
+    /// SimSo, `.csv` a table of periodic tasks, `.toml`) or a generator call (`hackbench:groups=10,loops=100`). The catalogue holds pairs
     /// of a name (an extension does not matter) and a text; `read` reads files.
     ///
     /// # Errors
@@ -77,6 +80,7 @@ impl Workload {
             Some("json") => Format::RtApp,
             Some("xml") => Format::Simso,
             Some("toml") => Format::Toml,
+            Some("csv") => Format::Sheet,
             _ => return Err(unknown(spec, catalogue)),
         };
         let bytes = read(spec).map_err(|e| Error::io(spec, "workload", &e))?;
@@ -265,7 +269,7 @@ fn unknown(spec: &str, catalogue: &[(&str, &str)]) -> Error {
     let help = match nearest(name, names()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => {
-            let files = "a file that ends in .json (rt-app), .xml (SimSo) or .toml";
+            let files = "a file that ends in .json (rt-app), .xml (SimSo), .csv (a task set) or .toml";
             let list: Vec<&str> = catalogue.iter().map(|c| stem(c.0)).collect();
             let own = if list.is_empty() { String::new() } else { format!("one of {}, ", list.join(", ")) };
             format!("name {own}a generator ({}), or {files}", generators.join(", "))

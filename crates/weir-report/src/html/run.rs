@@ -180,9 +180,12 @@ fn headline(s: &Summary) -> Vec<Tile> {
         )
     });
     out.push(tile(
-        "context switches",
+        "task switches",
         count(t.context_switches),
-        per_second(t.context_switches, s.duration_ns),
+        match t.cpu_switches {
+            0 => per_second(t.context_switches, s.duration_ns),
+            all => format!("{} with those to idle and back", count(all)),
+        },
     ));
     out.push(tile("preemptions", count(t.preemptions), per_second(t.preemptions, s.duration_ns)));
     out.push(tile("migrations", count(t.migrations), per_second(t.migrations, s.duration_ns)));

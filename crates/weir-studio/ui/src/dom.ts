@@ -111,6 +111,11 @@ export function toast(text: string, help: string[] = [], bad = true): void {
 	clearTimeout(toastTimer);
 	toastTimer = window.setTimeout(() => box.replaceChildren(), bad ? 9000 : 3500);
 }
+/** Nothing is left to be said. */
+export function silence(): void {
+	clearTimeout(toastTimer);
+	document.getElementById("toast")?.replaceChildren();
+}
 export const report = (e: unknown): void => { const w = e as Wrong; toast(w.message ?? String(e), w.help ?? []); };
 
 /** Replace what a node holds; what is null is left out. */

@@ -7,6 +7,11 @@ import type { Box, Component, Opened, Param } from "./types";
 
 const CLASSES: [string, string][] = [["order", "Order: which task goes first"], ["distribute", "Distribute: to which pipe"], ["filter", "Filter: which tasks may pass"], ["merge", "Merge: join pipes"], ["annotate", "Annotate: keep what is known"], ["service", "Service"]];
 
+/** Not policies: they measure, mark or misbehave on purpose. */
+const AIDS = ["burn", "depth", "rusty", "watermark"];
+/** Where a newcomer begins in the catalogue. */
+const FIRST = ["decentral", "central", "priority", "worksteal", "edf", "linux"];
+
 const ports = ([a, b]: [number, number]): string => (b === 0 ? "none" : b > 1e9 ? (a ? `${a} or more` : "any number") : a === b ? String(a) : `${a} to ${b}`);
 
 export class EditView {
@@ -53,11 +58,23 @@ export class EditView {
 		const search = h("input", { type: "search", placeholder: "find a component", "aria-label": "find a component" });
 		const fill = (): void => {
 			const word = search.value.toLowerCase();
-			list.replaceChildren(...CLASSES.map(([cls, title]) => {
-				const items = this.app.hello.components.filter((c) => c.class === cls && c.name !== "termination" && (c.name.includes(word) || c.summary.toLowerCase().includes(word)));
+			list.replaceChildren(...[...CLASSES, ["aid", "Measuring aids"] as [string, string]].map(([cls, title]) => {
+				const items = this.app.hello.components.filter((c) => (AIDS.includes(c.name) ? "aid" : c.class) === cls && c.name !== "termination" && (c.name.includes(word) || c.summary.toLowerCase().includes(word)));
 				return items.length ? h("div", { class: "kind " + cls }, h("h3", {}, title), ...items.sort((a, b) => a.name.localeCompare(b.name)).map((c) => this.chip(c))) : null;
 			}).filter((x): x is HTMLDivElement => x !== null));
+			// One stop of Tab; arrows go from chip to chip.
+			chips().forEach((c, i) => { c.tabIndex = i ? -1 : 0; });
 		};
+		const chips = (): HTMLButtonElement[] => [...list.querySelectorAll<HTMLButtonElement>(".chip")];
+		list.addEventListener("keydown", (e) => {
+			const all = chips(), i = all.indexOf(document.activeElement as HTMLButtonElement);
+			const to = { ArrowDown: i + 1, ArrowRight: i + 1, ArrowUp: i - 1, ArrowLeft: i - 1, Home: 0, End: all.length - 1 }[e.key];
+			if (i < 0 || to === undefined || !all[to]) return;
+			e.preventDefault();
+			all[i].tabIndex = -1;
+			all[to].tabIndex = 0;
+			all[to].focus();
+		});
 		search.addEventListener("input", fill);
 		fill();
 		return h("aside", { class: "palette", "aria-label": "components" }, h("h2", {}, "Components"), search, list);
@@ -227,7 +244,13 @@ export class EditView {
 		};
 		const search = h("input", { type: "search", placeholder: "find in the catalogue", "aria-label": "find in the catalogue" });
 		const list = h("ul", { class: "catalogue" });
-		const fill = (): void => list.replaceChildren(...this.app.hello.topologies.filter((t) => (t.name + t.summary).toLowerCase().includes(search.value.toLowerCase())).map((t) => h("li", {}, h("button", { onclick: () => void open(t.name) }, h("strong", {}, t.name), h("span", {}, t.summary)))));
+		const entry = (t: { name: string; summary: string }): HTMLElement => h("li", {}, h("button", { onclick: () => void open(t.name) }, h("strong", {}, t.name), h("span", {}, t.summary)));
+		const fill = (): void => {
+			const all = this.app.hello.topologies.filter((t) => (t.name + t.summary).toLowerCase().includes(search.value.toLowerCase()));
+			const first = FIRST.map((n) => all.find((t) => t.name === n)).filter((t) => t !== undefined);
+			const heading = (text: string): HTMLElement => h("li", { class: "heading" }, h("h3", {}, text));
+			list.replaceChildren(...(first.length ? [heading("Start here"), ...first.map(entry), heading("All")] : []), ...all.filter((t) => !first.includes(t)).map(entry));
+		};
 		search.addEventListener("input", fill);
 		fill();
 		const dialog = h("dialog", { "aria-label": "open a topology" }, h("h2", {}, "Open"), h("form", { class: "row", onsubmit: (e: Event) => { e.preventDefault(); void open(path.value); } }, path, h("button", {}, "Open file")), search, list, h("button", { class: "close", onclick: () => dialog.close() }, "Cancel"));

@@ -31,7 +31,7 @@ export class Graph {
 		this.root = h("div", { class: "graph" }, this.stage, h("div", { class: "zoom" },
 			button("+", "zoom in", () => this.zoomBy(1.25)), button("−", "zoom out", () => this.zoomBy(0.8)), button("fit", "fit the graph into the view", () => { this.zoom = 0; this.fit(); })));
 		new ResizeObserver(() => this.fit()).observe(this.root);
-		this.root.addEventListener("wheel", (e) => { if (e.ctrlKey || e.metaKey) { e.preventDefault(); this.zoomBy(e.deltaY < 0 ? 1.1 : 0.9); } }, { passive: false });
+		this.root.addEventListener("wheel", (e) => { if (!e.shiftKey) { e.preventDefault(); this.zoomBy(e.deltaY < 0 ? 1.1 : 0.9); } }, { passive: false });
 		this.root.addEventListener("dragover", (e) => e.preventDefault());
 		this.root.addEventListener("drop", (e) => {
 			e.preventDefault();
@@ -193,13 +193,16 @@ export class Graph {
 			line.path.classList.toggle("flows", rate > 0 && f.state !== "paused" && f.state !== "done");
 			const put = (node: SVGElement, text: string): void => { if (node.textContent !== text) node.textContent = text; };
 			put(line.label, [line.label.getAttribute("data-fixed"), rate > 0 ? count(rate) + "/s" : ""].filter(Boolean).join(" "));
-			put(line.depth, depth > 0.5 ? count(depth) + (depth < 1.5 ? " task" : " tasks") : "");
+			// A task is in every pipe along its way; it is counted once, at the box where it waits.
+			put(line.depth, p.lines[i].postponed && depth > 0.5 ? count(depth) + " postponed" : "");
 			put(line.wait, wait > 0.02 ? `lock ${wait.toFixed(wait < 1 ? 2 : 1)}` : "");
 		});
 		f.boxes.forEach(([waiting, code], i) => {
 			const node = this.lives[i];
 			if (!node) return;
-			const parts = [waiting > 0 ? count(waiting) + " waiting" : "", code > 0.0005 ? `code ${(code * 100).toFixed(code < 0.1 ? 1 : 0)}%` : ""].filter(Boolean).join(" · ");
+			const further = f.lines.reduce((sum, l, k) => sum + (p.lines[k]?.from === i ? l[1] : 0), 0);
+			const waits = Math.max(0, Math.round(waiting - further));
+			const parts = [waits > 0 ? count(waits) + " waiting" : "", code > 0.0005 ? `code ${(code * 100).toFixed(code < 0.1 ? 1 : 0)}%` : ""].filter(Boolean).join(" · ");
 			if (node.textContent !== parts) { node.textContent = parts; squeeze(node, parts, p.boxes[i].box[2] - 10, 5.9); }
 			this.boxes[i].classList.toggle("hot", code > 0.5);
 		});

@@ -4,7 +4,8 @@ import type { App, RunState } from "./app";
 import { call, h, put, report, words } from "./dom";
 import type { Opened } from "./types";
 
-interface Step { title: string; text: string; view: "edit" | "run"; begin?: (app: App) => Promise<void> | void; done?: (app: App) => boolean; result?: (app: App) => string }
+/** `target`: what the step asks to use; it is scrolled into view. */
+interface Step { title: string; text: string; view: "edit" | "run"; target?: string; begin?: (app: App) => Promise<void> | void; done?: (app: App) => boolean; result?: (app: App) => string }
 interface Tour { id: string; title: string; about: string; minutes: number; steps: Step[] }
 
 const p99 = (r: RunState | undefined): number => r?.done?.wakeup_latency_ns.p99 ?? 0;
@@ -27,10 +28,10 @@ let before = 0;
 export const TOURS: Tour[] = [
 	{
 		id: "slices", title: "From round robin to work stealing", about: "A topology, its slice, and what they do to latency", minutes: 8, steps: [
-			{ title: "A scheduler in three lines", view: "edit", begin: load("// One queue for all CPUs, round robin.\nentry -> round_robin(slice = 20ms) -> cpus;\n", "mine.weir", "smp-4", "web", "300ms"),
+			{ title: "A scheduler in two lines", view: "edit", begin: load("// One queue for all CPUs, round robin.\nentry -> round_robin(slice = 20ms) -> cpus;\n", "mine.weir", "smp-4", "web", "300ms"),
 				text: "The text on the left and the graph on the right are the same thing. Tasks enter, wait in one queue in order of arrival, and any CPU takes the first. Click the green box.", done: (a) => a.sheet?.complete === true && document.querySelector(".inspector .params") !== null },
-			{ title: "Run it", view: "run", begin: mark, text: "Press Run. The numbers on the pipes are tasks per second and tasks waiting; the chart shows wake-up latency. Wait for the end, or choose “as fast as it goes”.", done: ran, result: (a) => { before = p99(last(a)); return `The 99th percentile of the wake-up latency is ${ms(before)}.`; } },
-			{ title: "Change the slice", view: "edit", text: "Select the queue and move the slider of slice from 20 ms to about 1 ms. The text changes with it, and Undo takes it back.", done: (a) => { const m = /slice\s*=\s*([\d.]+)\s*(us|ms)/.exec(a.editor.text()); return !!m && Number(m[1]) * (m[2] === "ms" ? 1000 : 1) < 5000 && a.sheet?.complete === true; } },
+			{ title: "Run it", view: "run", target: ".view.run .setup", begin: mark, text: "Press Run. The numbers on the pipes are tasks per second and tasks waiting; the chart shows wake-up latency. Wait for the end, or choose “as fast as it goes”.", done: ran, result: (a) => { before = p99(last(a)); return `The 99th percentile of the wake-up latency is ${ms(before)}.`; } },
+			{ title: "Change the slice", view: "edit", target: ".inspector .params", text: "Select the queue and move the slider of slice from 20 ms to about 1 ms. The text changes with it, and Undo takes it back.", done: (a) => { const m = /slice\s*=\s*([\d.]+)\s*(us|ms)/.exec(a.editor.text()); return !!m && Number(m[1]) * (m[2] === "ms" ? 1000 : 1) < 5000 && a.sheet?.complete === true; } },
 			{ title: "See the latency move", view: "run", begin: mark, text: "Run again: same workload, same seed, only the slice is another.", done: ran, result: (a) => `Before: ${ms(before)}. Now: ${ms(p99(last(a)))}. Shorter slices let waiting tasks in sooner, and switch more often.` },
 			{ title: "A queue for each CPU", view: "edit", begin: (a) => load("// A queue for each CPU; idle CPUs steal.\nannotate affinity;\nentry -> load_balancer -> each cpu { round_robin(slice = 1ms) -> cpu };\n", a.path ?? "mine.weir", "smp-64", "hackbench:groups=8,loops=50")(a),
 				text: "One queue has one lock. Here a balancer fills a queue for each of 64 CPUs: one box with a cell for each. Run it, with “global_rr” in the field “beside”.", done: () => document.querySelectorAll(".pane").length > 1 },
@@ -77,11 +78,13 @@ export class Learn {
 	private tour: Tour | null = null;
 	private at = 0;
 	private passed = false;
+	private shown: HTMLElement | null = null;
 
 	constructor(private app: App, private show: (view: string) => void) {
-		this.root = h("div", { class: "view learn" }, h("h1", {}, "Learn by doing"), h("p", { class: "lead" }, "Each tour runs in this page, with the real simulator. A card stays in the corner while you work."),
+		this.root = h("div", { class: "view learn" }, h("h1", {}, "Learn by doing"), h("p", { class: "lead" }, "Each tour runs in this page, with the real simulator. A card below the page says what to do; it covers nothing."),
 			h("div", { class: "cards" }, ...TOURS.map((t) => h("section", { class: "card" }, h("h2", {}, t.title), h("p", {}, t.about + "."), h("footer", {}, h("small", {}, `${t.steps.length} steps, about ${t.minutes} minutes`), h("button", { class: "primary", "data-tour": t.id, onclick: () => void this.begin(t) }, "Start"))))));
-		document.body.append(this.card);
+		// A row of the page, not a layer above it: whatever a step is about, the card does not cover it.
+		document.getElementById("studio")!.append(this.card);
 		app.on(() => this.look());
 		setInterval(() => this.look(), 700);
 	}
@@ -106,8 +109,17 @@ export class Learn {
 
 	private look(): void {
 		const step = this.tour?.steps[this.at];
+		if (step) this.reveal(step.target);
 		if (!step || this.passed) return;
 		if (!step.done || step.done(this.app)) { this.passed = true; this.draw(step.result?.(this.app) ?? ""); }
+	}
+
+	/** Bring what the step is about into view, once it is there. */
+	private reveal(selector: string | undefined): void {
+		const target = selector ? document.querySelector<HTMLElement>(selector) : null;
+		if (!target || target === this.shown) return;
+		this.shown = target;
+		target.scrollIntoView({ block: "center" });
 	}
 
 	private draw(result: string): void {

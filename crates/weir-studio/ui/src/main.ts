@@ -20,6 +20,7 @@ async function start(): Promise<void> {
 	const file = h("span", { class: "file" });
 	const lostBar = h("div", { class: "lostbar", role: "alert", hidden: true }, "The studio does not answer. Your text is kept in this page; start `runweir studio` again with the same --port.");
 	document.getElementById("studio")!.append(
+		h("a", { class: "skip", href: "#edit", onclick: (e: Event) => { e.preventDefault(); show("edit"); edit.text.querySelector<HTMLElement>(".cm-content")?.focus(); } }, "Skip to the text"),
 		h("header", { class: "top" }, h("span", { class: "brand" }, h("span", { class: "dot", "aria-hidden": "true" }), "runweir", h("b", {}, "studio")), tabs, file, h("button", { class: "tool theme", "aria-label": "light or dark", title: "light or dark", onclick: theme }, "◐")),
 		lostBar, body, list("machines", [...app.hello.presets, ...app.hello.machines.map((m) => m.name)]), list("workloads", [...app.hello.workloads.map((w) => w.name), ...app.hello.generators]), list("topologies", app.hello.topologies.map((t) => t.name)), list("costs", ["default", "zero", "workload"]));
 	onLost((gone) => { lostBar.hidden = !gone; });
@@ -61,12 +62,32 @@ async function start(): Promise<void> {
 		else if (e.key === "Enter") { e.preventDefault(); show("run"); void run.begin(); }
 		else if (e.key === "z" && !(e.target as Element).closest("input:not([type=range]),.cm-editor")) { e.preventDefault(); if (e.shiftKey) app.editor.redo(); else app.editor.undo(); }
 	});
-	addEventListener("beforeunload", (e) => { if (app.path && app.dirty) e.preventDefault(); });
+	// Text without a file is work, too: the browser asks, and a reload finds it again.
+	addEventListener("beforeunload", (e) => { if (app.dirty) e.preventDefault(); });
 	const f = app.hello.file;
 	app.load(f?.name ?? "my.weir", f?.text ?? FIRST, f?.path ?? null, f?.mark ?? null);
+	drafts(app);
 	const wanted = location.hash.slice(1);
 	show(views.has(wanted) ? wanted : app.hello.results.length ? "results" : "edit");
 	Object.assign(window, { studio: { app, run, edit } });
+}
+
+/** Unsaved text is kept for this tab, by its file, until it is saved. */
+function drafts(app: App): void {
+	const key = (): string => "draft:" + (app.path ?? app.name);
+	try {
+		const kept = sessionStorage.getItem(key());
+		if (kept !== null && kept !== app.editor.text()) {
+			app.editor.apply([{ from: 0, to: app.editor.text().length, insert: kept }]);
+			void app.look();
+			toast("your unsaved text is back", ["Undo shows the file as it is"], false);
+		}
+	} catch { /* not kept */ }
+	app.on(() => {
+		try {
+			if (app.dirty) sessionStorage.setItem(key(), app.editor.text()); else sessionStorage.removeItem(key());
+		} catch { /* not kept */ }
+	});
 }
 
 function theme(): void {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 // Runs: one, or two topologies side by side, as they happen.
 import type { App, RunState } from "./app";
-import { call, count, css, h, ns, report, sharp, toast, withToken } from "./dom";
+import { call, count, css, h, ns, report, sharp, silence, toast, withToken } from "./dom";
 import { Graph, spreadText } from "./graph";
 import type { Begun, Frame, Moment, Opened, Spread } from "./types";
 import { onMoment, type Wait, Why } from "./why";
@@ -275,6 +275,16 @@ export class RunView {
 		const value = (k: string): string => this.inputs[k].value.trim();
 		this.app.workload = value("workload");
 		this.app.duration = value("duration");
+		const wanted = value("seed");
+		if (!/^\d+$/.test(wanted)) {
+			this.inputs.seed.setAttribute("aria-invalid", "true");
+			this.inputs.seed.focus();
+			toast(`\`${wanted}\` is not a seed`, ["write a whole number from 0 on"]);
+			return;
+		}
+		this.inputs.seed.removeAttribute("aria-invalid");
+		// What was refused before is over.
+		silence();
 		const texts: { name: string; text: string }[] = [{ name: this.app.name, text: this.app.editor.text() }];
 		try {
 			if (this.other.value.trim()) { const o = await call<Opened>("/api/open", { name: this.other.value.trim() }); texts.push({ name: o.name, text: o.text }); }
@@ -283,7 +293,7 @@ export class RunView {
 			const panes = texts.map(() => new Pane(this.app, listen));
 			this.place.replaceChildren(...panes.map((p) => p.root));
 			this.place.classList.toggle("pair", panes.length > 1);
-			const seed = /^\d+$/.test(value("seed")) ? Number(value("seed")) : 1;
+			const seed = Number(wanted);
 			for (const [i, p] of panes.entries()) {
 				await p.begin({ ...texts[i], machine: value("machine"), workload: value("workload"), duration: value("duration"), seed, costs: value("costs"), paused: true });
 				this.panes.push(p);

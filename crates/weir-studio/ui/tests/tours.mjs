@@ -38,6 +38,7 @@ await browse("tours", shots, async (t) => {
 		for (const [i, step] of steps.entries()) {
 			t.step = `${id} ${i + 1}`;
 			await t.until(page, "the card shows this step", (n) => document.querySelector("aside.tour small")?.textContent.includes(`· ${n} of`), i + 1);
+			await t.until(page, "the card covers nothing", () => document.querySelector("main").getBoundingClientRect().bottom <= document.querySelector("aside.tour").getBoundingClientRect().top + 1);
 			await t.until(page, "its text is whole", () => window.studio.app.sheet !== null);
 			await page.waitForTimeout(300);
 			await step();

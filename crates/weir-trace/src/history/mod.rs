@@ -183,8 +183,14 @@ impl Task {
 }
 
 impl History {
-    /// Tasks whose name or number is this one: `web`, `#7`.
+    /// Tasks whose name or number is this one: `web`, `#7`, or both as [`History::name`] spells them: `web #7`.
     pub fn find(&self, text: &str) -> Vec<u32> {
+        if let Some((name, number)) = text.rsplit_once(" #")
+            && let Ok(number) = number.parse::<u32>()
+            && self.tasks.get(number as usize).is_some_and(|t| t.name == name)
+        {
+            return vec![number];
+        }
         let number = text.strip_prefix('#').unwrap_or(text).parse::<u32>().ok();
         let lives = |n: &u32| self.tasks.get(*n as usize).is_some_and(|t| !t.name.is_empty());
         let named: Vec<u32> = (0..)

@@ -41,14 +41,23 @@ pub fn from_recording(recording: &Recording) -> History {
             out.tasks[thread as usize].spans.push(Span { from_ns, to_ns: t, state });
         }
     };
+    let mut seen = vec![false; recording.threads.len()];
+    let mut without = 0;
     for (at, event) in &recording.events {
         let t = at.saturating_sub(recording.begin_ns);
         match *event {
+            // First seen as it runs, without a wake-up: it may have slept, and its wake-up be lost or before the beginning.
+            Event::Ready { thread, by: None, .. } if !seen[thread as usize] => {
+                seen[thread as usize] = true;
+                without += u64::from(t == 0);
+            }
             Event::Ready { thread, by, .. } => {
+                seen[thread as usize] = true;
                 let by = by.unwrap_or(Waker::Unknown);
                 turn(&mut out, thread, t, Some(State::Ready { by }));
             }
             Event::Run { thread, cpu } if cpu < recording.nr_cpus => {
+                seen[thread as usize] = true;
                 turn(&mut out, thread, t, Some(State::Running { cpu }));
             }
             Event::Off { thread, why, device, .. } => {
@@ -77,6 +86,12 @@ pub fn from_recording(recording: &Recording) -> History {
         out.tasks[thread as usize].places.push((at.saturating_sub(recording.begin_ns), cpu));
     }
     out.tasks.iter_mut().for_each(keep_sure_places);
+    if without > 0 {
+        out.notes.push(format!(
+            "{without} threads are first seen running, without a wake-up: whether they waited before is not known, and no wait is counted"
+        ));
+    }
+    out.notes.extend(recording.gaps());
     out
 }
 

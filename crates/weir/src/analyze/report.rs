@@ -11,7 +11,7 @@ use weir_analysis::{Bound, Feature, Finding, Kind, Overheads, Task, Verdict};
 use weir_report::duration;
 
 use super::tasks::Breaks;
-use crate::text::columns;
+use weir_report::{Screen, pairs};
 
 /// Tests and what follows from them.
 pub struct Judged {
@@ -190,7 +190,7 @@ impl Report {
             .collect();
         if !broken.is_empty() {
             text.push_str("\nassumptions of some tests that do not hold, so that their results are undecided or lower bounds:\n");
-            text.push_str(&columns(&broken));
+            text.push_str(&pairs(&broken, &Screen::default()));
         }
         if !self.overheads.is_zero() {
             let o = &self.overheads;
@@ -226,7 +226,7 @@ impl Report {
                 (f.test.id().to_string(), format!("{word}{again}: {} ({}; {})", f.remark, f.source, kind(f)))
             })
             .collect();
-        text.push_str(&columns(&rows));
+        text.push_str(&pairs(&rows, &Screen::default()));
         if let Some(share) = &section.shares {
             let cost = shown_f64(share).unwrap_or(f64::MAX) * 100.0;
             let ticks = section.tick.as_ref().and_then(shown_f64).unwrap_or(0.0) * 100.0;
@@ -247,7 +247,7 @@ impl Report {
             (t.name.clone(), format!("{}{costs} ({})", show(bounds.response.get(i)), duration(t.deadline)))
         };
         let rows: Vec<(String, String)> = self.tasks.iter().enumerate().take(LINES).map(line).collect();
-        for row in columns(&rows).lines() {
+        for row in pairs(&rows, &Screen::default()).lines() {
             let _ = writeln!(text, "  {row}");
         }
         if self.tasks.len() > LINES {

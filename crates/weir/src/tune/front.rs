@@ -162,6 +162,7 @@ mod tests {
             gains_pct: vec![interval; 2],
             constraints: Vec::new(),
             feasible: true,
+            others: Vec::new(),
         };
         let mut result = TuneResult {
             runweir: String::new(),

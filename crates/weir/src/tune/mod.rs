@@ -13,14 +13,14 @@ use std::fmt::Write as _;
 use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
-use weir_report::MeanCi;
+use weir_report::{Cell, Columns, MeanCi, Screen, Tone};
 
 use crate::fault::{Fault, Result};
 use crate::guard::{metric, show};
 use crate::run::PreparedRun;
 use crate::watch::{Watch, pool};
 pub use front::svg;
-use spec::Bound;
+use spec::{Bound, WORK_DONE};
 pub use spec::{Goal, Spec};
 
 /// Most members of the front that are judged on held-out seeds.
@@ -57,6 +57,17 @@ pub struct Judged {
     pub constraints: Vec<Interval>,
     /// The means keep all bounds.
     pub feasible: bool,
+    /// What else of the run changed.
+    pub others: Vec<Change>,
+}
+
+/// A figure beside the objectives, and how it changed from the baseline.
+#[derive(Clone, Debug, Serialize)]
+pub struct Change {
+    pub metric: String,
+    pub value: Interval,
+    /// Of the baseline's value, from differences seed by seed; `None` where that is 0.
+    pub change_pct: Option<Interval>,
 }
 
 /// A mean and half of its 95 % interval (Student's t).
@@ -122,10 +133,15 @@ pub fn tune(file: &str, jobs: Option<u32>, watch: &dyn Watch) -> Result<TuneResu
 /// # Errors
 /// As [`tune`].
 pub fn tune_spec(spec: &Spec, jobs: Option<u32>, watch: &dyn Watch) -> Result<TuneResult> {
-    let lab = Lab { spec, watch, pool: pool(jobs)? };
+    let mut spec = spec.clone();
+    if spec.default_objective && !has_values(&spec, watch)? {
+        spec.objectives[0].metric = "wakeup_latency_ns.p99".into();
+    }
+    let spec = &spec;
+    let lab = Lab { spec, watch, pool: pool(jobs)?, beside: beside(spec) };
     watch.more((spec.trials as u64) * spec.seeds + spec.held_out * (JUDGED as u64 / 2));
     let base_config = Config { topology: spec.topologies[0].clone(), set: Vec::new() };
-    let Some(base) = lab.trial(&base_config)? else {
+    let Some(base) = lab.trial(&base_config, None)? else {
         return Err(Fault::system(
             "ended before the baseline was measured",
             "try again, or with fewer trials",
@@ -140,7 +156,7 @@ pub fn tune_spec(spec: &Spec, jobs: Option<u32>, watch: &dyn Watch) -> Result<Tu
     let mut trials = vec![base];
     let mut interrupted = false;
     for topology in spec.topologies[1..].iter().take(spec.trials.saturating_sub(1)) {
-        match lab.trial(&Config { topology: topology.clone(), set: Vec::new() })? {
+        match lab.trial(&Config { topology: topology.clone(), set: Vec::new() }, trials.first())? {
             Some(trial) => trials.push(trial),
             None => interrupted = true,
         }
@@ -148,7 +164,7 @@ pub fn tune_spec(spec: &Spec, jobs: Option<u32>, watch: &dyn Watch) -> Result<Tu
     let mut search = search::Search::new(spec);
     while trials.len() < spec.trials && !interrupted {
         let Some(config) = search.next(&trials) else { break };
-        match lab.trial(&config)? {
+        match lab.trial(&config, trials.first())? {
             Some(trial) => trials.push(trial),
             None => interrupted = true,
         }
@@ -188,10 +204,51 @@ pub fn tune_spec(spec: &Spec, jobs: Option<u32>, watch: &dyn Watch) -> Result<Tu
     })
 }
 
+/// The objective has a value in a run of the baseline.
+fn has_values(spec: &Spec, watch: &dyn Watch) -> Result<bool> {
+    let config = Config { topology: spec.topologies[0].clone(), set: Vec::new() };
+    let summary =
+        PreparedRun::new(&spec.options(&config, spec.search_seeds().start))?.run(None, watch)?.summary;
+    Ok(!summary.response_ns.is_empty())
+}
+
+/// Figures that are looked at beside the objectives: of the whole run, and of a group that an objective names.
+fn beside(spec: &Spec) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for objective in &spec.objectives {
+        let parts: Vec<&str> = objective.metric.split('.').collect();
+        let [kind @ ("groups" | "tasks"), name @ .., _, _] = parts.as_slice() else { continue };
+        let prefix = format!("{kind}.{}", name.join("."));
+        let own =
+            ["response_ns.p50", "response_ns.p99", "wakeup_latency_ns.p99", "wait_ns", "jobs_completed"];
+        all.extend(own.iter().map(|m| format!("{prefix}.{m}")));
+    }
+    let of_run = [
+        "response_ns.p50",
+        "response_ns.p99",
+        "wakeup_latency_ns.p99",
+        "totals.jobs_completed",
+        "totals.deadline_misses",
+        "totals.migrations",
+        "totals.scheduler_ns",
+    ];
+    all.extend(of_run.iter().map(ToString::to_string));
+    let mut seen = Vec::new();
+    all.retain(|m| {
+        !spec.objectives.iter().any(|o| o.metric == *m) && !seen.contains(m) && {
+            seen.push(m.clone());
+            true
+        }
+    });
+    all
+}
+
 struct Lab<'a> {
     spec: &'a Spec,
     watch: &'a dyn Watch,
     pool: rayon::ThreadPool,
+    /// Metrics behind objectives and constraints.
+    beside: Vec<String>,
 }
 
 /// Objectives, then constraints, of a run.
@@ -224,13 +281,17 @@ impl Lab<'_> {
             .iter()
             .map(|o| &o.metric)
             .chain(self.spec.constraints.iter().map(|c| &c.metric));
-        wanted
-            .map(|path| metric(summary, path).map_err(|(m, h)| Fault::user(format!("`{path}`: {m}"), h)))
-            .collect()
+        let one = |path: &String| match path.as_str() {
+            WORK_DONE => Ok(work(summary)),
+            path => metric(summary, path).map_err(|(m, h)| Fault::user(format!("`{path}`: {m}"), h)),
+        };
+        let mut values: Values = wanted.map(one).collect::<Result<_>>()?;
+        values.extend(self.beside.iter().map(|path| metric(summary, path).unwrap_or(None)));
+        Ok(values)
     }
 
-    /// The means over the seeds of the search; `None` where the caller ended it.
-    fn trial(&self, config: &Config) -> Result<Option<Trial>> {
+    /// The means over the seeds of the search; `None` where the caller ended it. Bounds may refer to the baseline.
+    fn trial(&self, config: &Config, base: Option<&Trial>) -> Result<Option<Trial>> {
         let Some(runs) = self.values(config, self.spec.search_seeds())? else { return Ok(None) };
         let n = self.spec.objectives.len();
         let means: Values = (0..n + self.spec.constraints.len())
@@ -240,7 +301,9 @@ impl Lab<'_> {
             })
             .collect();
         let (objectives, constraints) = (means[..n].to_vec(), means[n..].to_vec());
-        let kept = self.spec.constraints.iter().zip(&constraints).all(|(c, v)| v.is_some_and(|v| c.keeps(v)));
+        let base = base.map_or(&constraints, |b| &b.constraints);
+        let all = self.spec.constraints.iter().zip(constraints.iter().zip(base));
+        let kept = all.into_iter().all(|(c, (v, base))| v.is_some_and(|v| c.keeps(v, base.unwrap_or(0.0))));
         let feasible = kept && objectives.iter().all(Option::is_some);
         Ok(Some(Trial { config: config.clone(), objectives, constraints, feasible }))
     }
@@ -253,7 +316,20 @@ impl Lab<'_> {
 
     fn judge(&self, config: &Config, runs: &[Values], base: &[Values]) -> Judged {
         let n = self.spec.objectives.len();
-        let column = |i: usize| -> Vec<f64> { runs.iter().filter_map(|r| r[i]).collect() };
+        let of = |runs: &[Values], i: usize| -> Vec<f64> { runs.iter().filter_map(|r| r[i]).collect() };
+        let column = |i: usize| of(runs, i);
+        let bounds = n..n + self.spec.constraints.len();
+        let change = |(path, i): (&String, usize)| {
+            let values = column(i);
+            let pairs = runs.iter().zip(base).filter_map(|(new, old)| Some((new[i]?, old[i]?)));
+            let parts: Vec<f64> =
+                pairs.filter(|(_, old)| *old != 0.0).map(|(new, old)| 100.0 * (new / old - 1.0)).collect();
+            (!values.is_empty()).then(|| Change {
+                metric: path.clone(),
+                value: Interval::of(&values),
+                change_pct: (!parts.is_empty()).then(|| Interval::of(&parts)),
+            })
+        };
         let gains = |i: usize| -> Vec<f64> {
             let gain = |(new, old): (&Values, &Values)| {
                 let (new, old) = (new[i]?, old[i]?);
@@ -265,23 +341,66 @@ impl Lab<'_> {
             };
             runs.iter().zip(base).filter_map(gain).collect()
         };
-        let constraints: Vec<Interval> =
-            (n..n + self.spec.constraints.len()).map(|i| Interval::of(&column(i))).collect();
-        let whole = runs.iter().all(|r| r.iter().all(Option::is_some));
-        let feasible = whole && self.spec.constraints.iter().zip(&constraints).all(|(c, v)| c.keeps(v.mean));
+        let constraints: Vec<Interval> = bounds.clone().map(|i| Interval::of(&column(i))).collect();
+        let whole = runs.iter().all(|r| r[..bounds.end].iter().all(Option::is_some));
+        let of_base = bounds.clone().map(|i| Interval::of(&of(base, i)).mean);
+        let mut all = self.spec.constraints.iter().zip(constraints.iter().zip(of_base));
+        let feasible = whole && all.all(|(c, (v, base))| c.keeps(v.mean, base));
         Judged {
             config: config.clone(),
             objectives: (0..n).map(|i| Interval::of(&column(i))).collect(),
             gains_pct: (0..n).map(|i| Interval::of(&gains(i))).collect(),
             constraints,
             feasible,
+            others: self.beside.iter().zip(bounds.end..).filter_map(change).collect(),
         }
     }
 }
 
+/// Jobs that were done, or CPU time where the workload has none.
+fn work(summary: &Value) -> Option<f64> {
+    let totals = &summary["totals"];
+    match totals["jobs"].as_f64() {
+        Some(jobs) if jobs > 0.0 => totals["jobs_completed"].as_f64(),
+        _ => totals["busy_ns"].as_f64(),
+    }
+}
+
+/// What else changed from `base` to `new`, a line a figure; those that are surely worse in the colour of errors.
+pub(crate) fn what_else(base: &[Change], new: &[Change], screen: &Screen) -> String {
+    let mut columns = Columns::new(["what else changed", "before", "after", "change"]);
+    for change in new {
+        let Some(old) = base.iter().find(|c| c.metric == change.metric) else { continue };
+        let Some(pct) = change.change_pct else {
+            // Nothing before.
+            if change.value.mean != 0.0 {
+                let values = [old.value.mean, change.value.mean].map(|v| show(&change.metric, v));
+                let [before, after] = values;
+                columns.row([change.metric.clone(), before, after, String::new()]);
+            }
+            continue;
+        };
+        let more_is_better = change.metric.ends_with("jobs_completed");
+        let worse = if more_is_better { -pct.mean } else { pct.mean };
+        let tone = match () {
+            () if worse - pct.ci95 > 1.0 => Tone::Bad,
+            () if worse + pct.ci95 < -1.0 => Tone::Good,
+            () => Tone::Plain,
+        };
+        let ci = if pct.fixed { String::new() } else { format!(" ± {:.1}", pct.ci95) };
+        columns.row([
+            Cell::from(change.metric.clone()),
+            Cell::from(show(&change.metric, old.value.mean)),
+            Cell::from(show(&change.metric, change.value.mean)),
+            Cell::new(format!("{:+.1}{ci} %", pct.mean), tone),
+        ]);
+    }
+    if columns.is_empty() { String::new() } else { format!("\n{}", columns.render(2, screen)) }
+}
+
 impl TuneResult {
     /// For people.
-    pub fn table(&self) -> String {
+    pub fn table(&self, screen: &Screen) -> String {
         let mut out = format!(
             "{}: {} trials on {} seeds each; judged on {} other seeds, beside `{}` seed by seed\n\n",
             self.name,
@@ -317,8 +436,11 @@ impl TuneResult {
             out += &line(if self.best == Some(i) { "best" } else { "    " }, j);
         }
         if std::iter::once(&self.baseline).chain(&self.front).flat_map(|j| &j.objectives).all(|o| o.fixed) {
-            out += "\nthe workload does not depend on the seed: all runs of a configuration are the same, so that no interval can be given, and\n\
+            out += "\nthe workload does not depend on the seed: all runs of a configuration are the same, so that no interval can be given, and \
                     the held-out seeds confirm nothing; let something vary, such as the times of its tasks\n";
+        }
+        if let Some(best) = self.best.and_then(|i| self.front.get(i)) {
+            out += &what_else(&self.baseline.others, &best.others, screen);
         }
         if self.best.is_none() {
             out += "\nnothing was found whose gain is certain on held-out seeds\n";
@@ -326,6 +448,6 @@ impl TuneResult {
         if self.interrupted {
             out += "\nended early: the results so far\n";
         }
-        out
+        screen.fold(&out)
     }
 }

@@ -104,22 +104,46 @@ pub struct Bound {
     pub(super) metric: String,
     min: Option<f64>,
     max: Option<f64>,
+    /// At least this part of the baseline's value.
+    of_base: Option<f64>,
 }
 
+/// What stands for the work that a run did: jobs, and CPU time where there are none.
+pub(super) const WORK_DONE: &str = "work";
+/// Part of the baseline's work that every configuration has to do: whoever does less is easily quick.
+const WORK: f64 = 0.98;
+
 impl Bound {
-    pub(super) fn keeps(&self, value: f64) -> bool {
-        self.min.is_none_or(|m| value >= m) && self.max.is_none_or(|m| value <= m)
+    /// `base` is the value of the baseline.
+    pub(super) fn keeps(&self, value: f64, base: f64) -> bool {
+        self.least(base).is_none_or(|m| value >= m) && self.max.is_none_or(|m| value <= m)
+    }
+
+    fn least(&self, base: f64) -> Option<f64> {
+        self.min.or(self.of_base.map(|part| part * base))
     }
 
     /// By how much, relative to the bound.
-    fn violation(&self, value: f64) -> f64 {
+    fn violation(&self, value: f64, base: f64) -> f64 {
         let by = |past: f64, bound: f64| past.max(0.0) / bound.abs().max(1e-9);
-        self.min.map_or(0.0, |m| by(m - value, m)) + self.max.map_or(0.0, |m| by(value - m, m))
+        self.least(base).map_or(0.0, |m| by(m - value, m)) + self.max.map_or(0.0, |m| by(value - m, m))
+    }
+
+    /// It is on the work that is done.
+    fn on_work(&self) -> bool {
+        ["jobs", "jobs_completed", "busy_ns", "cpu_ns"].iter().any(|m| self.metric.ends_with(m))
     }
 }
 
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(part) = self.of_base {
+            return write!(
+                f,
+                "work done (jobs, CPU time where there are none) >= {:.0} % of the baseline's",
+                100.0 * part
+            );
+        }
         f.write_str(&self.metric)?;
         if let Some(min) = self.min {
             write!(f, " >= {min}")?;
@@ -162,6 +186,8 @@ pub struct Spec {
     pub(super) topologies: Vec<String>,
     pub(super) parameters: Vec<Parameter>,
     pub(super) objectives: Vec<Objective>,
+    /// Nobody named the objective: where runs have no such value, wake-ups are taken.
+    pub(super) default_objective: bool,
     pub(super) constraints: Vec<Bound>,
     pub(super) trials: usize,
     pub(super) seeds: u64,
@@ -242,6 +268,7 @@ impl Spec {
                 .into_iter()
                 .map(|o| Objective { metric: o.metric, goal: o.goal })
                 .collect(),
+            default_objective: false,
             constraints: Vec::new(),
             trials: range("trials", spec.trials, 60, 1, 100_000)? as usize,
             seeds: range("seeds", spec.seeds, 3, 1, 1000)?,
@@ -249,10 +276,8 @@ impl Spec {
             search_seed: spec.search_seed.unwrap_or(1),
         };
         if out.objectives.is_empty() {
-            return Err(wrong(
-                "there is no [[objective]]".into(),
-                "add one: metric = \"wakeup_latency_ns.p99\", goal = \"min\"",
-            ));
+            out.default_objective = true;
+            out.objectives.push(Objective { metric: "response_ns.p99".into(), goal: Goal::Min });
         }
         for c in spec.constraint {
             let number = |q: &Option<Quantity>| match q {
@@ -265,7 +290,7 @@ impl Spec {
                     Err(wrong("a bound is not a truth value".into(), "write a number or a time"))
                 }
             };
-            let bound = Bound { min: number(&c.min)?, max: number(&c.max)?, metric: c.metric };
+            let bound = Bound { min: number(&c.min)?, max: number(&c.max)?, metric: c.metric, of_base: None };
             if bound.min.is_none() && bound.max.is_none() {
                 return Err(wrong(
                     format!("the constraint on `{}` has no bound", bound.metric),
@@ -273,6 +298,14 @@ impl Spec {
                 ));
             }
             out.constraints.push(bound);
+        }
+        if !out.constraints.iter().any(Bound::on_work) {
+            out.constraints.push(Bound {
+                metric: WORK_DONE.into(),
+                min: None,
+                max: None,
+                of_base: Some(WORK),
+            });
         }
         // Everything is looked up before the first run.
         for topology in &out.topologies {
@@ -339,8 +372,8 @@ impl Spec {
         let violation: f64 = self
             .constraints
             .iter()
-            .zip(&trial.constraints)
-            .map(|(c, v)| v.map_or(1.0, |v| c.violation(v)))
+            .zip(trial.constraints.iter().zip(&base.constraints))
+            .map(|(c, (v, base))| v.map_or(1.0, |v| c.violation(v, base.unwrap_or(0.0))))
             .sum();
         if violation > 0.0 || trial.objectives.iter().any(Option::is_none) {
             return VIOLATED * (1.0 + violation.min(1e6));

@@ -67,16 +67,19 @@ function graph() {
   const waits = D.pipes.some((p) => p.lock_wait_ns > 0);
   const locked = D.pipes.some((p) => p.lock_held_ns > 0);
   const [what, measure] = waits ? ["waiting for the pipe's lock", (p) => p.lock_wait_ns] : locked ? ["holding the pipe's lock", (p) => p.lock_held_ns] : ["mean depth", (p) => p.mean_depth];
-  const top = Math.max(1e-9, ...D.pipes.map(measure));
-  const topNs = Math.max(1, ...D.components.map((c) => c.ns));
+  // Colours mean the same in every report: of the machine's time less than a thousandth is nothing, a tenth is all there is. Depths: four
+  // tasks for each CPU.
+  const room = D.duration * Math.max(1, D.cpus.length);
+  const ofTime = (ns) => (ns < room / 1000 ? 0 : Math.sqrt(Math.min(1, ns / room / 0.1)));
+  const level = waits || locked ? ofTime : (depth) => Math.sqrt(Math.min(1, depth / (4 * Math.max(1, D.cpus.length))));
   // One drawn element may stand for several pipes or instances: names or indices, blanks between.
   const find = (list, attr) => {
     const byName = list.filter((p) => p.name === attr);
     return byName.length ? byName : attr.split(/[\s,]+/).flatMap((w) => { const hit = list.find((p) => p.name === w) || (/^\d+$/.test(w) ? list[+w] : null); return hit ? [hit] : []; });
   };
   const sum = (list, k) => list.reduce((a, p) => a + p[k], 0);
-  const section_ = section("Topology", el("span", { class: "key" }, el("span", {}, what), el("span", {}, "none", el("span", { class: "ramp", style: `background:linear-gradient(90deg,${[0, .33, .67, 1].map(heat).join(",")})` }), waits || locked ? dur(top) : sig(top))),
-    frame, el("p", { class: "note" }, "Pipes are coloured by what the scale says, and labelled with it and their mean depth; components with a warm border used most of the scheduler's time. Point at either for its numbers."));
+  const section_ = section("Topology", el("span", { class: "key" }, el("span", {}, what), el("span", {}, "none", el("span", { class: "ramp", style: `background:linear-gradient(90deg,${[0, .33, .67, 1].map(heat).join(",")})` }), waits || locked ? "10 % of the CPU time" : "4 tasks a CPU")),
+    frame, el("p", { class: "note" }, "Pipes are coloured by what the scale says, and labelled with it and their mean depth; components with a warm border used a thousandth of the CPU time or more. Point at either for its numbers."));
   themed();
   // Larger than drawn where there is room: the numbers need some between the boxes.
   const natural = svg.viewBox.baseVal;
@@ -86,12 +89,12 @@ function graph() {
     const pipes = find(D.pipes, node.getAttribute("data-pipe"));
     if (!pipes.length) continue;
     const value = Math.max(...pipes.map(measure));
-    const fill = heat(Math.sqrt(value / top));
+    const fill = heat(level(value));
     const arrow = node.nextElementSibling;
     for (const shape of node.matches("path,line,polyline") ? [node] : node.querySelectorAll("path,line,polyline")) {
       if (shape.closest("marker")) continue;
       shape.style.stroke = fill;
-      shape.style.strokeWidth = 1.6 + 3 * Math.sqrt(value / top);
+      shape.style.strokeWidth = 1.6 + 3 * level(value);
     }
     if (arrow && arrow.classList.contains("tip")) arrow.style.fill = fill;
     tips(node, () => [pipes.length > 1 ? `${pipes.length} pipes: ${pipes[0].name} …` : pipes[0].name,
@@ -106,9 +109,11 @@ function graph() {
     const ns = sum(list, "ns");
     const shape = node.matches("rect,polygon,ellipse") ? node : [...node.children].filter((n) => /^(rect|polygon|ellipse)$/.test(n.tagName)).pop();
     if (shape && ns > 0) {
-      const f = Math.sqrt(Math.max(...list.map((c) => c.ns)) / topNs);
-      shape.style.stroke = heat(0.25 + 0.5 * f);
-      shape.style.strokeWidth = 1.5 + 2 * f;
+      const f = ofTime(Math.max(...list.map((c) => c.ns)));
+      if (f > 0) {
+        shape.style.stroke = heat(0.25 + 0.75 * f);
+        shape.style.strokeWidth = 1.5 + 2 * f;
+      }
       costs.push([shape, ns, list]);
     }
     tips(node, () => [list.length > 1 ? `${list.length} instances: ${list[0].name} …` : list[0].name, `${dur(ns)} of code in ${num(sum(list, "updates"))} updates`,
@@ -530,7 +535,7 @@ function cpus() {
   if (!D.duration || !D.cpus.length) return;
   const parts = (c) => [[c.busy_ns, "var(--busy)"], [c.scheduler_ns - Math.min(c.scheduler_ns, c.lock_wait_ns), "var(--sched)"], [Math.min(c.scheduler_ns, c.lock_wait_ns), "var(--lock)"], [c.idle_ns, "var(--idle)"],
     [c.offline_ns, "repeating-linear-gradient(45deg,var(--idle) 0 3px,transparent 3px 6px)"]];
-  const about = (c) => [c.name, `busy ${pct(c.busy_ns, D.duration)}, scheduler ${pct(c.scheduler_ns, D.duration)}, idle ${pct(c.idle_ns, D.duration)}`, `${num(c.switches)} context switches`, c.lock_wait_ns ? `${dur(c.lock_wait_ns)} waiting for locks` : "", c.offline_ns ? `offline ${dur(c.offline_ns)}` : ""].filter(Boolean);
+  const about = (c) => [c.name, `busy ${pct(c.busy_ns, D.duration)}, scheduler ${pct(c.scheduler_ns, D.duration)}, idle ${pct(c.idle_ns, D.duration)}`, `${num(c.switches)} switches between tasks`, c.lock_wait_ns ? `${dur(c.lock_wait_ns)} waiting for locks` : "", c.offline_ns ? `offline ${dur(c.offline_ns)}` : ""].filter(Boolean);
   const legend = key([["busy", "var(--busy)"], ["scheduler", "var(--sched)"], ["lock waiting", "var(--lock)"], ["idle", "var(--idle)"]]);
   if (D.cpus.length <= 48) {
     const half = D.cpus.length > 8 ? Math.ceil(D.cpus.length / 2) : D.cpus.length;

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir gantt`: a run as a figure.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::builder::NonEmptyStringValueParser as Text;
+use clap::{Args, ValueHint};
+use weir::gantt::{GanttOptions, gantt as draw};
+use weir_report::picture::Format;
+
+use crate::fault::{Fault, Result};
+use crate::outdir::replace_file;
+use crate::output::note;
+use crate::units::parse_span;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir run -t edf -m smp-2 -w app.toml -d 100ms --out results
+  runweir gantt results -o schedule.pdf                    the whole run
+  runweir gantt results --span 0..40ms -o schedule.svg     its first 40 ms
+  runweir gantt results --group web -o schedule.tex        TikZ, for LaTeX
+
+A row is a task: bars where it ran, coloured by CPU, pale lines where it waited, arrows up for releases and down for
+deadlines, red where a deadline was missed. The same run gives the same bytes.")]
+pub struct GanttArgs {
+    /// Folder of `run --out` or `live --record`, or a recording that `import` reads
+    #[arg(value_name = "DIR", value_parser = Text::new(), value_hint = ValueHint::AnyPath)]
+    pub dir: String,
+    /// Part of the run: 10ms..50ms, 0..40ms, 2s..
+    #[arg(long, value_name = "A..B", value_parser = parse_span)]
+    pub span: Option<(u64, u64)>,
+    /// Only tasks whose names begin so
+    #[arg(long, value_name = "NAME", value_parser = Text::new())]
+    pub group: Option<String>,
+    /// File to write; its ending selects the format
+    #[arg(short, long, value_name = "F.svg|F.pdf|F.tex", required = true, value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+    /// Print errors only
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// The format of a figure, by its file.
+pub fn figure(path: &Path) -> Result<Format> {
+    Format::of(path).ok_or_else(|| {
+        Fault::user(
+            format!("the ending of `{}` is none of .svg, .pdf, .tex", path.display()),
+            "give the file one of these endings",
+        )
+    })
+}
+
+/// Draw, write.
+pub fn gantt(args: &GanttArgs) -> Result<ExitCode> {
+    let format = figure(&args.output)?;
+    let options = GanttOptions { dir: args.dir.clone(), span_ns: args.span, group: args.group.clone() };
+    let picture = draw(&options)?;
+    replace_file(&args.output, &picture.bytes(format))?;
+    if !args.quiet {
+        note(&format!("written: {}", args.output.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}

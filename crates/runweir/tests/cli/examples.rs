@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Every command that help texts, man pages, the README and the pages show is run, as far as it can be without a kernel, a
+//! recording or root. (`sudo runweir switch fair` stood in four texts, and there is no topology `fair`; the README's last line
+//! named a file that nobody has.) The unit tests of the program see that all of them are understood.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+#[path = "../../src/examples.rs"]
+#[allow(dead_code)]
+mod texts;
+
+use super::{good_in, runweir_in, temp};
+use texts::{Example, of, pages, root};
+
+/// Commands that are run; the others need a kernel, another program, a terminal or a browser, or write into the place
+/// where they are called.
+const RUN: [&str; 17] = [
+    "run",
+    "compare",
+    "check",
+    "graph",
+    "compile",
+    "topologies",
+    "components",
+    "machines",
+    "workloads",
+    "scenarios",
+    "packages",
+    "explain",
+    "analyze",
+    "stubs",
+    "fmt",
+    "tour",
+    "gantt",
+];
+
+/// What readers have themselves when they come to the examples.
+fn own_files(dir: &Path) {
+    let copy = |from: &str, to: &str| {
+        fs::copy(root().join(from), dir.join(to)).expect("a file of the catalogue");
+    };
+    copy("topologies/decentral.weir", "my.weir");
+    copy("workloads/video.json", "app.json");
+    copy("machines/desktop.xml", "lstopo.xml");
+    copy("machines/desktop.xml", "mine.xml");
+    for folder in ["workloads", "machines", "topologies"] {
+        fs::create_dir(dir.join(folder)).expect("a new folder");
+    }
+    copy("workloads/video.json", "workloads/video.json");
+    copy("machines/desktop.xml", "machines/desktop.xml");
+    let own = [
+        (
+            "app.toml",
+            "name = \"app\"\n[[task]]\nname = \"web\"\nperiod = \"5ms\"\nwcet = \"1ms\"\n\
+             [[task]]\nname = \"high\"\nperiod = \"4ms\"\nwcet = \"1ms\"\npolicy = \"fifo\"\npriority = 9\n",
+        ),
+        ("switch.toml", "context_switch = \"2us\"\n"),
+        ("set.csv", "name,period (ms),wcet (us),deadline (ms)\ncamera,10,2500,8\nmotor,2,400,\n"),
+    ];
+    for (name, text) in own {
+        fs::write(dir.join(name), text).expect("a new file");
+    }
+    copy("workloads/virtual.toml", "virtual.toml");
+}
+
+/// Short enough for a test: at most so much virtual time.
+fn shortened(words: &[String]) -> Vec<String> {
+    let mut words: Vec<String> = words.to_vec();
+    let bounded = matches!(words[0].as_str(), "run" | "compare");
+    let dry = words.iter().any(|w| w == "--dry-run" || w == "--scenario");
+    if bounded && !dry {
+        match words.iter().position(|w| w == "-d" || w == "--duration") {
+            Some(at) => words[at + 1] = "20ms".into(),
+            None => words.extend(["-d", "20ms"].map(String::from)),
+        }
+        if let Some(at) = words.iter().position(|w| w == "--seeds") {
+            words[at + 1] = "2".into();
+        }
+    }
+    words
+}
+
+/// Where the page itself says that the file is made in an earlier step, or elsewhere.
+fn needs_more(dir: &Path, example: &Example) -> bool {
+    let ends = [".toml", ".xml", ".json", ".weir", ".data", ".c", ".so", ".manifest", ".csv", ".png"];
+    let mut after_output = false;
+    example.words.iter().any(|w| {
+        let made = std::mem::replace(&mut after_output, w == "-o" || w == "--out" || w == "--output");
+        !made && ends.iter().any(|e| w.ends_with(e)) && !w.contains('*') && !dir.join(w).exists()
+    })
+}
+
+#[test]
+fn examples_run_as_they_are_printed() {
+    let (mut ran, mut left) = (0, Vec::new());
+    for page in pages() {
+        // Of an experiment's own commands only the list is short.
+        if page.components().any(|c| c.as_os_str() == "experiments") {
+            continue;
+        }
+        let dir = temp();
+        own_files(dir.path());
+        for example in of(&page) {
+            let Some(command) = example.words.first() else { continue };
+            // Searches take minutes in a build for tests; they have tests of their own.
+            let searches = command == "analyze" && !example.words.iter().any(|w| w == "--schedulability");
+            let endless = searches
+                || example.words.iter().any(|w| w.contains('*'))
+                || example
+                    .words
+                    .iter()
+                    .any(|w| w == "--measure" || w == "--serve" || w == "--load" || w == "-");
+            if !RUN.contains(&command.as_str()) || endless || example.piped {
+                continue;
+            }
+            // What is in the folder of the reader of this page.
+            if needs_more(dir.path(), &example)
+                || (command == "explain" && !dir.path().join("results").is_dir())
+            {
+                left.push(example.place.clone());
+                continue;
+            }
+            let words = shortened(&example.words);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let began = Instant::now();
+            let done = runweir_in(dir.path(), &words);
+            let took = began.elapsed();
+            assert_eq!(done.status, 0, "{}: runweir {}:\n{}", example.place, words.join(" "), done.stderr);
+            ran += 1;
+            if took.as_secs() >= 10 {
+                println!("{}: {took:?}", example.place);
+            }
+        }
+    }
+    println!("{ran} ran; without a file that the page makes: {left:?}");
+    assert!(ran > 40, "only {ran} examples were found");
+    assert!(left.len() < 16, "too many name files that no test has: {left:?}");
+}
+
+/// The pages say on which kernels it runs in the same words as the program.
+#[test]
+fn kernels_are_named_in_the_same_words() {
+    let code = fs::read_to_string(root().join("crates/weir-linux/src/diagnose.rs")).expect("our source");
+    let words =
+        code.split("macro_rules! kernels").nth(1).and_then(|t| t.split('"').nth(1)).expect("the words");
+    for page in ["docs/live.md", "docs/gangs.md", "docs/tutorial.md"] {
+        let text = fs::read_to_string(root().join(page)).expect("a page");
+        assert!(text.contains(words), "{page} does not say: {words}");
+    }
+    let short = words.split(" (").next().expect("there is always one");
+    assert!(
+        fs::read_to_string(root().join("README.md")).expect("a page").contains(short),
+        "README.md: {short}"
+    );
+}
+
+/// What `make install` puts somewhere, `make uninstall` takes away, and nothing else.
+#[test]
+fn uninstall_leaves_nothing() {
+    let dir = temp();
+    let prefix = dir.path().join("usr");
+    let tool = root().join("tools/install.sh");
+    let call = |args: &[&std::ffi::OsStr]| {
+        let done = std::process::Command::new("bash")
+            .arg(&tool)
+            .args(args)
+            .current_dir(root())
+            .output()
+            .expect("bash");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    let program = assert_cmd::cargo::cargo_bin!("runweir");
+    call(&[program.as_os_str(), prefix.as_os_str()]);
+    for file in ["bin/runweir", "share/man/man1/runweir-run.1", "share/runweir/grafana/runweir.json"] {
+        assert!(prefix.join(file).is_file(), "{file}");
+    }
+    let other = prefix.join("bin/another");
+    fs::write(&other, "").expect("a file");
+    call(&["--remove".as_ref(), prefix.as_os_str()]);
+    assert!(other.is_file() && !prefix.join("share").exists(), "only what is not ours stays");
+    fs::remove_file(&other).expect("it is there");
+    good_in(dir.path(), &["topologies", "decentral"]);
+}
