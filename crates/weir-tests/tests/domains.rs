@@ -101,7 +101,9 @@ fn every_component_stands_before_between_and_behind_crossings() {
     ];
     let mut tried = std::collections::BTreeSet::new();
     let components = &weir_core::catalog().components;
-    for (of, component) in MACHINES.iter().flat_map(|m| components.iter().map(move |c| (m, c))) {
+    // Two CPUs in each of two domains.
+    let of = "smp-4 domain=2";
+    for component in components {
         let shape = machine::parse(of).expect("a machine");
         // Who answers what the components ask.
         let asked: Vec<&String> = component.asks.iter().chain(&component.needs).collect();
