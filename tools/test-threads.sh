@@ -22,7 +22,7 @@ flags=(-std=gnu11 -D_GNU_SOURCE -g -fno-strict-aliasing -Wall -Wextra -Werror -W
 	-Icore/port/native -Icore/src -Iruntimes/threads/include)
 # What build.sh makes the library of, but for the unit.
 library=(core/port/native/{port,host}.c runtimes/multikernel/{plan,manifest,controller}.c
-	runtimes/threads/{driver,gang,trace,status,tasks,thread,sync,events,open,join,serve,switch}.c)
+	runtimes/threads/{driver,foreign,gang,trace,status,tasks,thread,sync,events,open,join,serve,switch}.c)
 compile() { "$debug/runweir" compile "$@" -q 2>/dev/null; }
 # Kernels with much randomisation do not always leave room for a sanitizer's shadow memory.
 plainly=()
@@ -51,12 +51,16 @@ for name in decentral priority central linux worksteal edf gang tenants; do
 done
 echo 'entry -> round_robin(slice = 1ms) -> cpus;' >"$work/rr1.weir"
 compile "$work/rr1.weir" -m smp-1 -o "$work/policies/rr1.plan"
+compile accelerator -m accel-2x2 -o "$work/policies/accelerator.plan"
 compile priority -m smp-1 -o "$work/policies/priority1.plan"
 compile decentral -m smp-1024 -o "$work/policies/wide.plan"
 
 OPT=1 CC="$cc" runtimes/threads/build.sh "$work/unit.c" "$work/lib"
 "$cc" "${flags[@]}" -O2 -o "$work/threads" tests/threads/threads.c "$work/lib/libweir_threads.a" -lpthread
 "$work/threads" "$work/policies" "$seconds"
+# The example of a foreign CPU.
+"$cc" "${flags[@]}" -O2 -o "$work/foreign" runtimes/threads/examples/foreign.c "$work/lib/libweir_threads.a" -lpthread
+[[ $("$work/foreign" "$work/policies/accelerator.plan") == "8 rows summed by CPU 2, 0 wrong" ]]
 [[ ${WEIR_LONG:-} ]] && SWAPS=100000 "$work/threads" "$work/policies" "$seconds" swap
 # The same as a shared library, whose code lies elsewhere.
 "$cc" "${flags[@]}" -O2 -o "$work/shared" tests/threads/threads.c -L"$work/lib" -lweir_threads -Wl,-rpath,"$work/lib" -lpthread

@@ -161,6 +161,8 @@ void interrupt(struct cpu *c)
 	struct self *s = me();
 
 	__atomic_store_n(&c->resched, 1, __ATOMIC_SEQ_CST);
+	if (c->isa)
+		return; /* its server asks for it */
 	if (__atomic_load_n(&c->remote, __ATOMIC_SEQ_CST))
 		remote_interrupt(c);
 	else if (s->cpu == c)
@@ -302,11 +304,17 @@ static void clear(u32 *word)
 /* The next thread of a CPU that the caller holds, or null. From here on, `resched` is about the new thread. */
 struct weir_thread *cpu_choose(struct cpu *c)
 {
+	struct weir_thread *t;
 	struct weir_task *task;
 
 	clear(&c->resched);
 	task = weir_pick(rt.sched, c->id, c->id);
-	return task ? (struct weir_thread *)weir_load(&task->cookie) : 0;
+	t = task ? (struct weir_thread *)weir_load(&task->cookie) : 0;
+	if (!t || t->kind != WEIR_WORK)
+		return t;
+	/* A policy that does not go by instruction sets, since a swap: nobody can do this here. */
+	task_relinquish(c, t, 0);
+	return 0;
 }
 
 void pin(int tid, u32 linux_cpu)
@@ -316,6 +324,14 @@ void pin(int tid, u32 linux_cpu)
 	CPU_ZERO(&set);
 	CPU_SET(linux_cpu, &set);
 	syscall(SYS_sched_setaffinity, tid, sizeof(set), &set);
+}
+
+/* @t, which is in the policy's queue again, no longer has @c; another CPU may have taken it since. */
+static void has_left(struct weir_thread *t, const struct cpu *c)
+{
+	int was = (int)c->id;
+
+	__atomic_compare_exchange_n(&t->cpu, &was, -1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* The caller holds @c no longer. */
@@ -406,9 +422,9 @@ static void green_begin(struct self *s, struct cpu *c, struct weir_thread *t)
 		s->pending = 1;
 }
 
-static void green_left(struct weir_thread *t)
+static void green_left(struct weir_thread *t, const struct cpu *c)
 {
-	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
+	has_left(t, c);
 	__atomic_store_n(&t->on_cpu, 0, __ATOMIC_RELEASE);
 }
 
@@ -421,7 +437,7 @@ __attribute__((noinline)) void green_arrived(void)
 	if (!before)
 		return;
 	c->leaving = 0;
-	green_left(before);
+	green_left(before, c);
 	if (c->request == REQUEST_PARK)
 		thread_finish_park(before);
 }
@@ -482,11 +498,13 @@ void switch_out(enum request request, enum left why)
 
 		c->next = 0;
 		if (next == t) {
+			/* A foreign CPU may have had it in between. */
+			__atomic_store_n(&t->cpu, (int)c->id, __ATOMIC_RELAXED);
 			cpu_begin(c, t);
 			return;
 		}
 		s->cpu = 0;
-		__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
+		has_left(t, c);
 		cpu_give(c, next);
 	}
 	bound_wait(t);
@@ -508,7 +526,7 @@ static void run_green(struct cpu *c, struct weir_thread *t)
 	t = s->thread;
 	s->thread = 0;
 	s->disabled = 1;
-	green_left(t);
+	green_left(t, c);
 	if (c->request == REQUEST_PARK)
 		thread_finish_park(t);
 	else if (c->request == REQUEST_EXIT)
@@ -603,7 +621,7 @@ static void *driver(void *arg)
 int drivers_start(void)
 {
 	for (u32 i = 0; i < rt.nr_cpus; i++)
-		if (pthread_create(&rt.cpus[i].thread, 0, driver, &rt.cpus[i]))
+		if (!rt.cpus[i].isa && pthread_create(&rt.cpus[i].thread, 0, driver, &rt.cpus[i]))
 			return -EAGAIN;
 	return 0;
 }

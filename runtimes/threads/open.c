@@ -186,6 +186,13 @@ static int swap_to(const char *file, const void *given, u64 given_bytes,
 		munmap(tables, room);
 		err = fail(-EINVAL, name, core_why(-WEIR_EINVAL));
 	}
+	for (u32 i = 0; !err && i < rt.nr_cpus; i++)
+		if (plan.cpus[i].isa != rt.cpus[i].isa) {
+			munmap(tables, room);
+			err = fail(-EINVAL, name,
+				   "its CPUs have other instruction sets than those of the plan in "
+				   "force; compile it for the same machine");
+		}
 	if (!err && rt.blob)
 		weir_plan_continue(&plan, blob, rt.blob);
 	if (!err)
@@ -401,28 +408,34 @@ int high_file(int fd)
 	return to;
 }
 
-static int place_cpus(unsigned flags)
+static int place_cpus(const struct weir_plan *plan, unsigned flags)
 {
-	u32 usable[CPU_SETSIZE], nr = 0;
+	u32 usable[CPU_SETSIZE], nr = 0, native = 0;
 
 	if (sched_getaffinity(0, sizeof(allowed), &allowed))
 		return fail(-errno, "sched_getaffinity", strerror(errno));
 	for (u32 i = 0; i < CPU_SETSIZE; i++)
 		if (CPU_ISSET(i, &allowed))
 			usable[nr++] = i;
-	if (rt.nr_cpus > nr && !(flags & WEIR_RT_OVERSUBSCRIBE)) {
+	for (u32 i = 0; i < rt.nr_cpus; i++)
+		native += !plan->cpus[i].isa;
+	if (native > nr && !(flags & WEIR_RT_OVERSUBSCRIBE)) {
 		char why[128];
 
 		snprintf(why, sizeof(why),
 			 "the plan is for %u CPUs and this process may use %u: compile it with -m "
 			 "smp-%u",
-			 rt.nr_cpus, nr, nr);
+			 native, nr, nr);
 		return fail(-EINVAL, "plan", why);
 	}
 	if (cpus_new(rt.nr_cpus))
 		return fail(-ENOMEM, "plan", "no memory");
-	for (u32 i = 0; i < rt.nr_cpus; i++)
-		rt.cpus[i].linux_cpu = usable[i % nr];
+	native = 0;
+	for (u32 i = 0; i < rt.nr_cpus; i++) {
+		rt.cpus[i].isa = plan->cpus[i].isa;
+		rt.cpus[i].linux_cpu = usable[native % nr];
+		native += !rt.cpus[i].isa;
+	}
 	return 0;
 }
 
@@ -482,8 +495,8 @@ static int open_here(const struct weir_rt_config *config)
 			&room);
 	if (!err) {
 		rt.nr_cpus = plan.nr_cpus - 1;
+		err = place_cpus(&plan, config->flags);
 		munmap(tables, room);
-		err = place_cpus(config->flags);
 	}
 	if (!err)
 		err = core_start(config);
@@ -595,6 +608,12 @@ WEIR_API int weir_rt_close(void)
 		return fail(-EBUSY, "weir_rt_close",
 			    "threads of the runtime are alive: join them first");
 	}
+	for (u32 i = 0; i < rt.nr_cpus && !rt.joined; i++)
+		if (__atomic_load_n(&rt.cpus[i].server, __ATOMIC_ACQUIRE)) {
+			weir_mutex_unlock(&one_at_a_time);
+			return fail(-EBUSY, "weir_rt_close",
+				    "a thread serves a foreign CPU: call weir_foreign_cancel()");
+		}
 	__atomic_store_n(&rt.open, 0, __ATOMIC_RELEASE);
 	status_stop();
 	/* The threads have ended for the runtime, but not yet for POSIX. */
@@ -621,8 +640,8 @@ WEIR_API int weir_rt_check(void)
 		return 0;
 	/* A call may be under way until every CPU sleeps. A kicked CPU may still be marked asleep for a moment. */
 	for (u32 i = 0; i < rt.nr_cpus; i++)
-		while (__atomic_load_n(&rt.cpus[i].kicked, __ATOMIC_SEQ_CST) ||
-		       !__atomic_load_n(&rt.cpus[i].asleep, __ATOMIC_SEQ_CST))
+		while (!rt.cpus[i].isa && (__atomic_load_n(&rt.cpus[i].kicked, __ATOMIC_SEQ_CST) ||
+					   !__atomic_load_n(&rt.cpus[i].asleep, __ATOMIC_SEQ_CST)))
 			usleep(100);
 	hold();
 	spin(&rt.out_lock);

@@ -21,6 +21,8 @@
 #define TICK_NS	 4000000ull /* for policies that listen to TICK; Linux at 250 Hz */
 /* Beside enum weir_kind: a thread of another process (serve.c). */
 #define WEIR_REMOTE 2u
+/* Likewise: work for a foreign CPU, which no thread waits for (foreign.c). */
+#define WEIR_WORK 3u
 
 /* A gate's value: which CPU its POSIX thread is given to hold. */
 enum gate { GATE_SHUT = 0 }; /* else 1 + CPU */
@@ -82,6 +84,9 @@ struct weir_thread {
 	struct cpu *remote_cpu; /* and the CPU that it has; under `lock` */
 	u32 waits;		/* there: it sleeps; under `lock` */
 	u32 early;		/* it was woken before it said that it sleeps */
+	/* Its task is one of CPUs of this instruction set, with this context; 0: it is its own; under `lock` */
+	u32 foreign; /* (a) */
+	void *context;
 	void *(*run)(void *);
 	void *arg;
 	void *result;
@@ -102,6 +107,8 @@ struct counters {
 struct cpu {
 	u32 id;
 	u32 linux_cpu;
+	u32 isa;     /* not 0: it has no driver, and `next` is what its server does (foreign.c) */
+	u32 server;  /* (a) of such a CPU */
 	u32 gate;    /* (a) the driver's futex: 1, the CPU is the driver's */
 	u32 kicked;  /* (a) futex: there may be work */
 	u32 asleep;  /* (a) the driver waits at `kicked` */
@@ -291,6 +298,10 @@ struct weir_thread *record_at(u32 n);
 void park_until(u64 at);
 
 void records_forked(void);
+
+/* Work for a foreign CPU, with a task that has not been admitted; its end. */
+struct weir_thread *work_new(const struct weir_thread_attr *attr);
+void work_ended(struct weir_thread *t);
 
 /* sync.c */
 void sync_forked(void);

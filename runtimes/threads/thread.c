@@ -99,6 +99,8 @@ struct weir_thread *record_new(void)
 	t->stack = 0;
 	t->control = 0;
 	t->client = 0;
+	t->foreign = 0;
+	t->context = 0;
 	t->armed = 0;
 	t->has_timer = 0;
 	t->result = 0;
@@ -451,6 +453,28 @@ WEIR_API int weir_thread_create(weir_thread **thread, const struct weir_thread_a
 	t->owners = 1;
 	record_drop(t);
 	return err;
+}
+
+struct weir_thread *work_new(const struct weir_thread_attr *attr)
+{
+	struct weir_thread *t = record_new();
+
+	if (!t)
+		return 0;
+	t->kind = WEIR_WORK;
+	t->owners = 1;
+	if (begin_task(t, attr)) {
+		record_drop(t);
+		return 0;
+	}
+	__atomic_fetch_add(&rt.nr_threads, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&rt.created, 1, __ATOMIC_RELAXED);
+	return t;
+}
+
+void work_ended(struct weir_thread *t)
+{
+	wake_joiners(t);
 }
 
 WEIR_API int weir_thread_adopt(const struct weir_thread_attr *attr)

@@ -1307,6 +1307,108 @@ static void t_topics(void)
 	end();
 }
 
+/* An accelerator: it adds @by to a counter so many times, three at a time, and gives way in between. */
+struct sums {
+	u64 left, by, sum, given;
+	u64 ended; /* (a) */
+};
+
+static u64 served;
+
+static void *serves(void *arg)
+{
+	unsigned cpu = (unsigned)(u64)arg;
+	struct weir_work work;
+	int err;
+
+	REQUIRE(!weir_foreign_take(cpu) && weir_foreign_take(cpu) == -EBUSY);
+	while (!(err = weir_foreign_pick(cpu, WEIR_FOREVER, &work))) {
+		struct sums *s = work.context;
+
+		REQUIRE(weir_foreign_pick(cpu, 0, &work) == -EINVAL && work.slice_ns > 0);
+		REQUIRE(weir_foreign_drop(cpu) == -EBUSY);
+		if (work.thread)
+			REQUIRE(weir_thread_cpu(work.thread) == (int)cpu);
+		for (int i = 0; i < 3 && s->left; i++, s->left--)
+			s->sum += s->by;
+		s->given++;
+		__atomic_fetch_add(&served, 1, __ATOMIC_RELAXED);
+		if (!s->left && !work.thread)
+			__atomic_store_n(&s->ended, 1, __ATOMIC_RELEASE);
+		REQUIRE(!weir_foreign_give(cpu, !s->left));
+		REQUIRE(weir_foreign_give(cpu, 1) == -EINVAL && !weir_foreign_must_go(cpu));
+	}
+	REQUIRE(err == -ECANCELED && weir_foreign_drop(cpu) == -EINVAL);
+	return 0;
+}
+
+static void *offloads(void *arg)
+{
+	for (u64 i = 1; i <= 200; i++) {
+		struct sums s = { .left = i % 10 + 1, .by = i };
+
+		REQUIRE(!weir_thread_foreign((unsigned)(u64)arg, &s));
+		REQUIRE(!s.left && s.sum == (i % 10 + 1) * i && s.given == (i % 10 + 3) / 3);
+		/* It is on a CPU of its own kind again. */
+		REQUIRE(!weir_rt_isa((unsigned)weir_thread_cpu(weir_thread_self())));
+	}
+	return 0;
+}
+
+/* Processing elements that the program serves (source 0, listing 8.1): by a thread beside the runtime, and by one of it. */
+static void t_foreign(void)
+{
+	struct sums work[20] = { 0 };
+	pthread_t outside;
+	weir_thread *t[6], *inside;
+	int first = -1, isa = 0;
+	struct weir_work w;
+
+	REQUIRE(weir_foreign_take(0) == -EINVAL && weir_rt_isa(0) == -EINVAL);
+	if (joined)
+		return;
+	begin("accelerator");
+	for (int i = 0; weir_rt_isa((unsigned)i) >= 0; i++)
+		if (first < 0 && weir_rt_isa((unsigned)i)) {
+			first = i;
+			isa = weir_rt_isa((unsigned)i);
+		}
+	REQUIRE(first > 0 && weir_rt_isa((unsigned)first + 1) == isa);
+	REQUIRE(weir_foreign_take(0) == -EINVAL && weir_foreign_take(99) == -EINVAL);
+	REQUIRE(weir_foreign_pick((unsigned)first, 0, &w) == -EINVAL);
+	REQUIRE(weir_foreign_submit(0, 0, 0) == -EINVAL && weir_foreign_submit(9, 0, 0) == -EINVAL);
+	REQUIRE(weir_thread_foreign((unsigned)isa, 0) == -EINVAL);
+	REQUIRE(!weir_foreign_take((unsigned)first));
+	REQUIRE(weir_foreign_pick((unsigned)first, weir_clock() + 1000000, &w) == -ETIMEDOUT);
+	REQUIRE(weir_rt_close() == -EBUSY && strstr(weir_rt_error(), "weir_foreign_cancel"));
+	REQUIRE(!weir_foreign_drop((unsigned)first));
+	served = 0;
+	REQUIRE(!pthread_create(&outside, 0, serves, (void *)(u64)first));
+	REQUIRE(!weir_thread_create(&inside, 0, serves, (void *)(u64)(first + 1)));
+	for (int i = 0; i < 6; i++)
+		start(&t[i], i, offloads, (void *)(u64)isa);
+	for (int i = 0; i < 20; i++) {
+		work[i] = (struct sums){ .left = 10, .by = 1 };
+		REQUIRE(!weir_foreign_submit((unsigned)isa, &work[i], 0));
+	}
+	for (int i = 0; i < 6; i++)
+		REQUIRE(!weir_thread_join(t[i], 0));
+	for (int i = 0; i < 20; i++) {
+		while (!__atomic_load_n(&work[i].ended, __ATOMIC_ACQUIRE))
+			usleep(100);
+		REQUIRE(work[i].sum == 10 && work[i].given == 4);
+	}
+	/* 200 sets of 6 threads, each of 1 to 10 sums, three a time. */
+	REQUIRE(served == 6 * 20 * (1 + 1 + 1 + 2 + 2 + 2 + 3 + 3 + 3 + 4) + 20 * 4);
+	REQUIRE(!weir_foreign_cancel((unsigned)first) && !weir_foreign_cancel((unsigned)first + 1));
+	REQUIRE(!pthread_join(outside, 0) && !weir_thread_join(inside, 0));
+	end();
+	begin("decentral");
+	REQUIRE(weir_rt_isa(0) == 0 && weir_foreign_take(0) == -EINVAL);
+	REQUIRE(weir_foreign_submit(1, 0, 0) == -EINVAL);
+	end();
+}
+
 static void *nothing(void *arg)
 {
 	return arg;
@@ -1382,7 +1484,7 @@ static const struct test {
 	{ "swap", t_swap },	      { "gangs", t_gangs },
 	{ "words", t_words },	      { "trace", t_trace },
 	{ "status", t_status },	      { "topics", t_topics },
-	{ "refusals", t_refusals },
+	{ "foreign", t_foreign },     { "refusals", t_refusals },
 };
 
 int main(int argc, char **argv)

@@ -70,6 +70,13 @@ pub struct Attr {
     pub value2: [i64; NR_ATTRIBUTES],
 }
 
+#[repr(C)]
+pub struct Work {
+    pub thread: *mut Handle,
+    pub context: *mut c_void,
+    pub slice_ns: u64,
+}
+
 /// A thread of the runtime; only its address counts here.
 #[repr(C)]
 pub struct Handle {
@@ -126,6 +133,14 @@ unsafe extern "C" {
     pub fn weir_rt_stats(stats: *mut Stats);
     pub fn weir_rt_policy() -> *const c_char;
     pub fn weir_rt_check() -> c_int;
+
+    pub fn weir_rt_isa(cpu: c_uint) -> c_int;
+    pub fn weir_foreign_take(cpu: c_uint) -> c_int;
+    pub fn weir_foreign_drop(cpu: c_uint) -> c_int;
+    pub fn weir_foreign_pick(cpu: c_uint, at: u64, work: *mut Work) -> c_int;
+    pub fn weir_foreign_give(cpu: c_uint, finished: c_int) -> c_int;
+    pub fn weir_foreign_cancel(cpu: c_uint) -> c_int;
+    pub fn weir_thread_foreign(isa: c_uint, context: *mut c_void) -> c_int;
 
     pub fn weir_thread_create(
         thread: *mut *mut Handle,

@@ -21,6 +21,7 @@
 
 mod error;
 mod ffi;
+pub mod foreign;
 mod plan;
 mod runtime;
 mod stream;

@@ -35,9 +35,33 @@ impl Plan {
     /// # Errors
     /// Its errors, with their places.
     pub fn compile(name: &str, text: &str, cpus: u32) -> Result<Self> {
+        Self::for_shape(name, text, &MachineShape::flat(cpus))
+    }
+
+    /// The same, with `foreign` CPUs behind them, by the names of their instruction sets in the topology
+    /// ([`foreign`](crate::foreign)): `[("accel", 2)]`.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn compile_with(name: &str, text: &str, cpus: u32, foreign: &[(&str, u32)]) -> Result<Self> {
+        let mut shape = MachineShape::flat(cpus + foreign.iter().map(|f| f.1).sum::<u32>());
+        let mut first = cpus as usize;
+        for (isa, n) in foreign {
+            let at = shape.isas.iter().position(|i| i == isa).unwrap_or(shape.isas.len());
+            if at == shape.isas.len() {
+                shape.isas.push((*isa).into());
+            }
+            for cpu in &mut shape.cpus[first..first + *n as usize] {
+                cpu.isa = at as u16;
+            }
+            first += *n as usize;
+        }
+        Self::for_shape(name, text, &shape)
+    }
+
+    fn for_shape(name: &str, text: &str, shape: &MachineShape) -> Result<Self> {
         let source = weir_lang::Source { name: name.into(), text: text.into() };
-        let shape = MachineShape::flat(cpus);
-        let compiled = weir_lang::compile(&source, &weir_lang::NoIncludes, weir_core::catalog(), &shape, &[])
+        let compiled = weir_lang::compile(&source, &weir_lang::NoIncludes, weir_core::catalog(), shape, &[])
             .map_err(|all| {
                 let all: Vec<String> = all.iter().map(ToString::to_string).collect();
                 Error::new(all.join("\n"))

@@ -27,6 +27,7 @@ fn structs_and_numbers_are_those_of_the_header() {
     fields!("struct weir_rt_stats" Stats: cpus threads created dispatches yields blocks preemptions deferred expiries handovers
         kicks polls_hit sleeps idle_ns swaps deadline_misses faults taken);
     fields!("struct weir_thread_attr" Attr: kind given stack_bytes value value2);
+    fields!("struct weir_work" Work: thread context slice_ns);
     fields!("struct weir_queue" Queue: lock nr head tail);
     fields!("weir_mutex" RawMutex: state queue);
     fields!("weir_cond" RawCond: queue);

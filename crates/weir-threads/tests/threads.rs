@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use weir_threads::sync::{Barrier, Condvar, Mutex, Semaphore, channel};
 use weir_threads::{
-    Builder, Listener, Options, Plan, Runtime, Stream, blocking, current, now, park, spawn, yield_now,
+    Builder, Listener, Options, Plan, Runtime, Stream, blocking, current, foreign, now, park, spawn,
+    yield_now,
 };
 
 const PRIORITY: &str = "annotate priority;\nentry -> priority_order -> cpus;\n";
@@ -277,6 +278,55 @@ fn others_may_look_unless_it_is_private() {
     let options = Options { oversubscribe: true, private: true, ..Options::default() };
     let runtime = Runtime::open_with(&plan(PRIORITY, 1), options).expect("it opens");
     assert!(UnixStream::connect_addr(&at).is_err(), "nobody listens");
+    closed(runtime);
+}
+
+const ACCELERATOR: &str = "annotate affinity, isa, lamport, tcb;\nentry -> split :: isa_demux;\n\
+    split[native] -> load_balancer -> each cpu in native { head_queue -> cpu };\nsplit[accel] -> fcfs -> cpus in accel;\n";
+
+/// A thread beside the runtime is the accelerator: it does what threads hand to its instruction set, and they go on with the result.
+#[test]
+fn a_thread_of_the_program_is_a_foreign_cpu() {
+    let _turn = turn();
+    let plan = Plan::compile_with("test.weir", ACCELERATOR, 2, &[("accel", 1)]).expect("it is right");
+    let options = Options { oversubscribe: true, ..Options::default() };
+    let runtime = Runtime::open_with(&plan, options).expect("it opens");
+    let isas: Vec<_> = (0..4).map(|c| foreign::instruction_set(c).ok()).collect();
+    assert_eq!(isas, [Some(0), Some(0), Some(1), None]);
+    assert!(foreign::Server::new(0).is_err() && foreign::cancel(2).is_err());
+    assert!(foreign::run_on(1, || ()).is_err(), "this is no thread of the runtime");
+    let accelerator = std::thread::spawn(|| {
+        let mut server = foreign::Server::new(2).expect("nobody else serves it");
+        let mut done = 0;
+        while server.serve(Duration::from_secs(60)).expect("work of this instruction set") {
+            done += 1;
+        }
+        done
+    });
+    let threads: Vec<_> = (0..4u64)
+        .map(|i| {
+            let work = move || {
+                let here = std::thread::current().id();
+                // It borrows from the thread that waits, and is done by another one.
+                (0..50u64)
+                    .map(|k| {
+                        foreign::run_on(1, || (k * i, std::thread::current().id() == here)).expect("done")
+                    })
+                    .map(|(product, same)| if same { u64::MAX / 64 } else { product })
+                    .sum::<u64>()
+            };
+            spawn(work).expect("made")
+        })
+        .collect();
+    for (i, handle) in (0u64..).zip(threads) {
+        assert_eq!(handle.join().expect("no panic"), i * 50 * 49 / 2);
+    }
+    let panics = spawn(|| foreign::run_on(1, || std::panic::resume_unwind(Box::new("there"))).map(|()| 0));
+    assert!(panics.expect("made").join().is_err(), "it is the thread's panic");
+    let refused = spawn(|| foreign::run_on(7, || ()).is_err()).expect("made");
+    assert!(refused.join().expect("no panic"), "no CPU has it");
+    foreign::cancel(2).expect("it is served");
+    assert_eq!(accelerator.join().expect("no panic"), 201);
     closed(runtime);
 }
 

@@ -310,20 +310,18 @@ impl Author<'_> {
             self.used = true;
         }
         let split = self.write(split);
-        let (before, spread) = (self.stages(1, false), self.first(spreads));
+        let merged = if place == Some(Place::Merge) { " each cpu in native" } else { "" };
+        let before = if merged.is_empty() { self.stages(1, false) } else { String::new() };
+        let spread = self.first(spreads);
         let (entry, out) = match place {
             Some(Place::Behind) => ("~>", "->"),
             Some(Place::Before) => ("->", "~>"),
             _ => ("->", "->"),
         };
-        let merged = if place == Some(Place::Merge) { " each cpu in native" } else { "" };
         let mut text = format!(
             "entry{merged} {entry} {before}{d} :: {split};\n{d}[native] {out} {spread} -> each cpu in native {{ {}cpu }};",
             self.stages(2, true)
         );
-        if merged != "" {
-            text = text.replace(&before, "");
-        }
         if other != "native" {
             self.ordered = false;
             let _ = write!(text, "\n{d}[{other}] -> {}cpus in {other};", self.stages(1, true));

@@ -192,6 +192,47 @@ uint64_t weir_clock(void);
 void weir_sleep(uint64_t ns);
 void weir_sleep_until(uint64_t at);
 
+/* --- foreign CPUs: processing elements that the program serves ------------------------------------------- */
+
+/*
+ * CPUs of the plan with another instruction set than the native one (docs/threads.md) have no driver. A thread of the program, a bound one or none of
+ * the runtime's, serves one and asks for its tasks:
+ *
+ *	weir_foreign_take(cpu);
+ *	while (!weir_foreign_pick(cpu, WEIR_FOREVER, &work))
+ *		weir_foreign_give(cpu, process(work.context));
+ */
+struct weir_work {
+	weir_thread *thread; /* that waits for its end; null: none */
+	void *context;
+	uint64_t slice_ns; /* that the policy grants */
+};
+
+/* The instruction set of a CPU, by its number in the plan: 0 is the native one. -EINVAL: there is no such CPU. */
+int weir_rt_isa(unsigned cpu);
+/* The caller serves this CPU from now on. -EINVAL: it is a native one, or there is none; -EBUSY: another thread serves it. */
+int weir_foreign_take(unsigned cpu);
+/* It no longer does. -EBUSY: it has work. */
+int weir_foreign_drop(unsigned cpu);
+/*
+ * The next task for this CPU, waiting for one until @at (-ETIMEDOUT). -ECANCELED: the CPU was cancelled, and is no longer served;
+ * -EPROTO: the policy gives a task of another instruction set.
+ */
+int weir_foreign_pick(unsigned cpu, uint64_t at, struct weir_work *work);
+/* Whether the policy wants the CPU for another task, or the slice is over: give the work back, unfinished. */
+int weir_foreign_must_go(unsigned cpu);
+/* Give back the work. @finished: its thread continues, and work without a thread ends; else it will be picked again. */
+int weir_foreign_give(unsigned cpu, int finished);
+/* For any thread: let the server's pick, the one under way or the next, return -ECANCELED. */
+int weir_foreign_cancel(unsigned cpu);
+/*
+ * The caller's task goes to CPUs of instruction set @isa, with @context; returns when one has finished it and the caller has a CPU again.
+ * -EINVAL: no CPU has the instruction set, or the caller is no thread of the runtime; -ENOTSUP: the policy does not go by instruction sets.
+ */
+int weir_thread_foreign(unsigned isa, void *context);
+/* Work that no thread waits for. It counts as a thread until it is finished. */
+int weir_foreign_submit(unsigned isa, void *context, const struct weir_thread_attr *attr);
+
 /* --- gangs: threads that have their CPUs at the same time ------------------------------------------------- */
 
 /*
