@@ -310,9 +310,11 @@ impl Author<'_> {
             self.used = true;
         }
         let split = self.write(split);
-        let merged = if place == Some(Place::Merge) { " each cpu in native" } else { "" };
-        let before = if merged.is_empty() { self.stages(1, false) } else { String::new() };
-        let spread = self.first(spreads);
+        let (before, spread) = (self.stages(1, false), self.first(spreads));
+        let (merged, before) = match place {
+            Some(Place::Merge) => (" each cpu in native", String::new()),
+            _ => ("", before),
+        };
         let (entry, out) = match place {
             Some(Place::Behind) => ("~>", "->"),
             Some(Place::Before) => ("->", "~>"),
