@@ -35,7 +35,11 @@ if ! mmdebstrap --quiet --variant=apt --include=gcc,libc6-dev --customize-hook="
 	echo "skipped: no clean root can be made here: $(tail -3 "$work/log")"
 	exit 77
 fi
-within() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 HOME=/root chroot "$root" "$@"; }
+# In a mount namespace of its own, so that nothing stays mounted below the folder that is removed at the end.
+within() {
+	unshare --mount sh -c 'mount -t proc proc "$0/proc" && mount -t sysfs sysfs "$0/sys" &&
+		exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 HOME=/root chroot "$0" "$@"' "$root" "$@"
+}
 
 within runweir --version
 within runweir run -t decentral -m smp-2 -w hackbench:groups=1,fds=2,loops=5 --json >"$work/run.json"

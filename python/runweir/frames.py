@@ -8,12 +8,12 @@ from typing import Any
 
 def to_pandas(table: Any, timedelta: bool = True) -> Any:
     """A frame of pandas; columns that end with ``_ns`` are ``timedelta64[ns]``, missing ones ``NaT``."""
-    import pandas
+    import pandas  # type: ignore[import-untyped]
 
     if hasattr(pandas.DataFrame, "from_arrow"):
         frame = pandas.DataFrame.from_arrow(table)
     else:
-        import pyarrow
+        import pyarrow  # type: ignore[import-untyped]
 
         frame = pyarrow.table(table).to_pandas()
     if timedelta:

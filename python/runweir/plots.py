@@ -30,6 +30,7 @@ def gantt(result: Result, *, begin_ns: int = 0, end_ns: int | None = None, ax: A
     """Which task ran when: a row for each task, a colour for each CPU, arrows for releases (up) and deadlines (down), misses red.
 
     :meth:`Result.gantt` writes the same as a figure for a paper, without matplotlib."""
+    from matplotlib.artist import Artist
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -47,7 +48,7 @@ def gantt(result: Result, *, begin_ns: int = 0, end_ns: int | None = None, ax: A
     for task, _, cpu, begin, end in slices:
         b, e = max(begin, begin_ns), min(end, end_ns)
         ax.broken_barh([(b / 1e6, (e - b) / 1e6)], (rows[task] - 0.3, 0.6), facecolors=f"C{cpu % 10}")
-    marks = [Patch(color=f"C{cpu % 10}", label=f"CPU {cpu}") for cpu in cpus]
+    marks: list[Artist] = [Patch(color=f"C{cpu % 10}", label=f"CPU {cpu}") for cpu in cpus]
     try:
         jobs = result.jobs
     except AttributeError:

@@ -17,11 +17,11 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     """Help for a name that does not exist: the nearest one, else all.
 
     >>> did_you_mean("utill", ["tasks", "util"])
-    "did you mean 'util'?"
+    'did you mean `util`?'
     """
     names = list(names)
     near = difflib.get_close_matches(word, names, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    return f"did you mean `{near[0]}`?" if near else f"there are {', '.join(names)}"
 
 
 class Topology:

@@ -91,7 +91,7 @@ impl PreparedComparison {
         if options.topologies.len() == 1 && options.seeds == 1 {
             return Err(Fault::user(
                 "there is nothing to compare one topology with",
-                "name at least two: -t central -t decentral; or several seeds: --seeds 10",
+                "name at least two, such as `central` and `decentral`, or several seeds: --seeds 10",
             ));
         }
         let seeds: Vec<u64> =
