@@ -368,12 +368,17 @@ pub enum Drawing {
     Dot,
     /// Mermaid, for Markdown pages
     Mmd,
+    /// A figure for papers, black on white
+    Pdf,
+    /// TikZ, for LaTeX
+    Tex,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   runweir graph decentral -o decentral.svg
+  runweir graph decentral --machine smp-4 -o figure.pdf     for a paper; figure.tex for LaTeX
   runweir graph dual --machine smp-2 --format mmd
   runweir graph my.weir | dot -Tpng > my.png
   runweir graph decentral --diff central")]

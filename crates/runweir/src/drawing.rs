@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `runweir graph`: a picture of a topology.
 
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 
 use weir_lang::Graph;
 use weir_lang::draw::{Inner, SvgOptions};
+use weir_report::picture::Format;
 
 use crate::args::{Drawing, GraphArgs, one};
 use crate::fault::{Fault, Result};
@@ -28,21 +30,27 @@ pub fn graph(args: &GraphArgs) -> Result<ExitCode> {
         output::print(&weir_lang::diff(&compiled.graph, &other.graph).to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let text = match kind {
-        Drawing::Dot if args.workload.is_some() => nested(args, &compiled.graph)?,
+    let paper = |format| weir::graph_picture::graph_picture(&compiled.graph).bytes(format);
+    let bytes = match kind {
+        Drawing::Dot if args.workload.is_some() => nested(args, &compiled.graph)?.into_bytes(),
         _ if args.workload.is_some() => {
             return Err(Fault::user(
                 "guests are drawn inside their host in DOT only",
                 "use --format dot, and let Graphviz make a picture of it: dot -Tsvg",
             ));
         }
-        Drawing::Svg => weir_lang::draw::svg(&compiled.graph, &SvgOptions::default()),
-        Drawing::Dot => weir_lang::draw::dot(&compiled.graph),
-        Drawing::Mmd => weir_lang::draw::mermaid(&compiled.graph),
+        Drawing::Svg => weir_lang::draw::svg(&compiled.graph, &SvgOptions::default()).into_bytes(),
+        Drawing::Dot => weir_lang::draw::dot(&compiled.graph).into_bytes(),
+        Drawing::Mmd => weir_lang::draw::mermaid(&compiled.graph).into_bytes(),
+        Drawing::Pdf => paper(Format::Pdf),
+        Drawing::Tex => paper(Format::Tex),
     };
     match &args.output {
-        Some(path) => replace_file(path, text.as_bytes())?,
-        None => output::print(&text)?,
+        Some(path) => replace_file(path, &bytes)?,
+        None if matches!(kind, Drawing::Pdf) && std::io::stdout().is_terminal() => {
+            return Err(Fault::user("a PDF is not for a terminal", "name a file: -o figure.pdf"));
+        }
+        None => output::print_bytes(&bytes)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -87,8 +95,8 @@ fn notation(args: &GraphArgs) -> Result<Drawing> {
     match (args.format, by_name) {
         (Some(format), _) | (None, Some(format)) => Ok(format),
         (None, None) => Err(Fault::user(
-            format!("the ending of `{}` is none of .svg, .dot, .mmd", path.display()),
-            "give the file one of these endings, or use --format svg, dot or mmd",
+            format!("the ending of `{}` is none of .svg, .pdf, .tex, .dot, .mmd", path.display()),
+            "give the file one of these endings, or use --format; for a PNG: runweir graph … | dot -Tpng",
         )),
     }
 }
@@ -98,6 +106,8 @@ fn by_ending(path: &Path) -> Option<Drawing> {
         "svg" => Some(Drawing::Svg),
         "dot" | "gv" => Some(Drawing::Dot),
         "mmd" | "mermaid" => Some(Drawing::Mmd),
+        "pdf" => Some(Drawing::Pdf),
+        "tex" | "tikz" => Some(Drawing::Tex),
         _ => None,
     }
 }

@@ -88,8 +88,13 @@ pub fn say(text: &str) -> Result<()> {
 
 /// Print results. A closed pipe is the reader's decision and no error.
 pub fn print(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+/// The same, of a file's bytes.
+pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
             Err(Fault::system(format!("cannot write the results to stdout: {e}"), "is the disk full?"))
         }

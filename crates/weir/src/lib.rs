@@ -58,6 +58,7 @@ mod fidelity;
 pub mod gang;
 pub mod gang_map;
 pub mod gantt;
+pub mod graph_picture;
 pub mod guard;
 pub mod ignored;
 pub mod import;

@@ -52,7 +52,7 @@ fn a_topology_may_come_from_stdin() {
 #[test]
 fn graph_writes_what_the_ending_says() {
     let dir = temp();
-    for (file, begins) in [("g.svg", "<"), ("g.dot", "digraph"), ("g.mmd", "flowchart")] {
+    for (file, begins) in [("g.svg", "<"), ("g.dot", "digraph"), ("g.mmd", "flowchart"), ("g.tex", "%")] {
         good_in(dir.path(), &["graph", "decentral", "-o", file]);
         let text = fs::read_to_string(dir.path().join(file)).expect("written");
         let body = text
@@ -61,6 +61,8 @@ fn graph_writes_what_the_ending_says() {
             .expect("text");
         assert!(body.trim_start().starts_with(begins), "{file}: {body}");
     }
+    good_in(dir.path(), &["graph", "decentral", "-o", "g.pdf"]);
+    assert!(fs::read(dir.path().join("g.pdf")).expect("written").starts_with(b"%PDF"));
     assert!(good(&["graph", "decentral"]).contains("digraph"), "DOT goes to stdout");
     assert!(good(&["graph", "decentral", "--format", "svg"]).contains("<svg"));
 }
@@ -90,7 +92,7 @@ fn graph_draws_guests_inside() {
 fn graph_refuses_an_unknown_ending() {
     let ran = runweir(&["graph", "decentral", "-o", "g.png"]);
     assert_eq!(ran.status, 2);
-    assert!(ran.stderr.contains(".svg, .dot, .mmd"), "{}", ran.stderr);
+    assert!(ran.stderr.contains(".svg, .pdf, .tex, .dot, .mmd"), "{}", ran.stderr);
 }
 
 #[test]
