@@ -11,4 +11,4 @@ command -v valgrind >/dev/null || {
 	exit 77
 }
 # The core is compiled as in a release; the rest of the program does not count.
-exec cargo run --locked --quiet --profile demo --package weir-bench -- counts bench/history/instructions.jsonl
+exec cargo run --locked --quiet --profile counts --package weir-bench -- counts bench/history/instructions.jsonl

@@ -60,7 +60,9 @@ fn component(p: &mut Picture, b: &SceneBox) {
     p.shapes.push(Shape::Rect { at, fill: Some("#ffffff"), line: Some(BLACK), dashed });
     let middle = b.x + b.width / 2.0;
     let room = b.width - 12.0;
-    let count = if b.members.len() > 1 { format!(" ×{}", b.members.len()) } else { String::new() };
+    // The names of CPUs have their number already.
+    let several = b.members.len() > 1 && b.kind != NodeKind::Cpus;
+    let count = if several { format!(" ×{}", b.members.len()) } else { String::new() };
     let title = fitted(&b.title, NAME, room - text_width(&count, NAME)) + &count;
     let lines = 1 + usize::from(!b.detail.is_empty());
     // The strip and the topics are below the text.

@@ -2,6 +2,7 @@
 // A newcomer's first minutes: text that was not saved survives a reload, the editor is near by keyboard, the wheel zooms, a wrong seed is
 // refused and the refusal goes away, the catalogue begins with what to read first, and a narrow screen shows everything.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { browse, serve, text, view } from "./browser.mjs";
 
 const shots = process.argv[2];
@@ -68,5 +69,13 @@ await browse("first minutes", shots, async (t) => {
 		assert.ok(width <= 390, `${name} is ${width} px wide`);
 		await t.shot(page, `narrow-${name}`);
 	}
+
+	t.step = "report";
+	const ran = spawnSync(process.env.RUNWEIR ?? "runweir", ["run", "-t", "decentral", "-m", "desktop", "-w", "video", "-d", "200ms", "--quiet", "--out", "made"], { cwd: studio.folder });
+	assert.equal(ran.status, 0, String(ran.stderr));
+	await page.goto(`file://${studio.folder}/made/report.html`);
+	await page.locator("table.worst").waitFor();
+	const width = await page.evaluate(() => document.documentElement.scrollWidth);
+	assert.ok(width <= 390, `the report is ${width} px wide`);
 });
 await studio.kill();

@@ -234,9 +234,9 @@ function overview() {
     el("p", { class: "note" }, O.places.length ? "One row for each last-level cache, or group of neighbouring CPUs. " : "", "Click: show the place in the chart below."));
   if (O.worst.length) {
     const title = { "late job": "late job", wakeup: "late wake-up", lock: "wait for a lock" };
-    s.append(el("h3", { style: "margin-top:16px" }, "Worst moments"), el("table", { class: "worst" }, el("tbody", {}, O.worst.map(([what, at, ns, name, cpu]) =>
+    s.append(el("h3", { style: "margin-top:16px" }, "Worst moments"), el("div", { class: "scroll" }, el("table", { class: "worst" }, el("tbody", {}, O.worst.map(([what, at, ns, name, cpu]) =>
       el("tr", {}, el("td", {}, title[what]), el("td", {}, dur(ns)), el("td", {}, name), el("td", {}, cpu < 0 ? "" : D.cpus[cpu] ? D.cpus[cpu].name : `CPU ${cpu}`),
-        el("td", {}, el("button", { onclick: () => jump && jump(Math.max(0, at - ns * 1.2), Math.min(D.duration, at + ns * 0.3 + 1000), cpu < 0 ? null : cpu) }, "at " + stamp(at))))))));
+        el("td", {}, el("button", { onclick: () => jump && jump(Math.max(0, at - ns * 1.2), Math.min(D.duration, at + ns * 0.3 + 1000), cpu < 0 ? null : cpu) }, "at " + stamp(at)))))))));
   }
   redraw.push(draw);
   new ResizeObserver(draw).observe(canvas);
