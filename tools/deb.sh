@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 for tool in dpkg-deb dpkg-shlibdeps gzip; do
 	command -v $tool >/dev/null || { echo "deb: no $tool: apt-get install dpkg-dev gzip" >&2 && exit 1; }
 done
-version=$("$program" --version | cut -d' ' -f2)
+version=$("$program" -V | cut -d' ' -f2)
 architecture=$(dpkg --print-architecture)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -33,7 +33,7 @@ Results go to stdout; progress, warnings and errors go to stderr.";
 
 /// Build CPU schedulers out of components joined by pipes, and try them on simulated machines.
 #[derive(Debug, Parser)]
-#[command(name = "runweir", version, about, styles = STYLES, after_help = AFTER_HELP)]
+#[command(name = "runweir", version, long_version = crate::version::long(), about, styles = STYLES, after_help = AFTER_HELP)]
 #[command(arg_required_else_help = true)]
 pub struct Cli {
     /// Load a component that `runweir component build` has made (repeatable); for `live`, `switch` and `vm` one that was built with --kernel

@@ -59,6 +59,7 @@ mod threads;
 mod top;
 mod tour;
 mod tune;
+mod version;
 #[cfg(feature = "vm")]
 mod vm;
 #[cfg(feature = "live")]

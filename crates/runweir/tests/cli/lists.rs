@@ -118,3 +118,15 @@ fn completions_and_man_pages_are_made() {
     let page = std::fs::read_to_string(dir.path().join("pages/runweir-run.1")).expect("made");
     assert!(page.contains("topology"), "{page}");
 }
+
+#[test]
+fn the_version_says_what_the_program_can_do() {
+    let first = format!("runweir {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(good(&["-V"]), first);
+
+    let long = good(&["--version"]);
+    assert!(long.starts_with(&first), "{long}");
+    for word in ["\ncommit ", "\nparts ", "\nkernels  Linux 6."] {
+        assert!(long.contains(word), "{word} in {long}");
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What `runweir --version` says: the version, the commit of a release, the optional parts, and on which kernels a scheduler runs.
+
+/// The optional parts that this program was built with, in the words of `Cargo.toml`.
+const PARTS: [(&str, bool); 9] = [
+    ("bare", cfg!(feature = "bare")),
+    ("cosim", cfg!(feature = "cosim")),
+    ("lab", cfg!(feature = "lab")),
+    ("live", cfg!(feature = "live")),
+    ("mcp", cfg!(feature = "mcp")),
+    ("reproduce", cfg!(feature = "reproduce")),
+    ("studio", cfg!(feature = "studio")),
+    ("top", cfg!(feature = "top")),
+    ("vm", cfg!(feature = "vm")),
+];
+
+#[cfg(feature = "live")]
+const KERNELS: &str = weir_linux::diagnose::KERNELS;
+#[cfg(not(feature = "live"))]
+const KERNELS: &str = "none: built without `live`";
+
+/// The first line is `runweir VERSION`; scripts read that. `-V` prints it alone.
+pub fn long() -> String {
+    let parts: Vec<&str> = PARTS.iter().filter(|(_, there)| *there).map(|(name, _)| *name).collect();
+    format!(
+        "{}\ncommit   {}\nparts    {}\nkernels  {KERNELS}",
+        env!("CARGO_PKG_VERSION"),
+        env!("RUNWEIR_COMMIT"),
+        if parts.is_empty() { "none".to_owned() } else { parts.join(" ") }
+    )
+}
