@@ -139,12 +139,56 @@ fi
 # An unmodified program, and programs that others wrote.
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/program" tests/threads/program.c -lpthread
 preloaded() { # PLAN COMMAND...
-	WEIR_THREADS_PLAN=$1 LD_PRELOAD=$work/lib/libweir_preload.so timeout 120 "${@:2}"
+	# The program itself, not the one that watches over its time, is to have the policy.
+	timeout 120 env WEIR_THREADS_PLAN="$1" WEIR_THREADS_OVERSUBSCRIBE=1 LD_PRELOAD="$work/lib/libweir_preload.so" "${@:2}"
 }
 for name in decentral priority central; do
 	compile $name -m "smp-$(nproc)" -o "$work/here-$name.plan"
 	[[ $(preloaded "$work/here-$name.plan" "$work/program") == "program: done" ]]
 done
+# What POSIX and Linux promise: the same output and status as without us, alone and joined.
+"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/posix" tests/threads/posix.c -lpthread -lrt
+"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/cancel" tests/threads/cancel.c -lpthread -lrt
+"$cc" "${flags[@]}" -O2 -DEMBEDS -o "$work/cancel-green" tests/threads/cancel.c "$work/lib/libweir_threads.a" -lpthread -lrt
+joined() { # NAME COMMAND...
+	timeout 120 env WEIR_THREADS_JOIN="$1" LD_PRELOAD="$work/lib/libweir_preload.so" "${@:2}"
+}
+served_plan() { # PLAN NAME
+	"$work/lib/weir-cpus" serve "$2" "$1" --oversubscribe >"$work/served" &
+	server=$!
+	for ((i = 0; i < 100; i++)); do [[ -s $work/served ]] && return || sleep 0.1; done
+	return 1
+}
+outcome() { # COMMAND...: output and status
+	local status=0
+	"$@" 2>/dev/null || status=$?
+	echo "status $status"
+}
+same() { # WHAT COMMAND...
+	outcome "${@:2}" >"$work/other" 2>/dev/null
+	if ! cmp -s "$work/plain" "$work/other"; then
+		echo "FAIL $1 differs:" && diff "$work/plain" "$work/other"
+		exit 1
+	fi
+}
+sizes=(1 2)
+[[ ${WEIR_LONG:-} ]] && sizes=(1 2 8)
+for cpus in "${sizes[@]}"; do
+	compile decentral -m "smp-$cpus" -o "$work/cpus$cpus.plan"
+	served_plan "$work/cpus$cpus.plan" "posix-$$-$cpus"
+	while read -r case; do
+		outcome timeout 60 "$work/posix" "$case" >"$work/plain" 2>/dev/null
+		same "$case, $cpus CPUs" preloaded "$work/cpus$cpus.plan" "$work/posix" "$case"
+		same "$case, $cpus CPUs, joined" joined "posix-$$-$cpus" "$work/posix" "$case"
+	done < <("$work/posix")
+	outcome timeout 60 "$work/cancel" >"$work/plain"
+	same "cancel, $cpus CPUs" preloaded "$work/cpus$cpus.plan" "$work/cancel"
+	same "cancel, $cpus CPUs, joined" joined "posix-$$-$cpus" "$work/cancel"
+	[[ $("$work/cancel-green" green "$work/cpus$cpus.plan") == 'cancel: green, done' ]]
+	kill "$server"
+	wait "$server"
+done
+echo "ok   what POSIX promises, cancellation"
 # Watched while it runs; the answer has all that `runweir live` gives.
 WEIR_THREADS_PLAN="$work/here-decentral.plan" LD_PRELOAD="$work/lib/libweir_preload.so" "$work/program" wait >"$work/started" &
 program=$!
@@ -261,7 +305,7 @@ if echo 'int main(void) { return 0; }' | "$cc" -fopenmp -x c -o "$work/try" - 2>
 	# No name may be left to libgomp: it is not loaded.
 	LD_PRELOAD=$gomp ldd "$work/openmp" | grep -q '/libgomp.so' && echo "FAIL libgomp is loaded, too" && exit 1
 	with_openmp() { # PLAN COMMAND...
-		WEIR_THREADS_PLAN=$1 LD_PRELOAD=$work/lib/libweir_preload.so:$gomp timeout 120 "${@:2}"
+		timeout 120 env WEIR_THREADS_PLAN="$1" LD_PRELOAD="$work/lib/libweir_preload.so:$gomp" "${@:2}"
 	}
 	for name in decentral priority; do
 		[[ $(with_openmp "$work/here-$name.plan" "$work/openmp" 1) == "$done" ]]

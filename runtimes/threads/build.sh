@@ -37,8 +37,13 @@ rm -f "$out/libweir_threads.a" "${objects[@]}"
 "$ar" rcs "$out/libweir_threads.a" "$out/weir_threads.o"
 echo '{ global: weir_*; local: *; };' >"$out/exports"
 "$cc" -shared -Wl,--version-script="$out/exports" -o "$out/libweir_threads.so" -Wl,-soname,libweir_threads.so "$out/weir_threads.o" "$@" -lpthread
-"$cc" "${flags[@]}" -fno-builtin -c -o "$out/shim.o" "$here/shim.c"
-"$cc" -shared -o "$out/libweir_preload.so" -Wl,-soname,libweir_preload.so "$out/shim.o" "$out/weir_threads.o" "$@" -ldl -lpthread
+# Cancellation unwinds through the wrapped calls (-fexceptions).
+objects=()
+for file in "$here"/shim*.c; do
+	compile "$file" -fno-builtin -fexceptions
+done
+"$cc" -shared -o "$out/libweir_preload.so" -Wl,-soname,libweir_preload.so "${objects[@]}" "$out/weir_threads.o" "$@" -ldl -lpthread
+rm -f "${objects[@]}"
 "$cc" "${flags[@]}" -o "$out/weir-cpus" "$here/cpus.c" "$out/weir_threads.o" -lpthread
 "$cc" "${flags[@]}" -o "$out/weir-doctor" "$here/doctor.c" "$here/switch.c" -lpthread
 # The OpenMP library bears libgomp's name, so a program that has it loaded first does not look for the other; it finds the runtime if that is loaded.
@@ -47,4 +52,4 @@ for file in "$here"/gomp/*.c; do
 	compile "$file"
 done
 "$cc" -shared -Wl,--version-script="$here/gomp/gomp.map" -o "$out/libweir_gomp.so" -Wl,-soname,libgomp.so.1 "${objects[@]}" "$@" -lpthread
-rm -f "$out/shim.o" "$out/exports" "${objects[@]}"
+rm -f "$out/exports" "${objects[@]}"

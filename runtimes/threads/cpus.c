@@ -2,7 +2,7 @@
 /*
  * weir-cpus: a process that has CPUs and a policy for the threads of others, and runs nothing itself. `runweir threads --serve` becomes it.
  *
- *   weir-cpus serve NAME PLAN [--with-parent] [--stats] [--trace FILE] [--unlink]
+ *   weir-cpus serve NAME PLAN [--with-parent] [--stats] [--trace FILE] [--unlink] [--oversubscribe]
  *   weir-cpus ask NAME                  CPUs and policy, as JSON
  *   weir-cpus switch NAME PLAN          another policy under load, as JSON what it took
  *
@@ -49,6 +49,9 @@ static int serve(const char *name, int argc, char **argv)
 		follows |= !strcmp(argv[i], "--with-parent");
 		stats |= !strcmp(argv[i], "--stats");
 		unlinks |= !strcmp(argv[i], "--unlink");
+		/* For tests: the plan may have more CPUs than there are. */
+		if (!strcmp(argv[i], "--oversubscribe"))
+			config.flags |= WEIR_RT_OVERSUBSCRIBE;
 		if (!strcmp(argv[i], "--trace") && i + 1 < argc)
 			trace = argv[++i];
 	}

@@ -25,6 +25,8 @@
 
 #define RETRY_NS 100000ull /* until another attempt at a thread that could not be preempted, */
 #define RETRIES	 6u	   /* doubled with each further one, this often at most */
+/* A timer that was due so long ago has fired, and a handler of the program has not returned to ours, or took its place. */
+#define LOST_NS 100000000ull
 #define WINDOW_NS \
 	20000u	  /* what a wake-up costs: polling for as long costs at most twice the best */
 #define PROBE 64u /* sleeps before polling is tried again after it found nothing */
@@ -187,6 +189,21 @@ void weir_rt_message(struct weir_sched *s, const struct weir_msg *msg)
 		interrupt(&rt.cpus[msg->cpu]);
 }
 
+/* --- signals of an unmodified program ---------------------------------------------------------------------------- */
+
+/* The preloaded library: a signal that is not ours; a thread may be cancelled (shim.c). Null elsewhere. */
+extern void weir_shim_foreign(int sig, siginfo_t *info, void *context) __attribute__((weak));
+extern int weir_shim_signalled(int may_end) __attribute__((weak));
+
+/* It raises what it has put off because the thread was disabled. */
+extern void weir_shim_raise(void) __attribute__((weak));
+
+/* A signal of the program came while the thread is disabled. */
+WEIR_API void weir_rt_deferred(void)
+{
+	me()->pending = 1;
+}
+
 /* --- dispatching ---------------------------------------------------------------------------------------------- */
 
 static void arm(timer_t timer, u64 *armed, u64 at)
@@ -252,7 +269,7 @@ static void arm_by(struct cpu *c, struct weir_thread *t, u64 from)
 	u64 *armed = t->kind == WEIR_GREEN ? &c->armed : &t->armed;
 
 	/* The driver of a thread of another process waits itself. */
-	if (at == NEVER || t->kind == WEIR_REMOTE || (*armed && *armed <= at) ||
+	if (at == NEVER || t->kind == WEIR_REMOTE || (*armed && *armed <= at && *armed + LOST_NS > from) ||
 	    (t->kind == WEIR_GREEN && !rt.preemptive))
 		return;
 	if (t->kind == WEIR_GREEN)
@@ -581,6 +598,8 @@ static void *driver(void *arg)
 	s->disabled = 1;
 	s->cpu = c;
 	s->home = c;
+	/* For libc, a green thread is this thread: it must not end it. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, 0);
 	pin(0, c->linux_cpu);
 	prctl(PR_SET_TIMERSLACK, 1);
 	prctl(PR_SET_NAME, "weir-driver");
@@ -682,6 +701,8 @@ void preempt_point(void)
 
 	while (s->pending && !s->disabled) {
 		s->pending = 0;
+		if (weir_shim_raise)
+			weir_shim_raise();
 		if (!s->cpu || !s->thread)
 			return;
 		s->disabled = 1;
@@ -720,6 +741,13 @@ static u64 pc_of(const void *context)
 #endif
 }
 
+static int is_ours(const struct self *s, const siginfo_t *info)
+{
+	return info->si_code == SI_TIMER ||
+	       (info->si_code == SI_TKILL &&
+		(rt.joined || (s->cpu && __atomic_load_n(&s->cpu->resched, __ATOMIC_SEQ_CST))));
+}
+
 /* Nested ones are harmless: each has its frame on the stack of the thread that it interrupts. */
 void on_signal(int sig, siginfo_t *info, void *context)
 {
@@ -727,21 +755,30 @@ void on_signal(int sig, siginfo_t *info, void *context)
 	const struct cpu *home = s->home;
 	int was = errno;
 
-	(void)sig;
+	if (weir_shim_foreign && !is_ours(s, info))
+		weir_shim_foreign(sig, info, context);
 	if (info->si_code == SI_TIMER) {
 		if (s->home)
 			s->home->armed = 0;
 		else if (s->thread)
 			s->thread->armed = 0;
 	}
-	if (!s->cpu)
-		return; /* it has given up the CPU since */
+	if (!s->cpu) {
+		/* It has given up the CPU since. */
+		if (s->thread && weir_shim_signalled && weir_shim_signalled(0))
+			arm(s->thread->timer, &s->thread->armed, now() + RETRY_NS);
+		set_errno(was);
+		return;
+	}
 	if (info->si_code == SI_TIMER)
 		count(&s->cpu->n.expiries);
 	if (s->disabled || !s->thread) {
 		count(&s->cpu->n.deferred);
 		s->pending = 1;
 		/* No expiry is lost: the thread checks `pending` when it clears `disabled`. Code that keeps it set for long needs no timer. */
+		if (s->thread && weir_shim_signalled && weir_shim_signalled(0))
+			arm(s->thread->timer, &s->thread->armed, now() + RETRY_NS);
+		set_errno(was);
 		return;
 	}
 	if (s->thread->kind == WEIR_GREEN && !may_leave(pc_of(context))) {
@@ -768,6 +805,8 @@ void on_signal(int sig, siginfo_t *info, void *context)
 	s->disabled = 0;
 	if (s->pending)
 		preempt_point();
+	if (weir_shim_signalled)
+		weir_shim_signalled(1);
 	/* The return sets the alternate stack for signals to that of the POSIX thread where the handler began. */
 	if (me()->home != home)
 		syscall(SYS_sigaltstack, 0, &((ucontext_t *)context)->uc_stack);

@@ -298,6 +298,7 @@ static void *wait_for_events(void *arg)
 	u64 word;
 
 	(void)arg;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, 0);
 	prctl(PR_SET_NAME, "weir-events");
 	prctl(PR_SET_TIMERSLACK, 1);
 	while (!__atomic_load_n(&rt.stop, __ATOMIC_ACQUIRE)) {
@@ -334,9 +335,9 @@ int events_start(u32 nr_instances)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ev.files = mmap(0, FILES * sizeof(*ev.files), PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	ev.epoll = epoll_create1(EPOLL_CLOEXEC);
-	ev.timer_file = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	ev.wake_file = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ev.epoll = high_file(epoll_create1(EPOLL_CLOEXEC));
+	ev.timer_file = high_file(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+	ev.wake_file = high_file(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (ev.heap == MAP_FAILED || ev.files == MAP_FAILED || ev.epoll < 0 || ev.timer_file < 0 ||
 	    ev.wake_file < 0 || events_room(nr_instances))
 		return -ENOMEM;
@@ -377,6 +378,11 @@ void events_stop(void)
 		munmap(ev.of_instance, ev.nr_instances * sizeof(*ev.of_instance));
 	ev.of_instance = 0;
 	ev.nr_instances = 0;
+}
+
+int events_own(int fd)
+{
+	return fd == ev.epoll || fd == ev.timer_file || fd == ev.wake_file;
 }
 
 /* The child of a fork has the files, but not the thread. */

@@ -289,6 +289,7 @@ static void *watches(void *arg)
 	struct remote_answer a;
 
 	(void)arg;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, 0);
 	prctl(PR_SET_NAME, "weir-join");
 	while (poll(&p, 1, -1) < 0 && get_errno() == EINTR)
 		;
@@ -336,7 +337,7 @@ int join_ask(struct remote_question *q, const void *text, int file, struct remot
 			      { .iov_base = (void *)text, .iov_len = q->bytes } };
 	struct msghdr m = { .msg_iov = io, .msg_iovlen = 2 };
 	struct remote_answer own;
-	int err = 0;
+	int err = 0, state;
 
 	if (!a)
 		a = &own;
@@ -352,11 +353,13 @@ int join_ask(struct remote_question *q, const void *text, int file, struct remot
 		c->cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(c), &file, sizeof(int));
 	}
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	weir_mutex_lock(&jo.asking);
 	if (weir_load(&rt.alone) || sendmsg(jo.socket, &m, MSG_NOSIGNAL) < 0 ||
 	    receive(jo.socket, a, sizeof(*a), 0, 0))
 		err = -EPIPE;
 	weir_mutex_unlock(&jo.asking);
+	pthread_setcancelstate(state, 0);
 	if (err)
 		return fail(err, jo.policy, "the process that has the policy does not answer");
 	a->why[sizeof(a->why) - 1] = 0;
@@ -459,6 +462,11 @@ void join_close(void)
 		munmap(jo.memory, REMOTE_BYTES);
 	jo.socket = jo.bell = -1;
 	jo.memory = 0;
+}
+
+int join_owns(int fd)
+{
+	return fd == jo.socket || fd == jo.bell;
 }
 
 /* The child of a fork is not the server's client. */

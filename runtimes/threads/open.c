@@ -554,6 +554,8 @@ WEIR_API int weir_rt_open(const struct weir_rt_config *config)
 	rt.signal = SIGURG;
 	if (!hooked)
 		hooked = !pthread_atfork(0, 0, forked);
+	/* libc's signal of pthread_cancel(): a thread is not unwound in the handler. sigaddset() refuses it. */
+	*(u64 *)&action.sa_mask = 1ull << (32 - 1);
 	if (sigaction(rt.signal, &action, 0))
 		err = fail(-errno, "sigaction", strerror(errno));
 	if (!err)
@@ -591,6 +593,17 @@ void forked(void)
 	memset(&one_at_a_time, 0, sizeof(one_at_a_time));
 	memset(&rt, 0, sizeof(rt));
 	unpin(0);
+}
+
+WEIR_API void weir_rt_forked(void)
+{
+	forked();
+}
+
+WEIR_API int weir_rt_owns(int fd)
+{
+	return __atomic_load_n(&rt.open, __ATOMIC_RELAXED) &&
+	       (events_own(fd) || status_owns(fd) || (rt.joined && join_owns(fd)));
 }
 
 WEIR_API int weir_rt_close(void)

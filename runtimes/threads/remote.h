@@ -131,6 +131,7 @@ void remote_interrupt(struct cpu *c);
 int join_open(const char *name, void (*alone)(const char *why));
 void join_close(void);
 void join_forked(void);
+int join_owns(int fd);
 const char *join_policy(void);
 void join_switched(const char *policy);
 int join_ask(struct remote_question *q, const void *text, int file, struct remote_answer *a);

@@ -265,6 +265,7 @@ void trace_forked(void);
 void status_start(void);
 void status_stop(void);
 void status_forked(void);
+int status_owns(int fd);
 void watch_switch(struct cpu *c, struct weir_thread *t, enum left why);
 void watch_wake(struct weir_thread *t);
 
@@ -324,6 +325,7 @@ int queue_wait(struct weir_queue *q, struct weir_waiter *w, u64 at);
 int events_start(u32 nr_instances);
 void events_stop(void);
 void events_forked(void);
+int events_own(int fd);
 int events_room(u32 nr_instances);
 void timer_add(struct timer *t, u64 at);
 void timer_remove(struct timer *t);

@@ -2,12 +2,14 @@
 /*
  * For `runweir threads POLICY -- COMMAND`: preloaded into an unmodified program. Its main thread and the threads that it makes become
  * bound threads of the runtime; calls that may block give up the CPU meanwhile. The program's own objects stay as they are: where
- * pthread_mutex_lock() has to wait, the real one waits, without a CPU. A call that is not caught here (inside libc, a page fault)
- * blocks while holding the CPU, and loses it at the end of its slice, like a thread that computes.
+ * pthread_mutex_lock() has to wait, the real one waits, without a CPU. A thread that sleeps in a call that is not caught here (inside libc, a
+ * system call of the program's own, a page fault) is noticed (watch.c).
  *
  * WEIR_THREADS_PLAN names the plan, which is removed after reading if WEIR_THREADS_UNLINK is set; WEIR_THREADS_STATS asks for a line of
  * counters at the end; WEIR_THREADS_TRACE, for a file of what ran where; WEIR_THREADS_GANGS names manifests, one per line, for OpenMP
  * teams; WEIR_THREADS_ATTRIBUTES, what all its threads begin with (`priority=3,weight=2048,group=1`).
+ *
+ * WEIR_THREADS_OVERSUBSCRIBE, for tests: the plan may have more CPUs than there are.
  *
  * Or WEIR_THREADS_JOIN names the policy of another process. Programs that this one starts join it, too. WEIR_THREADS_JOINED is set
  * for them: if they cannot, they run without a policy. docs/threads.md has the reasons.
@@ -15,46 +17,24 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
-#include <mqueue.h>
-#include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdarg.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/file.h>
-#include <sys/msg.h>
-#include <sys/resource.h>
-#include <sys/select.h>
-#include <sys/sem.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
-#include <weir/threads.h>
 
-#define SHIM __attribute__((visibility("default")))
+#include "shim.h"
 
-static int active;
-static cpu_set_t whole; /* CPUs that the program may use */
+int shim_active;
+cpu_set_t shim_whole;
+int shim_clones;
 static pthread_key_t ends;
 static struct weir_thread_attr attributes; /* of new threads */
+static __thread struct record *self;
 
-/* The thread is pinned again when it gets another CPU; until then it may run anywhere. */
-static int sched_free(void)
-{
-	return (int)syscall(SYS_sched_setaffinity, 0, sizeof(whole), &whole);
-}
-
-static void *next(const char *name)
+void *shim_next(const char *name)
 {
 	/* libc has two versions of the condition functions; dlsym() would find the old ones. */
 	void *f = !strncmp(name, "pthread_cond_", 13) ? dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2") : 0;
@@ -71,88 +51,281 @@ static void *next(const char *name)
 	return f;
 }
 
-#define REAL(name)                     \
-	static __typeof__(name) *real; \
-	if (!real)                     \
-	real = (__typeof__(name) *)next(#name)
-#define BLOCKING(call)                    \
-	({                                \
-		__typeof__(call) result_; \
-		weir_blocking_begin();    \
-		result_ = (call);         \
-		weir_blocking_end();      \
-		result_;                  \
-	})
+struct record *shim_self(void)
+{
+	return self;
+}
+
+int shim_mine(void)
+{
+	return shim_active && weir_thread_self() &&
+	       (!shim_clones || (self && self->tid == (int)syscall(SYS_gettid)));
+}
 
 /* --- threads ------------------------------------------------------------------------------------------------ */
 
-/* The runtime's thread for a POSIX thread. */
-struct record {
-	struct record *next;
-	pthread_t thread;
-	weir_thread *own;
-	void *(*run)(void *);
-	void *arg;
-};
-
 static weir_mutex list_lock;
 static struct record *list;
+static unsigned nr_program; /* (a) threads of the program */
+
+/* The thread is not preempted meanwhile: it may be cancelled there. */
+static void lock_list(void)
+{
+	weir_disable();
+	weir_mutex_lock(&list_lock);
+}
+
+static void unlock_list(void)
+{
+	weir_mutex_unlock(&list_lock);
+	weir_enable();
+}
 
 static void enlist(struct record *r)
 {
 	r->thread = pthread_self();
 	r->own = weir_thread_self();
-	weir_mutex_lock(&list_lock);
+	r->tid = (int)syscall(SYS_gettid);
+	self = r;
+	lock_list();
 	r->next = list;
 	list = r;
-	weir_mutex_unlock(&list_lock);
+	unlock_list();
 }
 
+int shim_on(pthread_t thread, int tid, int (*f)(struct record *r, void *with), void *with)
+{
+	int result = 0;
+
+	lock_list();
+	for (struct record *r = list; r; r = r->next)
+		if (tid ? r->tid == tid : pthread_equal(r->thread, thread)) {
+			result = f(r, with);
+			break;
+		}
+	unlock_list();
+	return result;
+}
+
+/*
+ * The destructor of our thread-specific data. The program's destructors are to run under the policy, and may use up all rounds that POSIX
+ * allows, so the thread leaves in the last one. Drivers and other threads of the runtime do not keep a process alive: it ends with the
+ * program's last thread, as without us.
+ */
 static void gone(void *arg)
 {
 	struct record *r = arg;
+	int rest = PTHREAD_DESTRUCTOR_ITERATIONS - 1;
 
-	weir_mutex_lock(&list_lock);
+	if (r->rounds++ < (unsigned)rest && !pthread_setspecific(ends, r))
+		return;
+	lock_list();
 	for (struct record **at = &list; *at; at = &(*at)->next)
 		if (*at == r) {
 			*at = r->next;
 			break;
 		}
-	weir_mutex_unlock(&list_lock);
+	unlock_list();
+	self = 0;
 	weir_thread_leave();
 	free(r);
+	if (!__atomic_sub_fetch(&nr_program, 1, __ATOMIC_ACQ_REL))
+		exit(0);
 }
 
 static void *begin(void *arg)
 {
 	struct record *r = arg;
 
-	if (!weir_thread_adopt(&attributes)) {
-		enlist(r);
-		pthread_setspecific(ends, r);
-	}
+	weir_thread_adopt(&attributes);
+	enlist(r);
+	pthread_setspecific(ends, r);
 	return r->run(r->arg);
+}
+
+/* What a thread begins with: what its creator has, and what is given explicitly. */
+static void inherit(struct record *r, const pthread_attr_t *attr)
+{
+	const struct record *from = shim_self();
+	int inherits = PTHREAD_INHERIT_SCHED;
+
+	r->cpus = from ? from->cpus : shim_whole;
+	r->policy = from ? from->policy : SCHED_OTHER;
+	r->at = from ? from->at : (struct sched_param){ 0 };
+	if (!attr)
+		return;
+	pthread_attr_getinheritsched(attr, &inherits);
+	if (inherits != PTHREAD_EXPLICIT_SCHED)
+		return;
+	pthread_attr_getschedpolicy(attr, &r->policy);
+	pthread_attr_getschedparam(attr, &r->at);
+}
+
+/*
+ * Where attributes ask for a policy of Linux or for CPUs, the thread gets attributes without them: they are the runtime's matter, and Linux
+ * would want root for some. 0: @attr serves as it is.
+ */
+static const pthread_attr_t *plain(const pthread_attr_t *attr, pthread_attr_t *copy,
+				   struct record *r)
+{
+	int inherits = PTHREAD_INHERIT_SCHED, state, scope;
+	cpu_set_t cpus;
+	size_t bytes;
+	sigset_t mask;
+	void *stack;
+
+	if (!attr)
+		return 0;
+	pthread_attr_getinheritsched(attr, &inherits);
+	memset(&cpus, 0xff, sizeof(cpus));
+	if (pthread_attr_getaffinity_np(attr, sizeof(cpus), &cpus))
+		return 0;
+	CPU_AND(&cpus, &cpus, &shim_whole);
+	if (!CPU_EQUAL(&cpus, &shim_whole) && CPU_COUNT(&cpus))
+		r->cpus = cpus;
+	else if (inherits != PTHREAD_EXPLICIT_SCHED)
+		return 0;
+	if (pthread_attr_init(copy))
+		return 0;
+	pthread_attr_getdetachstate(attr, &state);
+	pthread_attr_setdetachstate(copy, state);
+	pthread_attr_getscope(attr, &scope);
+	pthread_attr_setscope(copy, scope);
+	pthread_attr_getguardsize(attr, &bytes);
+	pthread_attr_setguardsize(copy, bytes);
+	/* An address that was never set is null, less the size. */
+	pthread_attr_getstack(attr, &stack, &bytes);
+	if (stack && (unsigned long)stack + bytes)
+		pthread_attr_setstack(copy, stack, bytes);
+	else
+		pthread_attr_setstacksize(copy, bytes);
+	if (pthread_attr_getsigmask_np(attr, &mask) != PTHREAD_ATTR_NO_SIGMASK_NP)
+		pthread_attr_setsigmask_np(copy, &mask);
+	return copy;
 }
 
 SHIM int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
 			void *arg)
 {
+	const pthread_attr_t *other;
+	pthread_attr_t copy;
 	struct record *r;
 	int err;
 
 	REAL(pthread_create);
-	if (!active)
+	if (!shim_active)
 		return real(thread, attr, run, arg);
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return EAGAIN;
 	r->run = run;
 	r->arg = arg;
-	err = real(thread, attr, begin, r);
-	if (err)
+	inherit(r, attr);
+	other = plain(attr, &copy, r);
+	__atomic_fetch_add(&nr_program, 1, __ATOMIC_ACQ_REL);
+	err = real(thread, other ? other : attr, begin, r);
+	if (other)
+		pthread_attr_destroy(&copy);
+	if (err) {
+		__atomic_fetch_sub(&nr_program, 1, __ATOMIC_ACQ_REL);
 		free(r);
+	}
 	return err;
 }
+
+/* --- cancellation --------------------------------------------------------------------------------------------- */
+
+/*
+ * libc's asynchronous cancellation would unwind a thread in the middle of the runtime. So the thread stays deferred for libc, and the handler of
+ * the runtime's signal acts where the thread may be preempted: it has its CPU then, and no lock.
+ */
+static int poke(struct record *r, void *with)
+{
+	(void)with;
+	if (r->cancels)
+		syscall(SYS_tgkill, getpid(), r->tid, SIGURG);
+	return 1;
+}
+
+SHIM int pthread_cancel(pthread_t thread)
+{
+	int err;
+
+	REAL(pthread_cancel);
+	err = real(thread);
+	if (!err && shim_active)
+		shim_on(thread, 0, poke, 0);
+	return err;
+}
+
+static void be(int type)
+{
+	static int (*real)(int, int *);
+
+	if (!real)
+		real = (int (*)(int, int *))shim_next("pthread_setcanceltype");
+	real(type, 0);
+}
+
+/* A thread that was cancelled ends in this call. */
+void shim_asynchronous(void)
+{
+	be(PTHREAD_CANCEL_ASYNCHRONOUS);
+}
+
+void shim_deferred(void)
+{
+	be(PTHREAD_CANCEL_DEFERRED);
+}
+
+/* The thread gives up its CPU. Whether its cancellation is asynchronous. */
+int shim_leaves(void)
+{
+	int cancels = self && self->cancels && !weir_disabled();
+
+	weir_blocking_begin();
+	return cancels;
+}
+
+/* For the runtime's signal handler (driver.c). @may_end: the thread may end here. Nonzero: ask again soon. */
+int weir_shim_signalled(int may_end)
+{
+	if (!self || !self->cancels)
+		return 0;
+	if (may_end) {
+		shim_asynchronous();
+		shim_deferred();
+	}
+	return !may_end;
+}
+
+SHIM int pthread_setcanceltype(int type, int *old)
+{
+	REAL(pthread_setcanceltype);
+	if (!shim_active || !self)
+		return real(type, old);
+	if (type != PTHREAD_CANCEL_DEFERRED && type != PTHREAD_CANCEL_ASYNCHRONOUS)
+		return EINVAL;
+	if (old)
+		*old = self->cancels ? PTHREAD_CANCEL_ASYNCHRONOUS : PTHREAD_CANCEL_DEFERRED;
+	self->cancels = type == PTHREAD_CANCEL_ASYNCHRONOUS;
+	if (self->cancels)
+		pthread_testcancel();
+	return 0;
+}
+
+SHIM int pthread_setcancelstate(int state, int *old)
+{
+	int err;
+
+	REAL(pthread_setcancelstate);
+	err = real(state, old);
+	if (!err && state == PTHREAD_CANCEL_ENABLE && shim_active && self && self->cancels)
+		pthread_testcancel();
+	return err;
+}
+
+/* --- joining ---------------------------------------------------------------------------------------------------- */
 
 SHIM int pthread_join(pthread_t thread, void **result)
 {
@@ -204,7 +377,7 @@ SHIM int thrd_create(thrd_t *thread, thrd_start_t run, void *arg)
 	int err;
 
 	REAL(thrd_create);
-	if (!active)
+	if (!shim_active)
 		return real(thread, run, arg);
 	c = malloc(sizeof(*c));
 	if (!c)
@@ -252,616 +425,6 @@ SHIM int cnd_wait(cnd_t *c, mtx_t *m)
 SHIM int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict t)
 {
 	return c11_error(pthread_cond_timedwait((pthread_cond_t *)c, (pthread_mutex_t *)m, t));
-}
-
-static int set_priority(pthread_t thread, int priority)
-{
-	int err = ESRCH;
-
-	weir_mutex_lock(&list_lock);
-	for (struct record *r = list; r; r = r->next)
-		if (pthread_equal(r->thread, thread))
-			err = -weir_thread_set(r->own, WEIR_PRIORITY, priority, 0);
-	weir_mutex_unlock(&list_lock);
-	return err;
-}
-
-/* These are the policy's priorities, not Linux's: the kernel is not asked, so root is not needed. */
-SHIM int pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *param)
-{
-	REAL(pthread_setschedparam);
-	return active ? set_priority(thread, param->sched_priority) : real(thread, policy, param);
-}
-
-SHIM int pthread_setschedprio(pthread_t thread, int priority)
-{
-	REAL(pthread_setschedprio);
-	return active ? set_priority(thread, priority) : real(thread, priority);
-}
-
-SHIM int sched_yield(void)
-{
-	REAL(sched_yield);
-	/* The core's own spin loops call this, too. */
-	if (!active || !weir_thread_self() || weir_disabled())
-		return real();
-	weir_thread_yield();
-	return 0;
-}
-
-/* The runtime pins threads as the policy places them. The program sees its original CPU set, and its own settings have no effect. */
-SHIM int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
-{
-	REAL(sched_getaffinity);
-	if (!active || !weir_thread_self() || bytes < sizeof(whole))
-		return real(pid, bytes, set);
-	memset(set, 0, bytes);
-	memcpy(set, &whole, sizeof(whole));
-	return 0;
-}
-
-SHIM int sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t *set)
-{
-	/* The runtime's own calls are direct system calls, or come from threads that do not run for the program at that moment. */
-	REAL(sched_setaffinity);
-	return active && weir_thread_self() ? 0 : real(pid, bytes, set);
-}
-
-SHIM int pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t *set)
-{
-	REAL(pthread_getaffinity_np);
-	if (!active || bytes < sizeof(whole))
-		return real(thread, bytes, set);
-	memset(set, 0, bytes);
-	memcpy(set, &whole, sizeof(whole));
-	return 0;
-}
-
-SHIM int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *set)
-{
-	REAL(pthread_setaffinity_np);
-	return active ? 0 : real(thread, bytes, set);
-}
-
-/* A program that blocks all signals could not be preempted. */
-static const sigset_t *but_ours(int how, const sigset_t *set, sigset_t *copy)
-{
-	if (!active || !set || how == SIG_UNBLOCK)
-		return set;
-	*copy = *set;
-	sigdelset(copy, SIGURG);
-	return copy;
-}
-
-SHIM int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
-{
-	sigset_t copy;
-
-	REAL(pthread_sigmask);
-	return real(how, but_ours(how, set, &copy), old);
-}
-
-SHIM int sigprocmask(int how, const sigset_t *set, sigset_t *old)
-{
-	sigset_t copy;
-
-	REAL(sigprocmask);
-	return real(how, but_ours(how, set, &copy), old);
-}
-
-/* --- synchronisation ------------------------------------------------------------------------------------------ */
-
-SHIM int pthread_mutex_lock(pthread_mutex_t *m)
-{
-	int err;
-
-	REAL(pthread_mutex_lock);
-	if (!active || !weir_thread_self())
-		return real(m);
-	err = pthread_mutex_trylock(m);
-	return err == EBUSY ? BLOCKING(real(m)) : err;
-}
-
-/* With a time limit: try at once, else the real call waits without a CPU. */
-SHIM int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *t)
-{
-	int err;
-
-	REAL(pthread_mutex_timedlock);
-	err = pthread_mutex_trylock(m);
-	return err == EBUSY ? BLOCKING(real(m, t)) : err;
-}
-
-SHIM int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *t)
-{
-	int err;
-
-	REAL(pthread_mutex_clocklock);
-	err = pthread_mutex_trylock(m);
-	return err == EBUSY ? BLOCKING(real(m, clock, t)) : err;
-}
-
-SHIM int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
-{
-	REAL(pthread_cond_wait);
-	return BLOCKING(real(c, m));
-}
-
-SHIM int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *t)
-{
-	REAL(pthread_cond_timedwait);
-	return BLOCKING(real(c, m, t));
-}
-
-SHIM int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
-				const struct timespec *t)
-{
-	REAL(pthread_cond_clockwait);
-	return BLOCKING(real(c, m, clock, t));
-}
-
-SHIM int pthread_barrier_wait(pthread_barrier_t *b)
-{
-	REAL(pthread_barrier_wait);
-	return BLOCKING(real(b));
-}
-
-SHIM int pthread_rwlock_rdlock(pthread_rwlock_t *l)
-{
-	int err;
-
-	REAL(pthread_rwlock_rdlock);
-	err = pthread_rwlock_tryrdlock(l);
-	return err == EBUSY ? BLOCKING(real(l)) : err;
-}
-
-SHIM int pthread_rwlock_wrlock(pthread_rwlock_t *l)
-{
-	int err;
-
-	REAL(pthread_rwlock_wrlock);
-	err = pthread_rwlock_trywrlock(l);
-	return err == EBUSY ? BLOCKING(real(l)) : err;
-}
-
-SHIM int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *t)
-{
-	int err;
-
-	REAL(pthread_rwlock_timedrdlock);
-	err = pthread_rwlock_tryrdlock(l);
-	return err == EBUSY ? BLOCKING(real(l, t)) : err;
-}
-
-SHIM int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *t)
-{
-	int err;
-
-	REAL(pthread_rwlock_timedwrlock);
-	err = pthread_rwlock_trywrlock(l);
-	return err == EBUSY ? BLOCKING(real(l, t)) : err;
-}
-
-SHIM int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *t)
-{
-	int err;
-
-	REAL(pthread_rwlock_clockrdlock);
-	err = pthread_rwlock_tryrdlock(l);
-	return err == EBUSY ? BLOCKING(real(l, clock, t)) : err;
-}
-
-SHIM int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *t)
-{
-	int err;
-
-	REAL(pthread_rwlock_clockwrlock);
-	err = pthread_rwlock_trywrlock(l);
-	return err == EBUSY ? BLOCKING(real(l, clock, t)) : err;
-}
-
-SHIM int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *t)
-{
-	REAL(sem_clockwait);
-	return sem_trywait(s) ? BLOCKING(real(s, clock, t)) : 0;
-}
-
-SHIM int sem_wait(sem_t *s)
-{
-	REAL(sem_wait);
-	return sem_trywait(s) ? BLOCKING(real(s)) : 0;
-}
-
-SHIM int sem_timedwait(sem_t *s, const struct timespec *t)
-{
-	REAL(sem_timedwait);
-	return sem_trywait(s) ? BLOCKING(real(s, t)) : 0;
-}
-
-/* Runtimes of other languages wait by direct system calls. */
-SHIM long syscall(long number, ...)
-{
-	long a[6];
-	va_list list;
-
-	REAL(syscall);
-	va_start(list, number);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(list, long);
-	va_end(list);
-	if (number == SYS_futex) {
-		int op = (int)a[1] & ~(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME);
-
-		if (op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET || op == FUTEX_LOCK_PI)
-			return BLOCKING(real(number, a[0], a[1], a[2], a[3], a[4], a[5]));
-	}
-	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-}
-
-/* --- time -------------------------------------------------------------------------------------------------------- */
-
-SHIM int nanosleep(const struct timespec *t, struct timespec *left)
-{
-	REAL(nanosleep);
-	return BLOCKING(real(t, left));
-}
-
-SHIM int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t,
-			 struct timespec *left)
-{
-	REAL(clock_nanosleep);
-	return BLOCKING(real(clock, flags, t, left));
-}
-
-SHIM int usleep(useconds_t us)
-{
-	REAL(usleep);
-	return BLOCKING(real(us));
-}
-
-SHIM unsigned sleep(unsigned s)
-{
-	REAL(sleep);
-	return BLOCKING(real(s));
-}
-
-SHIM int pause(void)
-{
-	REAL(pause);
-	return BLOCKING(real());
-}
-
-/* --- files ---------------------------------------------------------------------------------------------------------- */
-
-SHIM int poll(struct pollfd *p, nfds_t n, int timeout)
-{
-	int ready;
-
-	REAL(poll);
-	if (!timeout || !active || !weir_thread_self())
-		return real(p, n, timeout);
-	ready = real(p, n, 0);
-	return ready ? ready : BLOCKING(real(p, n, timeout));
-}
-
-SHIM int ppoll(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *mask)
-{
-	REAL(ppoll);
-	return BLOCKING(real(p, n, t, mask));
-}
-
-SHIM int select(int n, fd_set *in, fd_set *out, fd_set *except, struct timeval *t)
-{
-	REAL(select);
-	return BLOCKING(real(n, in, out, except, t));
-}
-
-SHIM int pselect(int n, fd_set *in, fd_set *out, fd_set *except, const struct timespec *t,
-		 const sigset_t *mask)
-{
-	REAL(pselect);
-	return BLOCKING(real(n, in, out, except, t, mask));
-}
-
-SHIM int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
-{
-	int ready;
-
-	REAL(epoll_wait);
-	if (!timeout || !active || !weir_thread_self())
-		return real(fd, events, max, timeout);
-	ready = real(fd, events, max, 0);
-	return ready ? ready : BLOCKING(real(fd, events, max, timeout));
-}
-
-SHIM int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout, const sigset_t *mask)
-{
-	REAL(epoll_pwait);
-	return timeout ? BLOCKING(real(fd, events, max, timeout, mask))
-		       : real(fd, events, max, timeout, mask);
-}
-
-/* Whether a call on @fd would wait. */
-static int would_wait(int fd, short events)
-{
-	struct pollfd p = { .fd = fd, .events = events };
-	int was = errno, wait = active && weir_thread_self() && poll(&p, 1, 0) == 0;
-
-	errno = was;
-	return wait;
-}
-
-#define ON_FILE(fd, events, call) (would_wait((fd), (events)) ? BLOCKING(call) : (call))
-
-SHIM ssize_t read(int fd, void *b, size_t n)
-{
-	REAL(read);
-	return ON_FILE(fd, POLLIN, real(fd, b, n));
-}
-
-SHIM ssize_t readv(int fd, const struct iovec *v, int n)
-{
-	REAL(readv);
-	return ON_FILE(fd, POLLIN, real(fd, v, n));
-}
-
-SHIM ssize_t recv(int fd, void *b, size_t n, int flags)
-{
-	REAL(recv);
-	return flags & MSG_DONTWAIT ? real(fd, b, n, flags)
-				    : ON_FILE(fd, POLLIN, real(fd, b, n, flags));
-}
-
-SHIM ssize_t recvmsg(int fd, struct msghdr *m, int flags)
-{
-	REAL(recvmsg);
-	return flags & MSG_DONTWAIT ? real(fd, m, flags) : ON_FILE(fd, POLLIN, real(fd, m, flags));
-}
-
-SHIM ssize_t recvfrom(int fd, void *b, size_t n, int flags, struct sockaddr *restrict a,
-		      socklen_t *restrict l)
-{
-	REAL(recvfrom);
-	return flags & MSG_DONTWAIT ? real(fd, b, n, flags, a, l)
-				    : ON_FILE(fd, POLLIN, real(fd, b, n, flags, a, l));
-}
-
-SHIM ssize_t write(int fd, const void *b, size_t n)
-{
-	REAL(write);
-	return ON_FILE(fd, POLLOUT, real(fd, b, n));
-}
-
-SHIM ssize_t writev(int fd, const struct iovec *v, int n)
-{
-	REAL(writev);
-	return ON_FILE(fd, POLLOUT, real(fd, v, n));
-}
-
-SHIM ssize_t send(int fd, const void *b, size_t n, int flags)
-{
-	REAL(send);
-	return flags & MSG_DONTWAIT ? real(fd, b, n, flags)
-				    : ON_FILE(fd, POLLOUT, real(fd, b, n, flags));
-}
-
-SHIM ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
-{
-	REAL(sendmsg);
-	return flags & MSG_DONTWAIT ? real(fd, m, flags) : ON_FILE(fd, POLLOUT, real(fd, m, flags));
-}
-
-SHIM ssize_t sendto(int fd, const void *b, size_t n, int flags, const struct sockaddr *a,
-		    socklen_t l)
-{
-	REAL(sendto);
-	return flags & MSG_DONTWAIT ? real(fd, b, n, flags, a, l)
-				    : ON_FILE(fd, POLLOUT, real(fd, b, n, flags, a, l));
-}
-
-SHIM int accept(int fd, struct sockaddr *restrict a, socklen_t *restrict l)
-{
-	REAL(accept);
-	return ON_FILE(fd, POLLIN, real(fd, a, l));
-}
-
-SHIM int accept4(int fd, struct sockaddr *restrict a, socklen_t *restrict l, int flags)
-{
-	REAL(accept4);
-	return ON_FILE(fd, POLLIN, real(fd, a, l, flags));
-}
-
-SHIM int connect(int fd, const struct sockaddr *a, socklen_t l)
-{
-	REAL(connect);
-	return BLOCKING(real(fd, a, l));
-}
-
-SHIM pid_t waitpid(pid_t pid, int *status, int options)
-{
-	REAL(waitpid);
-	return options & WNOHANG ? real(pid, status, options)
-				 : BLOCKING(real(pid, status, options));
-}
-
-SHIM pid_t wait(int *status)
-{
-	REAL(wait);
-	return BLOCKING(real(status));
-}
-
-SHIM pid_t wait3(int *status, int options, struct rusage *usage)
-{
-	REAL(wait3);
-	return options & WNOHANG ? real(status, options, usage)
-				 : BLOCKING(real(status, options, usage));
-}
-
-SHIM pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
-{
-	REAL(wait4);
-	return options & WNOHANG ? real(pid, status, options, usage)
-				 : BLOCKING(real(pid, status, options, usage));
-}
-
-SHIM int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
-{
-	REAL(waitid);
-	return options & WNOHANG ? real(type, id, info, options)
-				 : BLOCKING(real(type, id, info, options));
-}
-
-SHIM int sigsuspend(const sigset_t *set)
-{
-	REAL(sigsuspend);
-	return BLOCKING(real(set));
-}
-
-SHIM int sigwait(const sigset_t *restrict set, int *restrict sig)
-{
-	REAL(sigwait);
-	return BLOCKING(real(set, sig));
-}
-
-SHIM int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
-{
-	REAL(sigwaitinfo);
-	return BLOCKING(real(set, info));
-}
-
-SHIM int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
-		      const struct timespec *restrict t)
-{
-	REAL(sigtimedwait);
-	return BLOCKING(real(set, info, t));
-}
-
-SHIM int flock(int fd, int operation)
-{
-	REAL(flock);
-	return operation & LOCK_NB ? real(fd, operation) : BLOCKING(real(fd, operation));
-}
-
-SHIM int lockf(int fd, int operation, off_t bytes)
-{
-	REAL(lockf);
-	return operation == F_LOCK ? BLOCKING(real(fd, operation, bytes))
-				   : real(fd, operation, bytes);
-}
-
-SHIM int semop(int id, struct sembuf *ops, size_t n)
-{
-	REAL(semop);
-	return BLOCKING(real(id, ops, n));
-}
-
-SHIM int semtimedop(int id, struct sembuf *ops, size_t n, const struct timespec *t)
-{
-	REAL(semtimedop);
-	return BLOCKING(real(id, ops, n, t));
-}
-
-SHIM int msgsnd(int id, const void *m, size_t bytes, int flags)
-{
-	REAL(msgsnd);
-	return flags & IPC_NOWAIT ? real(id, m, bytes, flags) : BLOCKING(real(id, m, bytes, flags));
-}
-
-SHIM ssize_t msgrcv(int id, void *m, size_t bytes, long type, int flags)
-{
-	REAL(msgrcv);
-	return flags & IPC_NOWAIT ? real(id, m, bytes, type, flags)
-				  : BLOCKING(real(id, m, bytes, type, flags));
-}
-
-SHIM ssize_t mq_receive(mqd_t queue, char *m, size_t bytes, unsigned *priority)
-{
-	REAL(mq_receive);
-	return BLOCKING(real(queue, m, bytes, priority));
-}
-
-SHIM int mq_send(mqd_t queue, const char *m, size_t bytes, unsigned priority)
-{
-	REAL(mq_send);
-	return BLOCKING(real(queue, m, bytes, priority));
-}
-
-SHIM int fsync(int fd)
-{
-	REAL(fsync);
-	return BLOCKING(real(fd));
-}
-
-SHIM int fdatasync(int fd)
-{
-	REAL(fdatasync);
-	return BLOCKING(real(fd));
-}
-
-/*
- * A program that this one starts may run anywhere, not only where the calling thread is pinned now. After a fork, weir_rt_open()'s
- * handler unpins the child; these calls have no such handler.
- */
-static void anywhere(void)
-{
-	if (active && weir_thread_self())
-		(void)!sched_free();
-}
-
-#define FREED(call)                       \
-	({                                \
-		__typeof__(call) result_; \
-		anywhere();               \
-		result_ = (call);         \
-		result_;                  \
-	})
-
-SHIM int posix_spawn(pid_t *restrict pid, const char *restrict path,
-		     const posix_spawn_file_actions_t *actions,
-		     const posix_spawnattr_t *restrict attr, char *const argv[restrict],
-		     char *const envp[restrict])
-{
-	REAL(posix_spawn);
-	return FREED(real(pid, path, actions, attr, argv, envp));
-}
-
-SHIM int posix_spawnp(pid_t *restrict pid, const char *restrict path,
-		      const posix_spawn_file_actions_t *actions,
-		      const posix_spawnattr_t *restrict attr, char *const argv[restrict],
-		      char *const envp[restrict])
-{
-	REAL(posix_spawnp);
-	return FREED(real(pid, path, actions, attr, argv, envp));
-}
-
-SHIM int execve(const char *path, char *const argv[], char *const envp[])
-{
-	REAL(execve);
-	return FREED(real(path, argv, envp));
-}
-
-SHIM int execv(const char *path, char *const argv[])
-{
-	REAL(execv);
-	return FREED(real(path, argv));
-}
-
-SHIM int execvp(const char *path, char *const argv[])
-{
-	REAL(execvp);
-	return FREED(real(path, argv));
-}
-
-SHIM int system(const char *command)
-{
-	REAL(system);
-	return BLOCKING(FREED(real(command)));
-}
-
-SHIM FILE *popen(const char *command, const char *mode)
-{
-	REAL(popen);
-	return FREED(real(command, mode));
 }
 
 /* --- the program's beginning and end ------------------------------------------------------------------------------------ */
@@ -939,10 +502,31 @@ static char *taken(const char *name)
 	return value;
 }
 
+int shim_owns(int fd)
+{
+	return fd >= 0 && (fd == stats_file || fd == talks || weir_rt_owns(fd));
+}
+
 static int failed(const char *why)
 {
 	fprintf(stderr, "runweir threads: %s\n", why);
 	_exit(2);
+}
+
+/* No signal of the program is for a thread of the runtime: one that all of the program's threads block waits for sigwait(). */
+static int open_quietly(const struct weir_rt_config *config)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT };
+	sigset_t all, was;
+	int err;
+
+	sigfillset(&all);
+	for (unsigned i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&all, faults[i]);
+	pthread_sigmask(SIG_BLOCK, &all, &was);
+	err = weir_rt_open(config);
+	pthread_sigmask(SIG_SETMASK, &was, 0);
+	return err;
 }
 
 /* Programs that this one starts join as well. 0: this one is not to have a policy. */
@@ -952,7 +536,7 @@ static int join_runtime(struct weir_rt_config *config)
 
 	config->join = getenv("WEIR_THREADS_JOIN");
 	config->alone = alone;
-	if (weir_rt_open(config)) {
+	if (open_quietly(config)) {
 		if (!follows) {
 			fprintf(stderr, "runweir threads: %s\n", weir_rt_error());
 			fprintf(stderr, "help: `runweir threads POLICY --serve NAME` starts a "
@@ -974,8 +558,11 @@ static int take_in(void)
 		free(r);
 		return -1;
 	}
+	r->cpus = shim_whole;
 	enlist(r);
-	active = 1;
+	pthread_setspecific(ends, r);
+	nr_program = 1;
+	shim_active = 1;
 	return 0;
 }
 
@@ -984,12 +571,47 @@ static void follow(void)
 {
 	struct weir_rt_config config = { 0 };
 
-	active = 0;
+	shim_active = 0;
+	shim_clones = 0;
 	stats_file = -1;
 	list = 0;
+	self = 0;
 	memset(&list_lock, 0, sizeof(list_lock));
+	pthread_setspecific(ends, 0);
 	if (getenv("WEIR_THREADS_JOINED") && join_runtime(&config))
 		take_in();
+}
+
+void shim_follow(void)
+{
+	weir_rt_forked();
+	follow();
+}
+
+/* Only our libraries leave the variable; others stay for the programs that this one starts. */
+static void leave_preload(void)
+{
+	static const char *const ours[] = { "libweir_preload.so", "libweir_gomp.so" };
+	const char *value = getenv("LD_PRELOAD");
+	char *copy = value ? strdup(value) : 0, *kept = copy ? calloc(1, strlen(copy) + 1) : 0;
+
+	for (char *at, *part = kept ? strtok_r(copy, ": ", &at) : 0; part;
+	     part = strtok_r(0, ": ", &at)) {
+		const char *name = strrchr(part, '/');
+
+		name = name ? name + 1 : part;
+		if (!strcmp(name, ours[0]) || !strcmp(name, ours[1]))
+			continue;
+		if (*kept)
+			strcat(kept, ":");
+		strcat(kept, part);
+	}
+	if (kept && *kept)
+		setenv("LD_PRELOAD", kept, 1);
+	else
+		unsetenv("LD_PRELOAD");
+	free(copy);
+	free(kept);
 }
 
 __attribute__((constructor)) static void open_runtime(void)
@@ -997,21 +619,23 @@ __attribute__((constructor)) static void open_runtime(void)
 	struct weir_rt_config config = { 0 };
 	char *plan = taken("WEIR_THREADS_PLAN"), *unlinks = taken("WEIR_THREADS_UNLINK"),
 	     *stats = taken("WEIR_THREADS_STATS"), *gangs = taken("WEIR_THREADS_GANGS"),
-	     *trace = taken("WEIR_THREADS_TRACE");
+	     *trace = taken("WEIR_THREADS_TRACE"), *over = taken("WEIR_THREADS_OVERSUBSCRIBE");
 	const char *given = getenv("WEIR_THREADS_ATTRIBUTES");
 
 	if (given && read_attributes(strdup(given)))
 		failed("WEIR_THREADS_ATTRIBUTES: priority, weight and group are known, as "
 		       "`priority=3`");
-	sched_getaffinity(0, sizeof(whole), &whole);
+	sched_getaffinity(0, sizeof(shim_whole), &shim_whole);
+	shim_urgent();
 	if (plan) {
 		config.plan_file = plan;
-		if (weir_rt_open(&config))
+		config.flags = over ? WEIR_RT_OVERSUBSCRIBE : 0;
+		if (open_quietly(&config))
 			failed(weir_rt_error());
 		if (unlinks)
 			unlink(plan);
 		/* Programs that this one starts run without the runtime. */
-		unsetenv("LD_PRELOAD");
+		leave_preload();
 	} else if (!getenv("WEIR_THREADS_JOIN") || !join_runtime(&config)) {
 		return;
 	}
@@ -1032,15 +656,16 @@ __attribute__((constructor)) static void open_runtime(void)
 	free(stats);
 	free(gangs);
 	free(trace);
+	free(over);
 }
 
 __attribute__((destructor)) static void close_runtime(void)
 {
 	struct weir_rt_stats s;
 
-	if (active && weir_rt_trace_end() == -EIO)
+	if (shim_active && weir_rt_trace_end() == -EIO)
 		fprintf(stderr, "runweir threads: the trace could not be written\n");
-	if (!active || stats_file < 0)
+	if (!shim_active || stats_file < 0)
 		return;
 	weir_rt_stats(&s);
 	dprintf(stats_file,

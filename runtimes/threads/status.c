@@ -568,6 +568,7 @@ static void *answers(void *arg)
 	struct pollfd p[2] = { { .fd = st.over, .events = POLLIN },
 			       { .fd = st.door, .events = POLLIN } };
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, 0);
 	prctl(PR_SET_NAME, "weir-status");
 	for (;;) {
 		int watched = weir_load(&tracing) & TRACING_WATCHED, client;
@@ -645,6 +646,11 @@ void status_stop(void)
 	st.on = 0;
 	st.room = 0;
 	st.inode = 0;
+}
+
+int status_owns(int fd)
+{
+	return fd == st.door;
 }
 
 /* The child has the files, but not the thread. */

@@ -275,8 +275,10 @@ static void bound_end(struct weir_thread *t)
 
 	hold();
 	c = s->cpu;
+	/* Null: it was cancelled in a call that waits without a CPU. */
+	s->away = 0;
 	task_end(t);
-	if (weir_load(&tracing) && !rt.joined)
+	if (c && weir_load(&tracing) && !rt.joined)
 		trace(c, 0, LEFT_ENDED);
 	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
 	s->cpu = 0;
@@ -284,7 +286,8 @@ static void bound_end(struct weir_thread *t)
 	if (t->has_timer)
 		timer_delete(t->timer);
 	t->has_timer = 0;
-	cpu_leave(c);
+	if (c)
+		cpu_leave(c);
 	release();
 	wake_joiners(t);
 }
@@ -711,8 +714,8 @@ WEIR_API void weir_blocking_begin(void)
 	}
 	if (!t || t->kind != WEIR_BOUND || !s->cpu || s->disabled)
 		return;
-	s->away = 1;
 	hold();
+	s->away = 1;
 	/* The preemption signal must not interrupt a system call that waits without a CPU. */
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, &t->mask, sizeof(set));
 	c = s->cpu;
@@ -724,8 +727,7 @@ WEIR_API void weir_blocking_begin(void)
 	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
 	s->cpu = 0;
 	cpu_leave(c);
-	s->disabled--;
-	s->pending = 0;
+	release();
 	errno = was;
 }
 
@@ -735,14 +737,22 @@ WEIR_API void weir_blocking_end(void)
 	struct weir_thread *t = s->thread;
 	int was = errno;
 
-	if (!s->away || --s->away)
+	if (s->away != 1) {
+		s->away -= s->away != 0;
 		return;
+	}
 	hold();
+	s->away = 0;
 	task_unblock(t);
 	bound_wait(t);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &t->mask, 0, sizeof(t->mask));
 	release();
 	errno = was;
+}
+
+WEIR_API int weir_blocking(void)
+{
+	return me()->away != 0;
 }
 
 WEIR_API void weir_disable(void)

@@ -111,6 +111,12 @@ const char *weir_rt_policy(void); /* name of the topology in force */
 /* 0: the policy's state is sound; for tests, with all threads at rest */
 int weir_rt_check(void);
 
+/* For libraries that wrap libc. Whether the file is the runtime's. The child of a call like fork(), of which libc's handlers do not learn. */
+int weir_rt_owns(int fd);
+void weir_rt_forked(void);
+/* A signal was put off because weir_disabled(): it is raised at the end of that. */
+void weir_rt_deferred(void);
+
 /* Of a process that serves its policy: how many others are there, and how many have been. */
 unsigned weir_rt_clients(void);
 unsigned weir_rt_served(void);
@@ -187,6 +193,9 @@ unsigned weir_disabled(void); /* current depth; calls of this file count, too */
 /* Put these around any call outside this file that may block: a bound thread gives up its CPU meanwhile. A green thread keeps it. */
 void weir_blocking_begin(void);
 void weir_blocking_end(void);
+
+/* Whether the caller is between the two, and gave up a CPU. */
+int weir_blocking(void);
 
 uint64_t weir_clock(void);
 void weir_sleep(uint64_t ns);

@@ -1,0 +1,719 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Calls that may block. The real one waits without a CPU: where it would not wait, the thread keeps its CPU. A thread that sleeps in a
+ * call that is not here is noticed a few milliseconds later (watch.c).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <mqueue.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/msg.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "shim.h"
+
+/* --- synchronisation ------------------------------------------------------------------------------------------ */
+
+SHIM int pthread_mutex_lock(pthread_mutex_t *m)
+{
+	int err;
+
+	REAL(pthread_mutex_lock);
+	if (!shim_mine())
+		return real(m);
+	err = pthread_mutex_trylock(m);
+	return err == EBUSY ? BLOCKING(real(m)) : err;
+}
+
+/* With a time limit: try at once, else the real call waits without a CPU. */
+SHIM int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *t)
+{
+	int err;
+
+	REAL(pthread_mutex_timedlock);
+	err = pthread_mutex_trylock(m);
+	return err == EBUSY ? BLOCKING(real(m, t)) : err;
+}
+
+SHIM int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *t)
+{
+	int err;
+
+	REAL(pthread_mutex_clocklock);
+	err = pthread_mutex_trylock(m);
+	return err == EBUSY ? BLOCKING(real(m, clock, t)) : err;
+}
+
+SHIM int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
+{
+	REAL(pthread_cond_wait);
+	return BLOCKING(real(c, m));
+}
+
+SHIM int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *t)
+{
+	REAL(pthread_cond_timedwait);
+	return BLOCKING(real(c, m, t));
+}
+
+SHIM int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
+				const struct timespec *t)
+{
+	REAL(pthread_cond_clockwait);
+	return BLOCKING(real(c, m, clock, t));
+}
+
+SHIM int pthread_barrier_wait(pthread_barrier_t *b)
+{
+	REAL(pthread_barrier_wait);
+	return BLOCKING(real(b));
+}
+
+SHIM int pthread_rwlock_rdlock(pthread_rwlock_t *l)
+{
+	int err;
+
+	REAL(pthread_rwlock_rdlock);
+	err = pthread_rwlock_tryrdlock(l);
+	return err == EBUSY ? BLOCKING(real(l)) : err;
+}
+
+SHIM int pthread_rwlock_wrlock(pthread_rwlock_t *l)
+{
+	int err;
+
+	REAL(pthread_rwlock_wrlock);
+	err = pthread_rwlock_trywrlock(l);
+	return err == EBUSY ? BLOCKING(real(l)) : err;
+}
+
+SHIM int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *t)
+{
+	int err;
+
+	REAL(pthread_rwlock_timedrdlock);
+	err = pthread_rwlock_tryrdlock(l);
+	return err == EBUSY ? BLOCKING(real(l, t)) : err;
+}
+
+SHIM int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *t)
+{
+	int err;
+
+	REAL(pthread_rwlock_timedwrlock);
+	err = pthread_rwlock_trywrlock(l);
+	return err == EBUSY ? BLOCKING(real(l, t)) : err;
+}
+
+SHIM int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *t)
+{
+	int err;
+
+	REAL(pthread_rwlock_clockrdlock);
+	err = pthread_rwlock_tryrdlock(l);
+	return err == EBUSY ? BLOCKING(real(l, clock, t)) : err;
+}
+
+SHIM int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *t)
+{
+	int err;
+
+	REAL(pthread_rwlock_clockwrlock);
+	err = pthread_rwlock_trywrlock(l);
+	return err == EBUSY ? BLOCKING(real(l, clock, t)) : err;
+}
+
+SHIM int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *t)
+{
+	REAL(sem_clockwait);
+	pthread_testcancel();
+	return sem_trywait(s) ? BLOCKING(real(s, clock, t)) : 0;
+}
+
+SHIM int sem_wait(sem_t *s)
+{
+	REAL(sem_wait);
+	pthread_testcancel();
+	return sem_trywait(s) ? BLOCKING(real(s)) : 0;
+}
+
+SHIM int sem_timedwait(sem_t *s, const struct timespec *t)
+{
+	REAL(sem_timedwait);
+	pthread_testcancel();
+	return sem_trywait(s) ? BLOCKING(real(s, t)) : 0;
+}
+
+/*
+ * Runtimes of other languages wait by direct system calls. Those are wrapped here that Linux does not restart after a signal: the end
+ * of a slice would make them fail with EINTR. Any other is left to watch.c.
+ */
+static int may_wait(long number, const long *a)
+{
+	switch (number) {
+	case SYS_futex: {
+		int op = (int)a[1] & ~(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME);
+
+		return op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET || op == FUTEX_LOCK_PI;
+	}
+#ifdef SYS_poll
+	case SYS_poll:
+		return a[2] != 0;
+	case SYS_select:
+	case SYS_pause:
+	case SYS_epoll_wait:
+#endif
+#ifdef SYS_epoll_pwait2
+	case SYS_epoll_pwait2:
+#endif
+	case SYS_ppoll:
+	case SYS_pselect6:
+	case SYS_epoll_pwait:
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_rt_sigsuspend:
+	case SYS_rt_sigtimedwait:
+	case SYS_semop:
+	case SYS_semtimedop:
+	case SYS_msgsnd:
+	case SYS_msgrcv:
+	case SYS_io_getevents:
+#ifdef SYS_io_pgetevents
+	case SYS_io_pgetevents:
+#endif
+#ifdef SYS_futex_waitv
+	case SYS_futex_waitv:
+#endif
+		return 1;
+#ifdef SYS_io_uring_enter
+	case SYS_io_uring_enter:
+		return a[2] != 0;
+#endif
+	}
+	return 0;
+}
+
+/* Whether the call makes a process that has a copy of this one's memory, and none of libc's handlers knows. */
+static int forks(long number, const long *a)
+{
+	switch (number) {
+#ifdef SYS_fork
+	case SYS_fork:
+		return 1;
+#endif
+	case SYS_clone:
+		return !(a[0] & CLONE_VM);
+#ifdef SYS_clone3
+	case SYS_clone3:
+		return a[0] && !(*(const unsigned long *)a[0] & CLONE_VM);
+#endif
+	}
+	return 0;
+}
+
+SHIM long syscall(long number, ...)
+{
+	long a[6], result;
+	va_list list;
+
+	REAL(syscall);
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	/* The runtime's own calls come by here, too. */
+	if (may_wait(number, a) && !weir_disabled())
+		return BLOCKING(real(number, a[0], a[1], a[2], a[3], a[4], a[5]));
+	result = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (!result && shim_active && forks(number, a))
+		shim_follow();
+	return result;
+}
+
+/* --- time -------------------------------------------------------------------------------------------------------- */
+
+SHIM int nanosleep(const struct timespec *t, struct timespec *left)
+{
+	REAL(nanosleep);
+	return BLOCKING(real(t, left));
+}
+
+SHIM int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t,
+			 struct timespec *left)
+{
+	REAL(clock_nanosleep);
+	return BLOCKING(real(clock, flags, t, left));
+}
+
+SHIM int usleep(useconds_t us)
+{
+	REAL(usleep);
+	return BLOCKING(real(us));
+}
+
+SHIM unsigned sleep(unsigned s)
+{
+	REAL(sleep);
+	return BLOCKING(real(s));
+}
+
+SHIM int pause(void)
+{
+	REAL(pause);
+	return BLOCKING(real());
+}
+
+/* --- files ---------------------------------------------------------------------------------------------------------- */
+
+SHIM int poll(struct pollfd *p, nfds_t n, int timeout)
+{
+	int ready;
+
+	REAL(poll);
+	if (!timeout || !shim_mine())
+		return real(p, n, timeout);
+	ready = real(p, n, 0);
+	return ready ? ready : BLOCKING(real(p, n, timeout));
+}
+
+SHIM int ppoll(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *mask)
+{
+	sigset_t copy;
+
+	REAL(ppoll);
+	mask = shim_with_ours(mask, &copy);
+	return BLOCKING(real(p, n, t, mask));
+}
+
+SHIM int select(int n, fd_set *in, fd_set *out, fd_set *except, struct timeval *t)
+{
+	REAL(select);
+	return BLOCKING(real(n, in, out, except, t));
+}
+
+SHIM int pselect(int n, fd_set *in, fd_set *out, fd_set *except, const struct timespec *t,
+		 const sigset_t *mask)
+{
+	sigset_t copy;
+
+	REAL(pselect);
+	mask = shim_with_ours(mask, &copy);
+	return BLOCKING(real(n, in, out, except, t, mask));
+}
+
+SHIM int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
+{
+	int ready;
+
+	REAL(epoll_wait);
+	if (!timeout || !shim_mine())
+		return real(fd, events, max, timeout);
+	ready = real(fd, events, max, 0);
+	return ready ? ready : BLOCKING(real(fd, events, max, timeout));
+}
+
+SHIM int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout, const sigset_t *mask)
+{
+	sigset_t copy;
+
+	REAL(epoll_pwait);
+	mask = shim_with_ours(mask, &copy);
+	return timeout ? BLOCKING(real(fd, events, max, timeout, mask))
+		       : real(fd, events, max, timeout, mask);
+}
+
+SHIM int epoll_pwait2(int fd, struct epoll_event *events, int max, const struct timespec *t,
+		      const sigset_t *mask)
+{
+	sigset_t copy;
+
+	REAL(epoll_pwait2);
+	mask = shim_with_ours(mask, &copy);
+	return BLOCKING(real(fd, events, max, t, mask));
+}
+
+/* Whether a call on @fd would wait. */
+static int would_wait(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	int was = errno, wait = shim_mine() && poll(&p, 1, 0) == 0;
+
+	errno = was;
+	return wait;
+}
+
+#define ON_FILE(fd, events, call) (would_wait((fd), (events)) ? BLOCKING(call) : (call))
+
+SHIM ssize_t read(int fd, void *b, size_t n)
+{
+	REAL(read);
+	return ON_FILE(fd, POLLIN, real(fd, b, n));
+}
+
+SHIM ssize_t readv(int fd, const struct iovec *v, int n)
+{
+	REAL(readv);
+	return ON_FILE(fd, POLLIN, real(fd, v, n));
+}
+
+SHIM ssize_t recv(int fd, void *b, size_t n, int flags)
+{
+	REAL(recv);
+	return flags & MSG_DONTWAIT ? real(fd, b, n, flags)
+				    : ON_FILE(fd, POLLIN, real(fd, b, n, flags));
+}
+
+SHIM ssize_t recvmsg(int fd, struct msghdr *m, int flags)
+{
+	REAL(recvmsg);
+	return flags & MSG_DONTWAIT ? real(fd, m, flags) : ON_FILE(fd, POLLIN, real(fd, m, flags));
+}
+
+SHIM ssize_t recvfrom(int fd, void *b, size_t n, int flags, struct sockaddr *restrict a,
+		      socklen_t *restrict l)
+{
+	REAL(recvfrom);
+	return flags & MSG_DONTWAIT ? real(fd, b, n, flags, a, l)
+				    : ON_FILE(fd, POLLIN, real(fd, b, n, flags, a, l));
+}
+
+SHIM ssize_t write(int fd, const void *b, size_t n)
+{
+	REAL(write);
+	return ON_FILE(fd, POLLOUT, real(fd, b, n));
+}
+
+SHIM ssize_t writev(int fd, const struct iovec *v, int n)
+{
+	REAL(writev);
+	return ON_FILE(fd, POLLOUT, real(fd, v, n));
+}
+
+SHIM ssize_t send(int fd, const void *b, size_t n, int flags)
+{
+	REAL(send);
+	return flags & MSG_DONTWAIT ? real(fd, b, n, flags)
+				    : ON_FILE(fd, POLLOUT, real(fd, b, n, flags));
+}
+
+SHIM ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	REAL(sendmsg);
+	return flags & MSG_DONTWAIT ? real(fd, m, flags) : ON_FILE(fd, POLLOUT, real(fd, m, flags));
+}
+
+SHIM ssize_t sendto(int fd, const void *b, size_t n, int flags, const struct sockaddr *a,
+		    socklen_t l)
+{
+	REAL(sendto);
+	return flags & MSG_DONTWAIT ? real(fd, b, n, flags, a, l)
+				    : ON_FILE(fd, POLLOUT, real(fd, b, n, flags, a, l));
+}
+
+SHIM int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags, struct timespec *t)
+{
+	REAL(recvmmsg);
+	return flags & MSG_DONTWAIT ? real(fd, m, n, flags, t) : BLOCKING(real(fd, m, n, flags, t));
+}
+
+SHIM int sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
+{
+	REAL(sendmmsg);
+	return flags & MSG_DONTWAIT ? real(fd, m, n, flags)
+				    : ON_FILE(fd, POLLOUT, real(fd, m, n, flags));
+}
+
+SHIM int accept(int fd, struct sockaddr *restrict a, socklen_t *restrict l)
+{
+	REAL(accept);
+	return ON_FILE(fd, POLLIN, real(fd, a, l));
+}
+
+SHIM int accept4(int fd, struct sockaddr *restrict a, socklen_t *restrict l, int flags)
+{
+	REAL(accept4);
+	return ON_FILE(fd, POLLIN, real(fd, a, l, flags));
+}
+
+SHIM int connect(int fd, const struct sockaddr *a, socklen_t l)
+{
+	REAL(connect);
+	return BLOCKING(real(fd, a, l));
+}
+
+SHIM pid_t waitpid(pid_t pid, int *status, int options)
+{
+	REAL(waitpid);
+	return options & WNOHANG ? real(pid, status, options)
+				 : BLOCKING(real(pid, status, options));
+}
+
+SHIM pid_t wait(int *status)
+{
+	REAL(wait);
+	return BLOCKING(real(status));
+}
+
+SHIM pid_t wait3(int *status, int options, struct rusage *usage)
+{
+	REAL(wait3);
+	return options & WNOHANG ? real(status, options, usage)
+				 : BLOCKING(real(status, options, usage));
+}
+
+SHIM pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	REAL(wait4);
+	return options & WNOHANG ? real(pid, status, options, usage)
+				 : BLOCKING(real(pid, status, options, usage));
+}
+
+SHIM int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+	REAL(waitid);
+	return options & WNOHANG ? real(type, id, info, options)
+				 : BLOCKING(real(type, id, info, options));
+}
+
+SHIM int sigsuspend(const sigset_t *set)
+{
+	sigset_t copy;
+
+	REAL(sigsuspend);
+	set = shim_with_ours(set, &copy);
+	return BLOCKING(real(set));
+}
+
+SHIM int sigwait(const sigset_t *restrict set, int *restrict sig)
+{
+	sigset_t copy;
+
+	REAL(sigwait);
+	set = shim_without_ours(set, &copy);
+	return BLOCKING(real(set, sig));
+}
+
+SHIM int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
+{
+	sigset_t copy;
+
+	REAL(sigwaitinfo);
+	set = shim_without_ours(set, &copy);
+	return BLOCKING(real(set, info));
+}
+
+SHIM int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
+		      const struct timespec *restrict t)
+{
+	sigset_t copy;
+
+	REAL(sigtimedwait);
+	set = shim_without_ours(set, &copy);
+	return BLOCKING(real(set, info, t));
+}
+
+SHIM int flock(int fd, int operation)
+{
+	REAL(flock);
+	return operation & LOCK_NB ? real(fd, operation) : BLOCKING(real(fd, operation));
+}
+
+SHIM int lockf(int fd, int operation, off_t bytes)
+{
+	REAL(lockf);
+	return operation == F_LOCK ? BLOCKING(real(fd, operation, bytes))
+				   : real(fd, operation, bytes);
+}
+
+SHIM int semop(int id, struct sembuf *ops, size_t n)
+{
+	REAL(semop);
+	return BLOCKING(real(id, ops, n));
+}
+
+SHIM int semtimedop(int id, struct sembuf *ops, size_t n, const struct timespec *t)
+{
+	REAL(semtimedop);
+	return BLOCKING(real(id, ops, n, t));
+}
+
+SHIM int msgsnd(int id, const void *m, size_t bytes, int flags)
+{
+	REAL(msgsnd);
+	return flags & IPC_NOWAIT ? real(id, m, bytes, flags) : BLOCKING(real(id, m, bytes, flags));
+}
+
+SHIM ssize_t msgrcv(int id, void *m, size_t bytes, long type, int flags)
+{
+	REAL(msgrcv);
+	return flags & IPC_NOWAIT ? real(id, m, bytes, type, flags)
+				  : BLOCKING(real(id, m, bytes, type, flags));
+}
+
+SHIM ssize_t mq_receive(mqd_t queue, char *m, size_t bytes, unsigned *priority)
+{
+	REAL(mq_receive);
+	return BLOCKING(real(queue, m, bytes, priority));
+}
+
+SHIM int mq_send(mqd_t queue, const char *m, size_t bytes, unsigned priority)
+{
+	REAL(mq_send);
+	return BLOCKING(real(queue, m, bytes, priority));
+}
+
+SHIM int fsync(int fd)
+{
+	REAL(fsync);
+	return BLOCKING(real(fd));
+}
+
+SHIM int fdatasync(int fd)
+{
+	REAL(fdatasync);
+	return BLOCKING(real(fd));
+}
+
+SHIM ssize_t mq_timedreceive(mqd_t queue, char *restrict m, size_t bytes,
+			     unsigned *restrict priority, const struct timespec *restrict t)
+{
+	REAL(mq_timedreceive);
+	return BLOCKING(real(queue, m, bytes, priority, t));
+}
+
+SHIM int mq_timedsend(mqd_t queue, const char *m, size_t bytes, unsigned priority,
+		      const struct timespec *t)
+{
+	REAL(mq_timedsend);
+	return BLOCKING(real(queue, m, bytes, priority, t));
+}
+
+SHIM int tcdrain(int fd)
+{
+	REAL(tcdrain);
+	return BLOCKING(real(fd));
+}
+
+static int waits_for_lock(int command)
+{
+	return command == F_SETLKW || command == F_OFD_SETLKW;
+}
+
+SHIM int fcntl(int fd, int command, ...)
+{
+	va_list list;
+	void *arg;
+
+	REAL(fcntl);
+	va_start(list, command);
+	arg = va_arg(list, void *);
+	va_end(list);
+	return waits_for_lock(command) ? BLOCKING(real(fd, command, arg)) : real(fd, command, arg);
+}
+
+SHIM int fcntl64(int fd, int command, ...)
+{
+	va_list list;
+	void *arg;
+
+	REAL(fcntl64);
+	va_start(list, command);
+	arg = va_arg(list, void *);
+	va_end(list);
+	return waits_for_lock(command) ? BLOCKING(real(fd, command, arg)) : real(fd, command, arg);
+}
+
+SHIM int lockf64(int fd, int operation, off64_t bytes)
+{
+	REAL(lockf64);
+	return operation == F_LOCK ? BLOCKING(real(fd, operation, bytes))
+				   : real(fd, operation, bytes);
+}
+
+/* --- the same as programs call them that are built with _FORTIFY_SOURCE ------------------------------------------- */
+
+extern void __chk_fail(void) __attribute__((noreturn));
+
+SHIM ssize_t __read_chk(int fd, void *b, size_t n, size_t room)
+{
+	if (n > room)
+		__chk_fail();
+	return read(fd, b, n);
+}
+
+SHIM ssize_t __recv_chk(int fd, void *b, size_t n, size_t room, int flags)
+{
+	if (n > room)
+		__chk_fail();
+	return recv(fd, b, n, flags);
+}
+
+SHIM ssize_t __recvfrom_chk(int fd, void *restrict b, size_t n, size_t room, int flags,
+			    struct sockaddr *restrict a, socklen_t *restrict l)
+{
+	if (n > room)
+		__chk_fail();
+	return recvfrom(fd, b, n, flags, a, l);
+}
+
+SHIM int __poll_chk(struct pollfd *p, nfds_t n, int timeout, size_t room)
+{
+	if (room / sizeof(*p) < n)
+		__chk_fail();
+	return poll(p, n, timeout);
+}
+
+SHIM int __ppoll_chk(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *mask,
+		     size_t room)
+{
+	if (room / sizeof(*p) < n)
+		__chk_fail();
+	return ppoll(p, n, t, mask);
+}
+
+/* --- jumps out of a call that waits ----------------------------------------------------------------------------------- */
+
+/* A handler jumps out of a call that waited without a CPU: the thread gets one before. */
+static void settle(void)
+{
+	sigset_t mask;
+
+	if (!shim_active || !weir_blocking())
+		return;
+	/* The handler's mask stays, as it would. */
+	pthread_sigmask(SIG_SETMASK, 0, &mask);
+	while (weir_blocking())
+		weir_blocking_end();
+	pthread_sigmask(SIG_SETMASK, &mask, 0);
+}
+
+#define JUMPS(name)                                                                    \
+	SHIM __attribute__((noreturn)) void name(struct __jmp_buf_tag at[1], int value) \
+	{                                                                              \
+		static void (*real)(struct __jmp_buf_tag *, int);                      \
+		if (!real)                                                             \
+			real = (void (*)(struct __jmp_buf_tag *, int))shim_next(#name); \
+		settle();                                                              \
+		real(at, value);                                                       \
+		abort();                                                               \
+	}
+
+JUMPS(longjmp)
+JUMPS(_longjmp)
+JUMPS(siglongjmp)
+JUMPS(__longjmp_chk)

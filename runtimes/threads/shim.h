@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What the files of the preloaded library share: shim.c (threads, the program's beginning and end), shim-wait.c (calls that may block),
+ * shim-sched.c (settings of Linux's scheduler, signals), shim-exec.c (other programs and processes).
+ */
+#ifndef WEIR_SHIM_H
+#define WEIR_SHIM_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <weir/threads.h>
+
+#define SHIM __attribute__((visibility("default")))
+
+/* The runtime's thread for a POSIX thread of the program. */
+struct record {
+	struct record *next;
+	pthread_t thread;
+	weir_thread *own; /* null: it could not be adopted, and runs without the policy */
+	int tid;
+	unsigned rounds;       /* of destructors of thread-specific data that have passed */
+	volatile int cancels;  /* cancellation is asynchronous: emulated (shim.c) */
+	cpu_set_t cpus;	       /* what the program asked for, */
+	int policy;	       /* likewise; */
+	struct sched_param at; /* they are returned, the runtime does not obey them */
+	void *(*run)(void *);
+	void *arg;
+};
+
+extern int shim_active;
+extern cpu_set_t shim_whole; /* CPUs that the program may use */
+/* A child shares the memory and the thread-local variables of a thread: whether a call is that thread's is a question now. */
+extern int shim_clones;
+
+/* Whether the caller is a thread under the policy. */
+int shim_mine(void);
+struct record *shim_self(void);
+/* Call @f on the record of a thread, with the list locked; 0 if there is none. By POSIX's or, if that is 0, by Linux's number. */
+int shim_on(pthread_t thread, int tid, int (*f)(struct record *r, void *with), void *with);
+
+void *shim_next(const char *name);
+/* In a child with memory of its own that came about without fork(). */
+void shim_follow(void);
+/* Note what the program's predecessor set for the runtime's signal, before the runtime sets it. */
+void shim_urgent(void);
+/* The library's files, which the program must not close. */
+int shim_owns(int fd);
+/* @copy is @set and our signal. */
+const sigset_t *shim_with_ours(const sigset_t *set, sigset_t *copy);
+const sigset_t *shim_without_ours(const sigset_t *set, sigset_t *copy);
+
+/* Around a call that waits: asynchronous cancellation is libc's matter there. */
+int shim_leaves(void);
+void shim_asynchronous(void);
+void shim_deferred(void);
+
+static inline void shim_back(const int *cancels)
+{
+	if (*cancels)
+		shim_deferred();
+	weir_blocking_end();
+}
+
+#define REAL(name)                     \
+	static __typeof__(name) *real; \
+	if (!real)                     \
+	real = (__typeof__(name) *)shim_next(#name)
+/* A thread that is cancelled in the call gets a CPU before its clean-up handlers run. */
+#define BLOCKING(call)                                                               \
+	({                                                                           \
+		int cancels_ __attribute__((cleanup(shim_back))) = shim_leaves();    \
+		if (cancels_)                                                        \
+			shim_asynchronous();                                         \
+		(call);                                                              \
+	})
+
+#endif
