@@ -110,6 +110,8 @@ void hold(void)
 
 	s->disabled++;
 	__asm__ volatile("" ::: "memory");
+	if (__builtin_expect(__atomic_load_n(&s->lost, __ATOMIC_RELAXED) && s->disabled == 1, 0))
+		lost_point();
 }
 
 void release(void)
@@ -354,6 +356,7 @@ static void has_left(struct weir_thread *t, const struct cpu *c)
 /* The caller holds @c no longer. */
 void cpu_give(struct cpu *c, struct weir_thread *next)
 {
+	__atomic_store_n(&c->bound, 0, __ATOMIC_RELAXED);
 	if (next && next->kind == WEIR_BOUND) {
 		__atomic_store_n(&next->cpu, (int)c->id, __ATOMIC_RELAXED);
 		/* Pin it before waking it: else it would wait for the CPU that it ran on last, only to leave it. */
@@ -387,6 +390,12 @@ static void joined_arm(struct weir_thread *t)
 		arm(t->timer, &t->armed, t->slice_end);
 }
 
+static void has(struct cpu *c, struct weir_thread *t)
+{
+	__atomic_store_n(&c->bound, t, __ATOMIC_SEQ_CST);
+	watch_wake_up();
+}
+
 static void joined_wait(struct weir_thread *t)
 {
 	struct self *s = me();
@@ -394,6 +403,7 @@ static void joined_wait(struct weir_thread *t)
 
 	s->thread = t;
 	s->cpu = c;
+	has(c, t);
 	count(&c->n.dispatches);
 	if (weir_load(&tracing))
 		trace(c, t, LEFT_BEGIN);
@@ -420,6 +430,7 @@ void bound_wait(struct weir_thread *t)
 	c = &rt.cpus[gate - 1];
 	s->thread = t;
 	s->cpu = c;
+	has(c, t);
 	cpu_begin(c, t);
 	/* A request that the policy made since it chose us was signalled to the previous thread. */
 	if (__atomic_load_n(&c->resched, __ATOMIC_SEQ_CST))
@@ -509,6 +520,7 @@ void switch_out(enum request request, enum left why)
 	if (request == REQUEST_PARK)
 		thread_finish_park(t);
 	if (rt.joined) {
+		has_not(c, t);
 		s->cpu = 0;
 	} else {
 		struct weir_thread *next = c->next ? c->next : cpu_choose(c);
@@ -706,7 +718,10 @@ void preempt_point(void)
 		if (!s->cpu || !s->thread)
 			return;
 		s->disabled = 1;
-		if (must_go(s->cpu, s->thread))
+		__asm__ volatile("" ::: "memory");
+		if (__atomic_load_n(&s->lost, __ATOMIC_RELAXED))
+			lost_point();
+		else if (must_go(s->cpu, s->thread))
 			give_way(s);
 		s = me();
 		s->disabled = 0;
@@ -748,6 +763,24 @@ static int is_ours(const struct self *s, const siginfo_t *info)
 		(rt.joined || (s->cpu && __atomic_load_n(&s->cpu->resched, __ATOMIC_SEQ_CST))));
 }
 
+/*
+ * Whether the signal interrupted a system call: the kernel goes back to the instruction (0f 05), or the call returns EINTR. A thread that is just about
+ * to make a call looks the same, and is only found running a little later (watch.c).
+ */
+static int was_asleep(const void *context)
+{
+#if defined(__x86_64__)
+	const greg_t *regs = ((const ucontext_t *)context)->uc_mcontext.gregs;
+	const u8 *pc = (const u8 *)regs[REG_RIP];
+
+	return (pc[0] == 0x0f && pc[1] == 0x05) ||
+	       (regs[REG_RAX] == -EINTR && pc[-2] == 0x0f && pc[-1] == 0x05);
+#else
+	(void)context;
+	return 0;
+#endif
+}
+
 /* Nested ones are harmless: each has its frame on the stack of the thread that it interrupts. */
 void on_signal(int sig, siginfo_t *info, void *context)
 {
@@ -762,6 +795,15 @@ void on_signal(int sig, siginfo_t *info, void *context)
 			s->home->armed = 0;
 		else if (s->thread)
 			s->thread->armed = 0;
+	}
+	if (__atomic_load_n(&s->lost, __ATOMIC_SEQ_CST) && !s->disabled) {
+		s->disabled = 1;
+		lost_point();
+		s->disabled = 0;
+		if (s->pending)
+			preempt_point();
+		set_errno(was);
+		return;
 	}
 	if (!s->cpu) {
 		/* It has given up the CPU since. */
@@ -797,10 +839,17 @@ void on_signal(int sig, siginfo_t *info, void *context)
 		return;
 	}
 	s->disabled = 1;
+	__asm__ volatile("" ::: "memory");
 	if (s->thread->kind == WEIR_GREEN)
 		s->cpu->retries = 0;
-	if (must_go(s->cpu, s->thread))
-		give_way(s);
+	if (__atomic_load_n(&s->lost, __ATOMIC_SEQ_CST)) {
+		lost_point();
+	} else if (must_go(s->cpu, s->thread)) {
+		if (s->thread->kind == WEIR_BOUND && was_asleep(context))
+			go_astray();
+		else
+			give_way(s);
+	}
 	s = me();
 	s->disabled = 0;
 	if (s->pending)

@@ -509,6 +509,8 @@ static int open_here(const struct weir_rt_config *config)
 	counter_start();
 	if (!err)
 		err = drivers_start();
+	if (!err)
+		err = watch_start();
 	if (!err && config->serve)
 		err = serve_start(config->serve);
 	rt.serving = !err && config->serve;
@@ -527,7 +529,9 @@ static int open_there(const struct weir_rt_config *config)
 	if (sched_getaffinity(0, sizeof(allowed), &allowed))
 		return fail(-errno, "sched_getaffinity", strerror(errno));
 	err = join_open(config->join, config->alone);
-	return err ? err : events_start(0);
+	if (!err)
+		err = events_start(0);
+	return err ? err : watch_start();
 }
 
 WEIR_API int weir_rt_open(const struct weir_rt_config *config)
@@ -562,6 +566,7 @@ WEIR_API int weir_rt_open(const struct weir_rt_config *config)
 		err = config->join ? open_there(config) : open_here(config);
 	if (err) {
 		__atomic_store_n(&rt.stop, 1, __ATOMIC_RELEASE);
+		watch_stop();
 		if (rt.cpus)
 			drivers_stop();
 		forget();
@@ -583,6 +588,7 @@ void forked(void)
 	struct self *s = me();
 
 	status_forked();
+	watch_forked();
 	trace_forked();
 	gangs_forget();
 	join_forked();
@@ -638,6 +644,8 @@ WEIR_API int weir_rt_close(void)
 		__atomic_store_n(&rt.stop, 1, __ATOMIC_SEQ_CST);
 		join_close();
 	}
+	__atomic_store_n(&rt.stop, 1, __ATOMIC_SEQ_CST);
+	watch_stop();
 	drivers_stop();
 	weir_rt_trace_end();
 	forget();

@@ -36,6 +36,9 @@ enum request { REQUEST_NOTHING, REQUEST_PARK, REQUEST_EXIT };
 /* Why a thread left its CPU. */
 enum left { LEFT_BEGIN, LEFT_YIELD, LEFT_BLOCKED, LEFT_PREEMPTED, LEFT_ENDED };
 
+/* In self.lost: another thread takes the CPU from one that sleeps (watch.c). */
+enum lost { LOST_NOT, LOST_ASKED, LOST_TAKEN };
+
 /* A timer in the heap of events.c. */
 struct timer {
 	u64 at;
@@ -93,6 +96,9 @@ struct weir_thread {
 	struct timer alarm;
 	struct weir_queue joiners;
 	struct weir_thread *next_free;
+	struct self *self; /* bound: of its POSIX thread; under watch.c's lock */
+	u32 astray;	   /* (a) it slept with a CPU, and has none now */
+	u64 ran;	   /* its CPU time then, ns */
 	/* While somebody watches (status.c). (a) all */
 	u64 run_ns, wait_ns, nr_runs, nr_migrations;
 	u64 runs_since, waits_since; /* 0: it does not, or nobody watched then */
@@ -101,7 +107,7 @@ struct weir_thread {
 
 struct counters {
 	u64 dispatches, yields, blocks, preemptions, deferred, expiries, handovers, kicks,
-		polls_hit, sleeps, idle_ns, migrations, taken;
+		polls_hit, sleeps, idle_ns, migrations, taken, strays;
 };
 
 struct cpu {
@@ -118,6 +124,9 @@ struct cpu {
 	enum request request;
 	struct weir_thread *next;    /* chosen already, for the driver */
 	struct weir_thread *leaving; /* green: it switched to another one, which frees its stack */
+	struct weir_thread *bound;   /* (a) the bound thread that has the CPU, */
+	struct weir_thread *seen;    /* and what watch.c saw of it at its last look */
+	u64 seen_turn, seen_ran;
 	struct weir_thread *remote;  /* of another process, that has the CPU; written under */
 	u32 remote_lock;
 	void *sp;      /* of the driver, while a green thread runs */
@@ -145,6 +154,7 @@ struct self {
 	volatile u32 pending;	    /* a signal came meanwhile */
 	/* weir_blocking_begin()s without an end; the first gave up the CPU */
 	u32 away;
+	u32 lost; /* (a) enum lost */
 };
 
 struct range {
@@ -197,6 +207,12 @@ static inline void count(u64 *n)
 	__atomic_store_n(n, weir_load(n) + 1, __ATOMIC_RELAXED);
 }
 
+/* @t has @c no longer; another thread may have it already. */
+static inline void has_not(struct cpu *c, struct weir_thread *t)
+{
+	__atomic_compare_exchange_n(&c->bound, &t, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
 /* driver.c */
 struct self *me(void);
 int futex_wait(u32 *word, u32 value, u64 at);
@@ -230,6 +246,17 @@ void on_signal(int sig, siginfo_t *info, void *context);
 u64 now(void);
 /* If the processor's counter has a constant rate, slices of green threads begin by it from here on. */
 void counter_start(void);
+
+/* watch.c */
+int watch_start(void);
+void watch_stop(void);
+void watch_forked(void);
+void watch_wake_up(void);
+/* The thread ends. */
+void watch_leaves(struct weir_thread *t);
+void lost_point(void);
+void go_astray(void);
+char state_of(int pid, int tid);
 
 /* switch.c */
 void weir_switch(void **from, void *to);

@@ -230,26 +230,6 @@ static void drain(struct client *cl)
 
 /* --- the CPU's side ----------------------------------------------------------------------------------------------- */
 
-static char state_of(pid_t pid, int tid)
-{
-	char path[64], text[256];
-	ssize_t n;
-	char *end;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 'X';
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return 'X';
-	text[n] = 0;
-	end = strrchr(text, ')');
-	return end && end[1] == ' ' ? end[2] : 'X';
-}
-
 static void signal_to(struct weir_thread *t)
 {
 	__atomic_store_n(&t->control->resched, 1, __ATOMIC_SEQ_CST);

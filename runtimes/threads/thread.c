@@ -108,6 +108,8 @@ struct weir_thread *record_new(void)
 	t->run_ns = t->wait_ns = t->nr_runs = t->nr_migrations = 0;
 	t->runs_since = t->waits_since = 0;
 	t->last_cpu = 0;
+	t->self = 0;
+	t->astray = 0;
 	t->owners = 2;
 	__atomic_store_n(&t->park, PARK_NONE, __ATOMIC_RELAXED);
 	return t;
@@ -286,8 +288,11 @@ static void bound_end(struct weir_thread *t)
 	if (t->has_timer)
 		timer_delete(t->timer);
 	t->has_timer = 0;
-	if (c)
+	watch_leaves(t);
+	if (c) {
+		has_not(c, t);
 		cpu_leave(c);
+	}
 	release();
 	wake_joiners(t);
 }
@@ -343,6 +348,7 @@ static int become(struct weir_thread *t)
 	if (timer_create(CLOCK_MONOTONIC, &event, &t->timer))
 		return -EAGAIN;
 	t->has_timer = 1;
+	t->self = me();
 	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, 0, sizeof(set));
 	return 0;
 }
@@ -726,6 +732,7 @@ WEIR_API void weir_blocking_begin(void)
 	task_block(c, t);
 	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
 	s->cpu = 0;
+	has_not(c, t);
 	cpu_leave(c);
 	release();
 	errno = was;
