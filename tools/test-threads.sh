@@ -149,6 +149,7 @@ done
 # What POSIX and Linux promise: the same output and status as without us, alone and joined.
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/posix" tests/threads/posix.c -lpthread -lrt
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/cancel" tests/threads/cancel.c -lpthread -lrt
+"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/spins" tests/threads/spins.c -lpthread
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/asleep" tests/threads/asleep.c -lpthread -lrt
 "$cc" "${flags[@]}" -O2 -DEMBEDS -o "$work/cancel-green" tests/threads/cancel.c "$work/lib/libweir_threads.a" -lpthread -lrt
 joined() { # NAME COMMAND...
@@ -160,6 +161,10 @@ served_plan() { # PLAN NAME
 	server=$!
 	for ((i = 0; i < 100; i++)); do [[ -s $work/served-plan ]] && return || sleep 0.1; done
 	return 1
+}
+stop_served() {
+	kill "$server"
+	wait "$server"
 }
 outcome() { # COMMAND...: output and status
 	local status=0
@@ -178,6 +183,7 @@ sizes=(1 2)
 for cpus in "${sizes[@]}"; do
 	compile decentral -m "smp-$cpus" -o "$work/cpus$cpus.plan"
 	served_plan "$work/cpus$cpus.plan" "posix-$$-$cpus"
+	first=$server
 	while read -r case; do
 		outcome timeout 60 "$work/posix" "$case" >"$work/plain" 2>/dev/null
 		same "$case, $cpus CPUs" preloaded "$work/cpus$cpus.plan" "$work/posix" "$case"
@@ -189,9 +195,22 @@ for cpus in "${sizes[@]}"; do
 	# Calls in which a thread sleeps unknown to the library: another one gets the CPU within 50 ms (docs/threads.md has what is usual).
 	preloaded "$work/cpus$cpus.plan" "$work/asleep" 50 | grep -q 'asleep: done'
 	joined "posix-$$-$cpus" "$work/asleep" 50 | grep -q 'asleep: done'
+	# Spinners under a policy without slices.
+	compile priority -m "smp-$cpus" -o "$work/spins$cpus.plan"
+	served_plan "$work/spins$cpus.plan" "spins-$$-$cpus"
+	for how in equals urgent; do
+		[[ $(preloaded "$work/spins$cpus.plan" "$work/spins" $how 2>"$work/said") == 'spins: done' ]]
+		[[ $how == equals ]] || grep -q 'spins) has waited 2.0 s for a CPU, in priority_order@cpu' "$work/said"
+		[[ $(joined "spins-$$-$cpus" "$work/spins" $how 2>/dev/null) == 'spins: done' ]]
+	done
+	stop_served
+	# To the letter, it is reported, and hangs.
+	[[ ! $(timeout 5 env WEIR_THREADS_PLAN="$work/spins$cpus.plan" WEIR_THREADS_NO_FALLBACK=1 LD_PRELOAD="$work/lib/libweir_preload.so" \
+		"$work/spins" equals 2>"$work/said") ]]
+	grep -q 'has waited 2.0 s for a CPU' "$work/said"
 	[[ $("$work/cancel-green" green "$work/cpus$cpus.plan") == 'cancel: green, done' ]]
-	kill "$server"
-	wait "$server"
+	server=$first
+	stop_served
 done
 echo "ok   what POSIX promises, cancellation"
 # Watched while it runs; the answer has all that `runweir live` gives.

@@ -2,7 +2,7 @@
 /*
  * weir-cpus: a process that has CPUs and a policy for the threads of others, and runs nothing itself. `runweir threads --serve` becomes it.
  *
- *   weir-cpus serve NAME PLAN [--with-parent] [--stats] [--trace FILE] [--unlink] [--oversubscribe]
+ *   weir-cpus serve NAME PLAN [--with-parent] [--stats] [--trace FILE] [--unlink] [--no-fallback] [--oversubscribe]
  *   weir-cpus ask NAME                  CPUs and policy, as JSON
  *   weir-cpus switch NAME PLAN          another policy under load, as JSON what it took
  *
@@ -39,7 +39,9 @@ static void wait_for_end(const sigset_t *ends, int parent)
 
 static int serve(const char *name, int argc, char **argv)
 {
-	struct weir_rt_config config = { .plan_file = argv[0], .serve = name };
+	struct weir_rt_config config = { .plan_file = argv[0],
+					 .serve = name,
+					 .flags = WEIR_RT_WATCHDOG | WEIR_RT_FALLBACK };
 	const char *trace = 0;
 	int follows = 0, stats = 0, unlinks = 0, err, parent = -1;
 	struct weir_rt_stats s;
@@ -49,6 +51,8 @@ static int serve(const char *name, int argc, char **argv)
 		follows |= !strcmp(argv[i], "--with-parent");
 		stats |= !strcmp(argv[i], "--stats");
 		unlinks |= !strcmp(argv[i], "--unlink");
+		if (!strcmp(argv[i], "--no-fallback"))
+			config.flags &= ~(unsigned)WEIR_RT_FALLBACK;
 		/* For tests: the plan may have more CPUs than there are. */
 		if (!strcmp(argv[i], "--oversubscribe"))
 			config.flags |= WEIR_RT_OVERSUBSCRIBE;
@@ -149,7 +153,7 @@ int main(int argc, char **argv)
 	if (argc == 4 && !strcmp(argv[1], "switch"))
 		return change(argv[2], argv[3]);
 	fprintf(stderr, "usage: weir-cpus serve NAME PLAN [--with-parent] [--stats] [--trace FILE] "
-			"[--unlink] | "
+			"[--unlink] [--no-fallback] | "
 			"ask NAME | switch NAME PLAN\n");
 	return 2;
 }

@@ -295,6 +295,8 @@ void cpu_begin(struct cpu *c, struct weir_thread *t)
 	}
 	if (!slice)
 		slice = rt.slice_ns;
+	if (slice == WEIR_SLICE_UNLIMITED && rt.fallback)
+		slice = FALLBACK_NS;
 	/* The timer fires before this slice ends, so the end is not needed yet; reading the clock costs as much as the choice. */
 	if (t->kind == WEIR_GREEN && rt.counter_at && c->armed && slice >= c->armed_for &&
 	    !weir_load(&rt.has_tick)) {
@@ -325,15 +327,27 @@ struct weir_thread *cpu_choose(struct cpu *c)
 {
 	struct weir_thread *t;
 	struct weir_task *task;
+	int there;
 
 	clear(&c->resched);
-	task = weir_pick(rt.sched, c->id, c->id);
-	t = task ? (struct weir_thread *)weir_load(&task->cookie) : 0;
-	if (!t || t->kind != WEIR_WORK)
-		return t;
-	/* A policy that does not go by instruction sets, since a swap: nobody can do this here. */
-	task_relinquish(c, t, 0);
-	return 0;
+	for (;;) {
+		task = weir_pick(rt.sched, c->id, c->id);
+		t = task ? (struct weir_thread *)weir_load(&task->cookie) : 0;
+		if (t && t->kind == WEIR_WORK) {
+			/* A policy that does not go by instruction sets, since a swap: nobody can do this here. */
+			task_relinquish(c, t, 0);
+			return 0;
+		}
+		if (!t || t->kind != WEIR_BOUND || !rt.fallback)
+			return t;
+		/* It may have left at this moment (bound_leave()). */
+		spin(&t->lock);
+		there = t->task == task && weir_load(&task->state) == WEIR_RUNNING &&
+			weir_load(&task->cpu) == c->id;
+		unspin(&t->lock);
+		if (there)
+			return t;
+	}
 }
 
 void pin(int tid, u32 linux_cpu)
@@ -424,8 +438,11 @@ void bound_wait(struct weir_thread *t)
 		joined_wait(t);
 		return;
 	}
-	while (!(gate = __atomic_load_n(&t->gate, __ATOMIC_ACQUIRE)))
+	while (!(gate = __atomic_load_n(&t->gate, __ATOMIC_ACQUIRE))) {
+		if (__atomic_load_n(&t->leaves, __ATOMIC_SEQ_CST) && bound_leave(t))
+			return;
 		futex_wait(&t->gate, GATE_SHUT, NEVER);
+	}
 	__atomic_store_n(&t->gate, GATE_SHUT, __ATOMIC_RELAXED);
 	c = &rt.cpus[gate - 1];
 	s->thread = t;

@@ -553,6 +553,8 @@ WEIR_API int weir_rt_open(const struct weir_rt_config *config)
 		return fail(-EBUSY, "weir_rt_open", "the runtime is open already");
 	}
 	rt.slice_ns = config->slice_ns ? config->slice_ns : DEFAULT_SLICE;
+	rt.fallback = !!(config->flags & WEIR_RT_FALLBACK);
+	rt.watchdog = !!(config->flags & WEIR_RT_WATCHDOG);
 	rt.stack_bytes = config->stack_bytes ? config->stack_bytes : DEFAULT_STACK;
 	/* Ignored by default, and one pending at a time is enough. */
 	rt.signal = SIGURG;
@@ -609,7 +611,7 @@ WEIR_API void weir_rt_forked(void)
 WEIR_API int weir_rt_owns(int fd)
 {
 	return __atomic_load_n(&rt.open, __ATOMIC_RELAXED) &&
-	       (events_own(fd) || status_owns(fd) || (rt.joined && join_owns(fd)));
+	       ((rt.says && fd == rt.says) || events_own(fd) || status_owns(fd) || (rt.joined && join_owns(fd)));
 }
 
 WEIR_API int weir_rt_close(void)

@@ -126,6 +126,8 @@ u32 serve_threads(void);
 /* Run it until it gives up the CPU. Nothing happens if it has ended. */
 void remote_run(struct cpu *c, struct weir_thread *t);
 void remote_interrupt(struct cpu *c);
+/* The thread waits in vain: its program goes on without the policy. */
+void remote_give_up(struct weir_thread *t);
 
 /* join.c */
 int join_open(const char *name, void (*alone)(const char *why));

@@ -18,6 +18,7 @@
 
 #define WEIR_API __attribute__((visibility("default")))
 #define NEVER	 (~0ull)
+#define FALLBACK_NS 20000000ull /* WEIR_RT_FALLBACK: instead of a slice without an end */
 #define TICK_NS	 4000000ull /* for policies that listen to TICK; Linux at 250 Hz */
 /* Beside enum weir_kind: a thread of another process (serve.c). */
 #define WEIR_REMOTE 2u
@@ -99,6 +100,10 @@ struct weir_thread {
 	struct self *self; /* bound: of its POSIX thread; under watch.c's lock */
 	u32 astray;	   /* (a) it slept with a CPU, and has none now */
 	u64 ran;	   /* its CPU time then, ns */
+	/* watch.c: it waits for a CPU since then, in this turn; */
+	u64 waits_at, waits_turn;
+	u32 reported; /* that was said; */
+	u32 leaves;   /* (a) it is to go on without the policy */
 	/* While somebody watches (status.c). (a) all */
 	u64 run_ns, wait_ns, nr_runs, nr_migrations;
 	u64 runs_since, waits_since; /* 0: it does not, or nobody watched then */
@@ -176,6 +181,9 @@ struct rt {
 	u32 alone;     /* (a) which has ended */
 	u32 serving;
 	u32 preemptive; /* green threads */
+	u32 fallback;	/* WEIR_RT_FALLBACK */
+	u32 watchdog;	/* WEIR_RT_WATCHDOG */
+	int says;	/* its stderr: the program may close its own; 0: none */
 	u32 nr_posix;	/* (a) futex: bound threads that exist */
 	u32 nr_threads; /* (a) */
 	u64 slice_ns;
@@ -326,6 +334,8 @@ struct weir_thread *record_at(u32 n);
 void park_until(u64 at);
 
 void records_forked(void);
+/* The calling thread, which waits for a CPU, leaves the runtime, unless it was chosen meanwhile: 0. */
+int bound_leave(struct weir_thread *t);
 
 /* Work for a foreign CPU, with a task that has not been admitted; its end. */
 struct weir_thread *work_new(const struct weir_thread_attr *attr);

@@ -399,6 +399,7 @@ void remote_run(struct cpu *c, struct weir_thread *t)
 	spin(&c->remote_lock);
 	__atomic_store_n(&c->remote, t, __ATOMIC_SEQ_CST);
 	unspin(&c->remote_lock);
+	watch_wake_up();
 	cpu_begin(c, t);
 	weir_store(&b->slice_end, c->slice_end);
 	__atomic_store_n(&b->gate, c->id + 1, __ATOMIC_RELEASE);
@@ -451,6 +452,25 @@ static void turn_away(struct client *cl, const char *why)
 		return;
 	answer(cl, -EPROTO, why);
 	shutdown(cl->file[SOURCE_SOCKET], SHUT_RDWR);
+}
+
+/* A thread waits in vain. */
+void remote_give_up(struct weir_thread *t)
+{
+	struct client *cl = 0;
+
+	hold();
+	spin(&t->lock);
+	if (t->kind == WEIR_REMOTE && t->task) {
+		cl = t->client;
+		__atomic_fetch_add(&cl->refs, 1, __ATOMIC_RELAXED);
+	}
+	unspin(&t->lock);
+	release();
+	if (!cl)
+		return;
+	turn_away(cl, "one of its threads waited 2 s for a CPU");
+	client_drop(cl);
 }
 
 /* It has died, has left, or was turned away: its threads end here. */

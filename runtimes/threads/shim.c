@@ -9,7 +9,7 @@
  * counters at the end; WEIR_THREADS_TRACE, for a file of what ran where; WEIR_THREADS_GANGS names manifests, one per line, for OpenMP
  * teams; WEIR_THREADS_ATTRIBUTES, what all its threads begin with (`priority=3,weight=2048,group=1`).
  *
- * WEIR_THREADS_OVERSUBSCRIBE, for tests: the plan may have more CPUs than there are.
+ * WEIR_THREADS_NO_FALLBACK: the policy to the letter, without WEIR_RT_FALLBACK. WEIR_THREADS_OVERSUBSCRIBE, for tests: the plan may have more CPUs than there are.
  *
  * Or WEIR_THREADS_JOIN names the policy of another process. Programs that this one starts join it, too. WEIR_THREADS_JOINED is set
  * for them: if they cannot, they run without a policy. docs/threads.md has the reasons.
@@ -619,7 +619,8 @@ __attribute__((constructor)) static void open_runtime(void)
 	struct weir_rt_config config = { 0 };
 	char *plan = taken("WEIR_THREADS_PLAN"), *unlinks = taken("WEIR_THREADS_UNLINK"),
 	     *stats = taken("WEIR_THREADS_STATS"), *gangs = taken("WEIR_THREADS_GANGS"),
-	     *trace = taken("WEIR_THREADS_TRACE"), *over = taken("WEIR_THREADS_OVERSUBSCRIBE");
+	     *trace = taken("WEIR_THREADS_TRACE"), *over = taken("WEIR_THREADS_OVERSUBSCRIBE"),
+	     *letter = taken("WEIR_THREADS_NO_FALLBACK");
 	const char *given = getenv("WEIR_THREADS_ATTRIBUTES");
 
 	if (given && read_attributes(strdup(given)))
@@ -629,7 +630,8 @@ __attribute__((constructor)) static void open_runtime(void)
 	shim_urgent();
 	if (plan) {
 		config.plan_file = plan;
-		config.flags = over ? WEIR_RT_OVERSUBSCRIBE : 0;
+		config.flags = WEIR_RT_WATCHDOG | (over ? WEIR_RT_OVERSUBSCRIBE : 0) |
+			       (letter ? 0 : WEIR_RT_FALLBACK);
 		if (open_quietly(&config))
 			failed(weir_rt_error());
 		if (unlinks)
@@ -657,6 +659,7 @@ __attribute__((constructor)) static void open_runtime(void)
 	free(gangs);
 	free(trace);
 	free(over);
+	free(letter);
 }
 
 __attribute__((destructor)) static void close_runtime(void)

@@ -110,6 +110,9 @@ struct weir_thread *record_new(void)
 	t->last_cpu = 0;
 	t->self = 0;
 	t->astray = 0;
+	t->waits_at = 0;
+	t->reported = 0;
+	t->leaves = 0;
 	t->owners = 2;
 	__atomic_store_n(&t->park, PARK_NONE, __ATOMIC_RELAXED);
 	return t;
@@ -295,6 +298,37 @@ static void bound_end(struct weir_thread *t)
 	}
 	release();
 	wake_joiners(t);
+}
+
+int bound_leave(struct weir_thread *t)
+{
+	struct self *s = me();
+	u32 cpu;
+	int left;
+
+	/* Only threads that the program made itself can go on without the runtime. */
+	if (!t->adopted)
+		return 0;
+	cpu = core_enter();
+	spin(&t->lock);
+	left = weir_load(&t->task->state) == WEIR_SCHEDULABLE;
+	if (left) {
+		weir_assert(!weir_exit(rt.sched, cpu, t->task));
+		t->task = 0;
+	}
+	unspin(&t->lock);
+	core_leave(cpu);
+	if (!left)
+		return 0;
+	s->thread = 0;
+	s->cpu = 0;
+	if (t->has_timer)
+		timer_delete(t->timer);
+	t->has_timer = 0;
+	watch_leaves(t);
+	unpin(0);
+	wake_joiners(t);
+	return 1;
 }
 
 WEIR_API void weir_thread_exit(void *result)
@@ -618,6 +652,12 @@ static void park(struct weir_thread *t)
 		release();
 		return;
 	}
+	if (!s->cpu) {
+		/* As above. It returns spuriously. */
+		release();
+		syscall(SYS_sched_yield);
+		return;
+	}
 	count(&s->cpu->n.blocks);
 	task_block(s->cpu, t);
 	switch_out(REQUEST_PARK, LEFT_BLOCKED);
@@ -721,6 +761,11 @@ WEIR_API void weir_blocking_begin(void)
 	if (!t || t->kind != WEIR_BOUND || !s->cpu || s->disabled)
 		return;
 	hold();
+	/* It was astray, and has left the runtime. */
+	if (!s->cpu) {
+		release();
+		return;
+	}
 	s->away = 1;
 	/* The preemption signal must not interrupt a system call that waits without a CPU. */
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, &t->mask, sizeof(set));
@@ -743,6 +788,7 @@ WEIR_API void weir_blocking_end(void)
 	struct self *s = me();
 	struct weir_thread *t = s->thread;
 	int was = errno;
+	u64 mask;
 
 	if (s->away != 1) {
 		s->away -= s->away != 0;
@@ -750,9 +796,10 @@ WEIR_API void weir_blocking_end(void)
 	}
 	hold();
 	s->away = 0;
+	mask = t->mask;
 	task_unblock(t);
 	bound_wait(t);
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &t->mask, 0, sizeof(t->mask));
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof(mask));
 	release();
 	errno = was;
 }

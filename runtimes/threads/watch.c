@@ -23,6 +23,8 @@
 #include "remote.h"
 
 #define PERIOD_NS 4000000ull
+#define UNUSED_NS 8000000ull	/* a thread has waited so long beside an idle CPU: it is placed there */
+#define STARVED_NS 2000000000ull /* it is reported, and runs without the policy */
 #define LAZY	  16u /* looks in a row that find no holder; then it sleeps until there is one */
 #define STACK	  (64u << 10)
 
@@ -197,7 +199,7 @@ static int look_at(struct cpu *c)
 	u64 turn, ran;
 
 	if (!t)
-		return 0;
+		return __atomic_load_n(&c->remote, __ATOMIC_SEQ_CST) != 0;
 	turn = __atomic_load_n(&t->deallocations, __ATOMIC_RELAXED);
 	ran = clock_of(t->tid);
 	if (c->seen == t && c->seen_turn == turn && c->seen_ran == ran && ran && sleeps(t)) {
@@ -230,6 +232,165 @@ static int look_for_strays(void)
 	return some;
 }
 
+/* --- threads that wait in vain ------------------------------------------------------------------------------------ */
+
+/* The thread is locked. Name of the pipe in which it waits; returns a CPU that takes from it. */
+static u32 pipe_of(const struct weir_thread *t, char *name, size_t room)
+{
+	u32 cpu = weir_load(&t->task->cpu);
+	u32 landing = weir_load(&t->task->landing);
+	const struct weir_pipe *p =
+		landing ? &rt.sched->graph->pipes[landing - 1] : weir_load_acquire(&t->task->hooks[0].pipe);
+
+	if (p && p->from)
+		snprintf(name, room, "%s.out%u", weir_plan_instance(rt.blob, p->from->idx), p->from_port);
+	else
+		snprintf(name, room, "%s", p ? "entry" : "no pipe");
+	for (u32 i = 0; p && i < rt.nr_cpus; i++)
+		if (weir_mask_test(p->cpus, i) && !(cpu < rt.nr_cpus && weir_mask_test(p->cpus, cpu)))
+			cpu = i;
+	return cpu;
+}
+
+/* Whose CPU it waits for, as words. */
+static void holder_of(u32 cpu, char *text, size_t room)
+{
+	struct weir_thread *h = 0;
+	char name[16] = "";
+	int tid = 0;
+
+	if (cpu < rt.nr_cpus) {
+		h = __atomic_load_n(&rt.cpus[cpu].bound, __ATOMIC_SEQ_CST);
+		if (!h)
+			h = __atomic_load_n(&rt.cpus[cpu].remote, __ATOMIC_SEQ_CST);
+	}
+	/* It may end at this moment; its record stays. */
+	if (h) {
+		tid = h->tid;
+		memcpy(name, h->name, sizeof(name));
+		name[sizeof(name) - 1] = 0;
+	}
+	if (tid)
+		snprintf(text, room, "thread %d (%s) has CPU %u", tid, name, cpu);
+	else
+		snprintf(text, room, "no thread has CPU %u", cpu);
+}
+
+static void report(struct weir_thread *t, u64 waited)
+{
+	char pipe[128], holder[96], text[512];
+	u32 cpu;
+	int n;
+
+	weir_mutex_lock(swap_lock());
+	hold();
+	spin(&t->lock);
+	if (!t->task || weir_load(&t->task->state) != WEIR_SCHEDULABLE) {
+		unspin(&t->lock);
+		release();
+		weir_mutex_unlock(swap_lock());
+		return;
+	}
+	cpu = pipe_of(t, pipe, sizeof(pipe));
+	unspin(&t->lock);
+	release();
+	holder_of(cpu, holder, sizeof(holder));
+	n = snprintf(text, sizeof(text),
+		     "runweir threads: thread %d (%s) has waited %.1f s for a CPU, in %s of policy %s; %s%s\n", t->tid,
+		     t->name, (double)waited * 1e-9, pipe, weir_rt_policy(), holder,
+		     rt.fallback ? (t->kind == WEIR_REMOTE ? "; its program continues without the policy" :
+							     "; it continues without the policy") :
+				   "");
+	weir_mutex_unlock(swap_lock());
+	t->reported = 1;
+	if (rt.says)
+		(void)!syscall(SYS_write, rt.says, text, (size_t)n);
+}
+
+static void starves(struct weir_thread *t, u64 waited)
+{
+	report(t, waited);
+	if (!t->reported || !rt.fallback)
+		return;
+	if (t->kind == WEIR_REMOTE) {
+		remote_give_up(t);
+		return;
+	}
+	__atomic_store_n(&t->leaves, 1, __ATOMIC_SEQ_CST);
+	futex_wake(&t->gate, 1);
+}
+
+/* A CPU that has had nothing to do since the last look. */
+static struct cpu *unused_cpu(u64 at)
+{
+	for (u32 i = 0; i < rt.nr_cpus; i++) {
+		u64 since = __atomic_load_n(&rt.cpus[i].idle_since, __ATOMIC_RELAXED);
+
+		if (since && since + PERIOD_NS < at && __atomic_load_n(&rt.cpus[i].asleep, __ATOMIC_RELAXED))
+			return &rt.cpus[i];
+	}
+	return 0;
+}
+
+/* Policies with a queue for each CPU and `annotate affinity` place a thread anew when its set of CPUs changes. Others have no such queue, or do not hear. */
+static void place(struct weir_thread *t, struct cpu *c)
+{
+	struct weir_cpumask mask = { 0 };
+	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .cpu = WEIR_NO_CPU, .mask = &mask };
+	u32 own = core_enter();
+
+	mask.word[c->id / 64] = 1ull << c->id % 64;
+	spin(&t->lock);
+	if (t->task && weir_load(&t->task->state) == WEIR_SCHEDULABLE) {
+		msg.task = t->task;
+		if (!weir_notify(rt.sched, own, &msg)) {
+			msg.mask = 0;
+			weir_notify(rt.sched, own, &msg);
+		}
+	}
+	unspin(&t->lock);
+	core_leave(own);
+}
+
+static int look_for_waiting(u64 at)
+{
+	struct weir_thread *t;
+	struct cpu *unused = 0;
+	int some = 0, searched = 0;
+
+	for (u32 i = 0; (t = record_at(i)); i++) {
+		u64 turn, waited;
+		int waits = 0;
+
+		if (t->kind == WEIR_GREEN || !weir_load(&t->task))
+			continue;
+		hold();
+		spin(&t->lock);
+		waits = t->task && weir_load(&t->task->state) == WEIR_SCHEDULABLE;
+		unspin(&t->lock);
+		release();
+		turn = __atomic_load_n(&t->deallocations, __ATOMIC_RELAXED);
+		if (!waits || !t->waits_at || t->waits_turn != turn) {
+			t->waits_at = waits ? at : 0;
+			t->waits_turn = turn;
+			some |= waits;
+			continue;
+		}
+		some = 1;
+		waited = at - t->waits_at;
+		if (waited >= STARVED_NS && !t->reported && rt.watchdog) {
+			starves(t, waited);
+		} else if (waited >= UNUSED_NS && rt.fallback && !rt.has_slots) {
+			if (!searched++)
+				unused = unused_cpu(at);
+			if (unused)
+				place(t, unused);
+			unused = 0;
+		}
+	}
+	return some;
+}
+
 static void *watches(void *arg)
 {
 	u64 at = now();
@@ -249,6 +410,8 @@ static void *watches(void *arg)
 		some = look_for_strays();
 		for (u32 i = 0; i < rt.nr_cpus; i++)
 			some |= look_at(&rt.cpus[i]);
+		if (!rt.joined)
+			some |= look_for_waiting(now());
 		idle = some ? 0 : idle + 1;
 		if (idle < LAZY)
 			continue;
@@ -256,7 +419,8 @@ static void *watches(void *arg)
 		__atomic_store_n(&wa.asleep, 1, __ATOMIC_SEQ_CST);
 		some = look_for_strays();
 		for (u32 i = 0; i < rt.nr_cpus; i++)
-			some |= __atomic_load_n(&rt.cpus[i].bound, __ATOMIC_SEQ_CST) != 0;
+			some |= __atomic_load_n(&rt.cpus[i].bound, __ATOMIC_SEQ_CST) ||
+				__atomic_load_n(&rt.cpus[i].remote, __ATOMIC_SEQ_CST);
 		while (!some && __atomic_load_n(&wa.asleep, __ATOMIC_SEQ_CST) &&
 		       !__atomic_load_n(&rt.stop, __ATOMIC_ACQUIRE))
 			futex_wait(&wa.asleep, 1, NEVER);
@@ -273,16 +437,23 @@ void watch_wake_up(void)
 		futex_wake(&wa.asleep, 1);
 }
 
+/* The sanitizer does not know the barrier, and takes what it orders for races. */
+#if defined(__SANITIZE_THREAD__)
+#define LOOKS 0
+#else
+#define LOOKS 1
+#endif
+
 int watch_start(void)
 {
-	/* The sanitizer does not know the barrier, and takes what it orders for races. */
-#if !defined(__SANITIZE_THREAD__)
+	if (!LOOKS)
+		return 0;
+	rt.says = rt.watchdog ? fcntl(2, F_DUPFD_CLOEXEC, 200) : 0;
+	if (rt.says < 0)
+		rt.says = 0;
 	wa.asleep = 0;
 	wa.running = !quiet_thread(&wa.thread, STACK, watches, 0);
 	return wa.running ? 0 : -EAGAIN;
-#else
-	return 0;
-#endif
 }
 
 /* rt.stop is set. */
@@ -294,9 +465,14 @@ void watch_stop(void)
 	futex_wake(&wa.asleep, 1);
 	pthread_join(wa.thread, 0);
 	wa.running = 0;
+	if (rt.says)
+		close(rt.says);
+	rt.says = 0;
 }
 
 void watch_forked(void)
 {
+	if (rt.says)
+		close(rt.says);
 	memset(&wa, 0, sizeof(wa));
 }

@@ -27,6 +27,7 @@ const CPUS: &str = "weir-cpus";
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  runweir threads decentral -- ./program                        # safe for any program
   runweir threads priority -- ./server --port 8080
   runweir threads my.weir --cpus 2 --set round_robin.slice=2ms -- python3 work.py
   OMP_NUM_THREADS=4 runweir threads decentral -- ./openmp-program
@@ -40,6 +41,8 @@ OpenMP programs that gcc built get a library with libgomp's interface, whose tea
 Those of other compilers keep their own library.
 
 The threads of the program, and no others, run as the policy says; neither root nor a kernel module is needed.
+Where the policy sets no end to a thread's turn and others wait behind it, it ends after 20 ms; a thread that has waited
+2 s is reported and goes on without the policy (--no-fallback: it is only reported).
 It must be linked dynamically. Programs that it starts run as they are, unless the policy is in a process of its own
 (--tree, --serve and --join): then they are under the same policy. docs/threads.md has the limits.")]
 pub struct ThreadsArgs {
@@ -85,6 +88,9 @@ pub struct ThreadsArgs {
     /// Leave OpenMP programs their own libgomp
     #[arg(long)]
     pub keep_libgomp: bool,
+    /// Obey the policy to the letter: a thread that spins until another one has run may spin for ever
+    #[arg(long, conflicts_with_all = ["join", "switch"])]
+    pub no_fallback: bool,
     /// Print a line of counters on stderr when the program ends
     #[arg(long)]
     pub stats: bool,
@@ -145,6 +151,9 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     } else {
         let file = plan_file(args, usable_cpus(args)?)?;
         command.env("WEIR_THREADS_PLAN", &file).env("WEIR_THREADS_UNLINK", "1");
+        if args.no_fallback {
+            command.env("WEIR_THREADS_NO_FALLBACK", "1");
+        }
         plan = Some(file);
     }
     if !args.tree {
@@ -245,6 +254,9 @@ fn serve_command(args: &ThreadsArgs, name: &str) -> Result<Command> {
     command.arg("serve").arg(name).arg(plan_file(args, usable_cpus(args)?)?).arg("--unlink");
     if args.stats {
         command.arg("--stats");
+    }
+    if args.no_fallback {
+        command.arg("--no-fallback");
     }
     if let Some(file) = &args.trace {
         command.arg("--trace").arg(absolute(file)?);
