@@ -391,6 +391,11 @@ SHIM int sigaction(int sig, const struct sigaction *restrict act, struct sigacti
 		was = wanted[sig];
 		if (act)
 			wanted[sig] = *act;
+		/* Its handler is called by ours, and may want to be on the stack that it has set up for signals. */
+		if (act && act->sa_flags & SA_ONSTACK && !real(sig, 0, &copy)) {
+			copy.sa_flags |= SA_ONSTACK;
+			real(sig, &copy, 0);
+		}
 		if (old)
 			*old = was;
 		return 0;

@@ -129,10 +129,23 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
              program has to be built against libweir_threads (docs/threads.md)",
         ));
     }
+    if let Some(why) = ignores_preloads(&program) {
+        return Err(Fault::user(
+            format!("`{}` {why}, so Linux loads no library into it", program.display()),
+            "run a copy of it without that, or run it as the user that it would become",
+        ));
+    }
     let gangs = manifests(&args.manifest)?;
     let mut command = Command::new(&program);
     command.args(&args.command[1..]).arg0(&args.command[0]);
     command.env("LD_PRELOAD", libraries(&preload, args.keep_libgomp));
+    if needs_libasan(&program) {
+        // It insists on being loaded first, and works in second place.
+        let mut options = std::env::var_os("ASAN_OPTIONS").unwrap_or_default();
+        options.push(if options.is_empty() { "" } else { ":" });
+        options.push("verify_asan_link_order=0");
+        command.env("ASAN_OPTIONS", options);
+    }
     let attributes = attributes(args);
     if !attributes.is_empty() {
         command.env("WEIR_THREADS_ATTRIBUTES", attributes);
@@ -405,6 +418,24 @@ fn is_dynamic(program: &Path) -> bool {
         return false;
     };
     (0..entries).any(|i| number((table + i * size) as usize, 4) == Some(u64::from(INTERPRETER)))
+}
+
+/// Whether gcc linked it with AddressSanitizer's library.
+fn needs_libasan(program: &Path) -> bool {
+    let name = b"libasan.so.";
+    fs::read(program).is_ok_and(|bytes| bytes.windows(name.len()).any(|w| w == name))
+}
+
+/// Why the loader leaves `LD_PRELOAD` out for this program and user.
+fn ignores_preloads(program: &Path) -> Option<&'static str> {
+    use std::os::unix::fs::MetadataExt;
+    let file = fs::metadata(program).ok()?;
+    let own = fs::metadata("/proc/self").ok()?;
+    if file.mode() & 0o4000 != 0 && file.uid() != own.uid() {
+        return Some("runs as another user (set-user-ID)");
+    }
+    (file.mode() & 0o2010 == 0o2010 && file.gid() != own.gid())
+        .then_some("runs as another group (set-group-ID)")
 }
 
 #[derive(Debug, Args)]
