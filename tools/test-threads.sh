@@ -376,3 +376,8 @@ if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/
 else
 	echo "skip ThreadSanitizer: not installed, or it does not run here"
 fi
+# Programs that others wrote, each policy and way, on all CPUs that there are.
+if [[ ${WEIR_LONG:-} ]]; then
+	tests/threads/others.sh "$debug/runweir" all all all "1 $(nproc)"
+	echo "ok   programs that others wrote"
+fi

@@ -271,7 +271,8 @@ static void arm_by(struct cpu *c, struct weir_thread *t, u64 from)
 	u64 *armed = t->kind == WEIR_GREEN ? &c->armed : &t->armed;
 
 	/* The driver of a thread of another process waits itself. */
-	if (at == NEVER || t->kind == WEIR_REMOTE || (*armed && *armed <= at && *armed + LOST_NS > from) ||
+	if (at == NEVER || t->kind == WEIR_REMOTE ||
+	    (*armed && *armed <= at && *armed + LOST_NS > from) ||
 	    (t->kind == WEIR_GREEN && !rt.preemptive))
 		return;
 	if (t->kind == WEIR_GREEN)

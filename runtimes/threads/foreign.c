@@ -210,8 +210,8 @@ static int go_there(u32 cpu, struct weir_thread *t, unsigned isa, void *context)
 {
 	t->context = context;
 	t->foreign = isa;
-	if (!tell(cpu, t, WEIR_TOPIC_TCB, (u64)context) &&
-	    !tell(cpu, t, WEIR_TOPIC_ISA, isa) && ask(cpu, t, WEIR_TOPIC_ISA, 0) == isa)
+	if (!tell(cpu, t, WEIR_TOPIC_TCB, (u64)context) && !tell(cpu, t, WEIR_TOPIC_ISA, isa) &&
+	    ask(cpu, t, WEIR_TOPIC_ISA, 0) == isa)
 		return 0;
 	t->foreign = 0;
 	return -ENOTSUP;

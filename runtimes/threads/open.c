@@ -611,7 +611,8 @@ WEIR_API void weir_rt_forked(void)
 WEIR_API int weir_rt_owns(int fd)
 {
 	return __atomic_load_n(&rt.open, __ATOMIC_RELAXED) &&
-	       ((rt.says && fd == rt.says) || events_own(fd) || status_owns(fd) || (rt.joined && join_owns(fd)));
+	       ((rt.says && fd == rt.says) || events_own(fd) || status_owns(fd) ||
+		(rt.joined && join_owns(fd)));
 }
 
 WEIR_API int weir_rt_close(void)

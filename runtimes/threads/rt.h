@@ -16,10 +16,10 @@
 
 #include "../multikernel/plan.h"
 
-#define WEIR_API __attribute__((visibility("default")))
-#define NEVER	 (~0ull)
+#define WEIR_API    __attribute__((visibility("default")))
+#define NEVER	    (~0ull)
 #define FALLBACK_NS 20000000ull /* WEIR_RT_FALLBACK: instead of a slice without an end */
-#define TICK_NS	 4000000ull /* for policies that listen to TICK; Linux at 250 Hz */
+#define TICK_NS	    4000000ull	/* for policies that listen to TICK; Linux at 250 Hz */
 /* Beside enum weir_kind: a thread of another process (serve.c). */
 #define WEIR_REMOTE 2u
 /* Likewise: work for a foreign CPU, which no thread waits for (foreign.c). */
@@ -132,7 +132,7 @@ struct cpu {
 	struct weir_thread *bound;   /* (a) the bound thread that has the CPU, */
 	struct weir_thread *seen;    /* and what watch.c saw of it at its last look */
 	u64 seen_turn, seen_ran;
-	struct weir_thread *remote;  /* of another process, that has the CPU; written under */
+	struct weir_thread *remote; /* of another process, that has the CPU; written under */
 	u32 remote_lock;
 	void *sp;      /* of the driver, while a green thread runs */
 	u64 slice_end; /* 0: `slice_ns` after the counter was at `slice_from` */

@@ -27,8 +27,8 @@ static struct place anywhere(void)
 
 	if (shim_mine() && shim_self() &&
 	    syscall(SYS_sched_getaffinity, 0, sizeof(p.was), &p.was) > 0)
-		p.changed = !syscall(SYS_sched_setaffinity, 0, sizeof(cpu_set_t),
-				     &shim_self()->cpus);
+		p.changed =
+			!syscall(SYS_sched_setaffinity, 0, sizeof(cpu_set_t), &shim_self()->cpus);
 	return p;
 }
 

@@ -702,15 +702,15 @@ static void settle(void)
 	pthread_sigmask(SIG_SETMASK, &mask, 0);
 }
 
-#define JUMPS(name)                                                                    \
+#define JUMPS(name)                                                                     \
 	SHIM __attribute__((noreturn)) void name(struct __jmp_buf_tag at[1], int value) \
-	{                                                                              \
-		static void (*real)(struct __jmp_buf_tag *, int);                      \
-		if (!real)                                                             \
+	{                                                                               \
+		static void (*real)(struct __jmp_buf_tag *, int);                       \
+		if (!real)                                                              \
 			real = (void (*)(struct __jmp_buf_tag *, int))shim_next(#name); \
-		settle();                                                              \
-		real(at, value);                                                       \
-		abort();                                                               \
+		settle();                                                               \
+		real(at, value);                                                        \
+		abort();                                                                \
 	}
 
 JUMPS(longjmp)

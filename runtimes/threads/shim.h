@@ -67,12 +67,12 @@ static inline void shim_back(const int *cancels)
 	if (!real)                     \
 	real = (__typeof__(name) *)shim_next(#name)
 /* A thread that is cancelled in the call gets a CPU before its clean-up handlers run. */
-#define BLOCKING(call)                                                               \
-	({                                                                           \
-		int cancels_ __attribute__((cleanup(shim_back))) = shim_leaves();    \
-		if (cancels_)                                                        \
-			shim_asynchronous();                                         \
-		(call);                                                              \
+#define BLOCKING(call)                                                            \
+	({                                                                        \
+		int cancels_ __attribute__((cleanup(shim_back))) = shim_leaves(); \
+		if (cancels_)                                                     \
+			shim_asynchronous();                                      \
+		(call);                                                           \
 	})
 
 #endif

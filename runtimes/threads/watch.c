@@ -23,10 +23,11 @@
 #include "remote.h"
 
 #define PERIOD_NS 4000000ull
-#define UNUSED_NS 8000000ull	/* a thread has waited so long beside an idle CPU: it is placed there */
+#define UNUSED_NS \
+	8000000ull /* a thread has waited so long beside an idle CPU: it is placed there */
 #define STARVED_NS 2000000000ull /* it is reported, and runs without the policy */
-#define LAZY	  16u /* looks in a row that find no holder; then it sleeps until there is one */
-#define STACK	  (64u << 10)
+#define LAZY	   16u /* looks in a row that find no holder; then it sleeps until there is one */
+#define STACK	   (64u << 10)
 
 static struct {
 	u32 lock;   /* of threads' `self`: such a thread does not end */
@@ -239,15 +240,17 @@ static u32 pipe_of(const struct weir_thread *t, char *name, size_t room)
 {
 	u32 cpu = weir_load(&t->task->cpu);
 	u32 landing = weir_load(&t->task->landing);
-	const struct weir_pipe *p =
-		landing ? &rt.sched->graph->pipes[landing - 1] : weir_load_acquire(&t->task->hooks[0].pipe);
+	const struct weir_pipe *p = landing ? &rt.sched->graph->pipes[landing - 1]
+					    : weir_load_acquire(&t->task->hooks[0].pipe);
 
 	if (p && p->from)
-		snprintf(name, room, "%s.out%u", weir_plan_instance(rt.blob, p->from->idx), p->from_port);
+		snprintf(name, room, "%s.out%u", weir_plan_instance(rt.blob, p->from->idx),
+			 p->from_port);
 	else
 		snprintf(name, room, "%s", p ? "entry" : "no pipe");
 	for (u32 i = 0; p && i < rt.nr_cpus; i++)
-		if (weir_mask_test(p->cpus, i) && !(cpu < rt.nr_cpus && weir_mask_test(p->cpus, cpu)))
+		if (weir_mask_test(p->cpus, i) &&
+		    !(cpu < rt.nr_cpus && weir_mask_test(p->cpus, cpu)))
 			cpu = i;
 	return cpu;
 }
@@ -296,11 +299,13 @@ static void report(struct weir_thread *t, u64 waited)
 	release();
 	holder_of(cpu, holder, sizeof(holder));
 	n = snprintf(text, sizeof(text),
-		     "runweir threads: thread %d (%s) has waited %.1f s for a CPU, in %s of policy %s; %s%s\n", t->tid,
-		     t->name, (double)waited * 1e-9, pipe, weir_rt_policy(), holder,
-		     rt.fallback ? (t->kind == WEIR_REMOTE ? "; its program continues without the policy" :
-							     "; it continues without the policy") :
-				   "");
+		     "runweir threads: thread %d (%s) has waited %.1f s for a CPU, in %s of policy "
+		     "%s; %s%s\n",
+		     t->tid, t->name, (double)waited * 1e-9, pipe, weir_rt_policy(), holder,
+		     rt.fallback ? (t->kind == WEIR_REMOTE
+					    ? "; its program continues without the policy"
+					    : "; it continues without the policy")
+				 : "");
 	weir_mutex_unlock(swap_lock());
 	t->reported = 1;
 	if (rt.says)
@@ -326,7 +331,8 @@ static struct cpu *unused_cpu(u64 at)
 	for (u32 i = 0; i < rt.nr_cpus; i++) {
 		u64 since = __atomic_load_n(&rt.cpus[i].idle_since, __ATOMIC_RELAXED);
 
-		if (since && since + PERIOD_NS < at && __atomic_load_n(&rt.cpus[i].asleep, __ATOMIC_RELAXED))
+		if (since && since + PERIOD_NS < at &&
+		    __atomic_load_n(&rt.cpus[i].asleep, __ATOMIC_RELAXED))
 			return &rt.cpus[i];
 	}
 	return 0;
@@ -362,7 +368,7 @@ static int look_for_waiting(u64 at)
 		u64 turn, waited;
 		int waits = 0;
 
-		if (t->kind == WEIR_GREEN || !weir_load(&t->task))
+		if ((t->kind != WEIR_BOUND && t->kind != WEIR_REMOTE) || !weir_load(&t->task))
 			continue;
 		hold();
 		spin(&t->lock);

@@ -35,18 +35,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REQUIRE(cond)                                                                          \
-	do {                                                                                   \
-		if (!(cond)) {                                                                 \
+#define REQUIRE(cond)                                                                           \
+	do {                                                                                    \
+		if (!(cond)) {                                                                  \
 			fprintf(stderr, "asleep: %s, line %d: %s (%m)\n", at, __LINE__, #cond); \
-			exit(1);                                                               \
-		}                                                                              \
+			exit(1);                                                                \
+		}                                                                               \
 	} while (0)
 
 #define HOLDERS 8
 static const char *at = "begin";
 static _Atomic int going, returned;
-static int in[2], full[2], pipe_in[2], pipe_full[2], door, epoll, event, timer, notify, box, sems, locked;
+static int in[2], full[2], pipe_in[2], pipe_full[2], door, epoll, event, timer, notify, box, sems,
+	locked;
 static int child_lives, futex_word, ring;
 static mqd_t queue, full_queue;
 static char fifo[64], lock_file[64];
@@ -57,7 +58,10 @@ static long raw(long n, long a, long b, long c, long d, long e, long f)
 	register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
 	long r;
 
-	__asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+	__asm__ volatile("syscall"
+			 : "=a"(r)
+			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
 	return r;
 }
 
@@ -65,8 +69,14 @@ static long raw(long n, long a, long b, long c, long d, long e, long f)
 static char bytes[8192];
 
 /* Every one ends 0.4 s later at the latest, or when main says so. */
-static void s_nanosleep(void) { raw(SYS_nanosleep, P(&short_time), 0, 0, 0, 0, 0); }
-static void s_clock_nanosleep(void) { raw(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, P(&short_time), 0, 0, 0); }
+static void s_nanosleep(void)
+{
+	raw(SYS_nanosleep, P(&short_time), 0, 0, 0, 0, 0);
+}
+static void s_clock_nanosleep(void)
+{
+	raw(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, P(&short_time), 0, 0, 0);
+}
 static void s_poll(void)
 {
 	struct pollfd p = { .fd = in[0], .events = POLLIN };
@@ -98,7 +108,10 @@ static void s_epoll_pwait(void)
 	struct epoll_event e;
 	raw(SYS_epoll_pwait, epoll, P(&e), 1, 400, 0, 8);
 }
-static void s_futex(void) { raw(SYS_futex, P(&futex_word), FUTEX_WAIT_PRIVATE, 0, P(&short_time), 0, 0); }
+static void s_futex(void)
+{
+	raw(SYS_futex, P(&futex_word), FUTEX_WAIT_PRIVATE, 0, P(&short_time), 0, 0);
+}
 static void s_futex_bitset(void)
 {
 	struct timespec t;
@@ -108,14 +121,23 @@ static void s_futex_bitset(void)
 	t.tv_nsec %= 1000000000;
 	raw(SYS_futex, P(&futex_word), FUTEX_WAIT_BITSET, 0, P(&t), 0, ~0);
 }
-static void s_read_socket(void) { raw(SYS_read, in[0], P(bytes), 1, 0, 0, 0); }
-static void s_read_pipe(void) { raw(SYS_read, pipe_in[0], P(bytes), 1, 0, 0, 0); }
+static void s_read_socket(void)
+{
+	raw(SYS_read, in[0], P(bytes), 1, 0, 0, 0);
+}
+static void s_read_pipe(void)
+{
+	raw(SYS_read, pipe_in[0], P(bytes), 1, 0, 0, 0);
+}
 static void s_readv(void)
 {
 	struct iovec v = { bytes, 1 };
 	raw(SYS_readv, in[0], P(&v), 1, 0, 0, 0);
 }
-static void s_recvfrom(void) { raw(SYS_recvfrom, in[0], P(bytes), 1, 0, 0, 0); }
+static void s_recvfrom(void)
+{
+	raw(SYS_recvfrom, in[0], P(bytes), 1, 0, 0, 0);
+}
 static void s_recvmsg(void)
 {
 	struct iovec v = { bytes, 1 };
@@ -128,24 +150,63 @@ static void s_recvmmsg(void)
 	struct mmsghdr m = { .msg_hdr = { .msg_iov = &v, .msg_iovlen = 1 } };
 	raw(SYS_recvmmsg, in[0], P(&m), 1, 0, 0, 0);
 }
-static void s_write_socket(void) { raw(SYS_write, full[1], P(bytes), 4096, 0, 0, 0); }
-static void s_write_pipe(void) { raw(SYS_write, pipe_full[1], P(bytes), 4096, 0, 0, 0); }
-static void s_sendto(void) { raw(SYS_sendto, full[1], P(bytes), 4096, 0, 0, 0); }
-static void s_sendfile(void) { raw(SYS_sendfile, full[1], open("/proc/self/exe", O_RDONLY), 0, 4096, 0, 0); }
-static void s_splice(void) { raw(SYS_splice, pipe_in[0], 0, pipe_full[1], 0, 1, 0); }
-static void s_tee(void) { raw(SYS_tee, pipe_in[0], pipe_full[1], 1, 0, 0, 0); }
-static void s_accept(void) { raw(SYS_accept, door, 0, 0, 0, 0, 0); }
-static void s_accept4(void) { raw(SYS_accept4, door, 0, 0, 0, 0, 0); }
-static void s_wait4(void) { raw(SYS_wait4, child_lives, 0, 0, 0, 0, 0); }
+static void s_write_socket(void)
+{
+	raw(SYS_write, full[1], P(bytes), 4096, 0, 0, 0);
+}
+static void s_write_pipe(void)
+{
+	raw(SYS_write, pipe_full[1], P(bytes), 4096, 0, 0, 0);
+}
+static void s_sendto(void)
+{
+	raw(SYS_sendto, full[1], P(bytes), 4096, 0, 0, 0);
+}
+static void s_sendfile(void)
+{
+	raw(SYS_sendfile, full[1], open("/proc/self/exe", O_RDONLY), 0, 4096, 0, 0);
+}
+static void s_splice(void)
+{
+	raw(SYS_splice, pipe_in[0], 0, pipe_full[1], 0, 1, 0);
+}
+static void s_tee(void)
+{
+	raw(SYS_tee, pipe_in[0], pipe_full[1], 1, 0, 0, 0);
+}
+static void s_accept(void)
+{
+	raw(SYS_accept, door, 0, 0, 0, 0, 0);
+}
+static void s_accept4(void)
+{
+	raw(SYS_accept4, door, 0, 0, 0, 0, 0);
+}
+static void s_wait4(void)
+{
+	raw(SYS_wait4, child_lives, 0, 0, 0, 0, 0);
+}
 static void s_waitid(void)
 {
 	siginfo_t i;
 	raw(SYS_waitid, P_PID, child_lives, P(&i), WEXITED | WNOWAIT, 0, 0);
 }
-static void s_eventfd(void) { raw(SYS_read, event, P(bytes), 8, 0, 0, 0); }
-static void s_timerfd(void) { raw(SYS_read, timer, P(bytes), 8, 0, 0, 0); }
-static void s_inotify(void) { raw(SYS_read, notify, P(bytes), 4096, 0, 0, 0); }
-static void s_msgrcv(void) { raw(SYS_msgrcv, box, P(bytes), 100, 0, 0, 0); }
+static void s_eventfd(void)
+{
+	raw(SYS_read, event, P(bytes), 8, 0, 0, 0);
+}
+static void s_timerfd(void)
+{
+	raw(SYS_read, timer, P(bytes), 8, 0, 0, 0);
+}
+static void s_inotify(void)
+{
+	raw(SYS_read, notify, P(bytes), 4096, 0, 0, 0);
+}
+static void s_msgrcv(void)
+{
+	raw(SYS_msgrcv, box, P(bytes), 100, 0, 0, 0);
+}
 static void s_semop(void)
 {
 	struct sembuf b = { .sem_op = -1 };
@@ -156,15 +217,27 @@ static void s_semtimedop(void)
 	struct sembuf b = { .sem_op = -1 };
 	raw(SYS_semtimedop, sems, P(&b), 1, P(&short_time), 0, 0);
 }
-static void s_mq_timedreceive(void) { raw(SYS_mq_timedreceive, queue, P(bytes), 4096, 0, 0, 0); }
-static void s_mq_timedsend(void) { raw(SYS_mq_timedsend, full_queue, P(bytes), 8, 0, 0, 0); }
-static void s_flock(void) { raw(SYS_flock, open(lock_file, O_RDONLY), LOCK_EX, 0, 0, 0, 0); }
+static void s_mq_timedreceive(void)
+{
+	raw(SYS_mq_timedreceive, queue, P(bytes), 4096, 0, 0, 0);
+}
+static void s_mq_timedsend(void)
+{
+	raw(SYS_mq_timedsend, full_queue, P(bytes), 8, 0, 0, 0);
+}
+static void s_flock(void)
+{
+	raw(SYS_flock, open(lock_file, O_RDONLY), LOCK_EX, 0, 0, 0, 0);
+}
 static void s_setlkw(void)
 {
 	static struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
 	raw(SYS_fcntl, locked, F_SETLKW, P(&l), 0, 0, 0);
 }
-static void s_open_fifo(void) { raw(SYS_open, P(fifo), O_RDONLY, 0, 0, 0, 0); }
+static void s_open_fifo(void)
+{
+	raw(SYS_open, P(fifo), O_RDONLY, 0, 0, 0, 0);
+}
 static void s_rt_sigtimedwait(void)
 {
 	unsigned long set = 1ul << (SIGUSR2 - 1);
@@ -182,19 +255,27 @@ static void s_io_uring(void)
  * UNTIL: it waits until a signal of ours, and Linux restarts it after one of the runtime's. CASE: it ends by itself; the end of a slice may interrupt it
  * before the thread is found asleep (CAVEATS.md), and EITHER, which waits for ever.
  */
-#define CASE(name) { #name, s_##name, 0 }
-#define UNTIL(name) { #name, s_##name, 1 }
+#define CASE(name)   { #name, s_##name, 0 }
+#define UNTIL(name)  { #name, s_##name, 1 }
 #define EITHER(name) { #name, s_##name, 2 }
 static const struct {
 	const char *name;
 	void (*run)(void);
 	int until;
 } cases[] = {
-	CASE(nanosleep), CASE(clock_nanosleep), CASE(poll), CASE(ppoll), CASE(select), CASE(pselect), CASE(epoll_wait), CASE(epoll_pwait),
-	CASE(futex), CASE(futex_bitset), UNTIL(read_socket), UNTIL(read_pipe), UNTIL(readv), UNTIL(recvfrom), UNTIL(recvmsg), UNTIL(recvmmsg),
-	UNTIL(write_socket), UNTIL(write_pipe), UNTIL(sendto), UNTIL(sendfile), UNTIL(splice), UNTIL(tee), UNTIL(accept), UNTIL(accept4),
-	UNTIL(wait4), UNTIL(waitid), UNTIL(eventfd), UNTIL(timerfd), UNTIL(inotify), EITHER(msgrcv), EITHER(semop), CASE(semtimedop),
-	UNTIL(mq_timedreceive), UNTIL(mq_timedsend), UNTIL(flock), UNTIL(setlkw), UNTIL(open_fifo), CASE(rt_sigtimedwait), EITHER(io_uring),
+	CASE(nanosleep),     CASE(clock_nanosleep), CASE(poll),
+	CASE(ppoll),	     CASE(select),	    CASE(pselect),
+	CASE(epoll_wait),    CASE(epoll_pwait),	    CASE(futex),
+	CASE(futex_bitset),  UNTIL(read_socket),    UNTIL(read_pipe),
+	UNTIL(readv),	     UNTIL(recvfrom),	    UNTIL(recvmsg),
+	UNTIL(recvmmsg),     UNTIL(write_socket),   UNTIL(write_pipe),
+	UNTIL(sendto),	     UNTIL(sendfile),	    UNTIL(splice),
+	UNTIL(tee),	     UNTIL(accept),	    UNTIL(accept4),
+	UNTIL(wait4),	     UNTIL(waitid),	    UNTIL(eventfd),
+	UNTIL(timerfd),	     UNTIL(inotify),	    EITHER(msgrcv),
+	EITHER(semop),	     CASE(semtimedop),	    UNTIL(mq_timedreceive),
+	UNTIL(mq_timedsend), UNTIL(flock),	    UNTIL(setlkw),
+	UNTIL(open_fifo),    CASE(rt_sigtimedwait), EITHER(io_uring),
 };
 #define NR (sizeof(cases) / sizeof(cases[0]))
 
@@ -229,7 +310,8 @@ static void prepare(void)
 	int ready[2];
 	char name[64];
 
-	REQUIRE(!socketpair(AF_UNIX, SOCK_STREAM, 0, in) && !socketpair(AF_UNIX, SOCK_STREAM, 0, full));
+	REQUIRE(!socketpair(AF_UNIX, SOCK_STREAM, 0, in) &&
+		!socketpair(AF_UNIX, SOCK_STREAM, 0, full));
 	REQUIRE(!pipe(pipe_in) && !pipe(pipe_full) && !pipe(ready));
 	while (send(full[1], bytes, 4096, MSG_DONTWAIT) > 0)
 		;

@@ -34,12 +34,12 @@
 #include <weir/threads.h>
 #endif
 
-#define REQUIRE(cond)                                                                       \
-	do {                                                                                \
-		if (!(cond)) {                                                              \
+#define REQUIRE(cond)                                                                          \
+	do {                                                                                   \
+		if (!(cond)) {                                                                 \
 			fprintf(stderr, "cancel: %s, line %d: %s\n", now_at, __LINE__, #cond); \
-			exit(1);                                                            \
-		}                                                                           \
+			exit(1);                                                               \
+		}                                                                              \
 	} while (0)
 
 static const char *now_at = "begin";
@@ -94,10 +94,22 @@ static void in_cond(int kind)
 	pthread_cleanup_pop(1);
 }
 
-static void c_cond_wait(void) { in_cond(0); }
-static void c_cond_timedwait(void) { in_cond(1); }
-static void c_cond_clockwait(void) { in_cond(2); }
-static void c_sem_wait(void) { sem_wait(&sem); }
+static void c_cond_wait(void)
+{
+	in_cond(0);
+}
+static void c_cond_timedwait(void)
+{
+	in_cond(1);
+}
+static void c_cond_clockwait(void)
+{
+	in_cond(2);
+}
+static void c_sem_wait(void)
+{
+	sem_wait(&sem);
+}
 static void c_sem_timedwait(void)
 {
 	struct timespec t = late(CLOCK_REALTIME);
@@ -108,7 +120,10 @@ static void c_sem_clockwait(void)
 	struct timespec t = late(CLOCK_MONOTONIC);
 	sem_clockwait(&sem, CLOCK_MONOTONIC, &t);
 }
-static void c_join(void) { pthread_join(sleeper, 0); }
+static void c_join(void)
+{
+	pthread_join(sleeper, 0);
+}
 static void c_timedjoin(void)
 {
 	struct timespec t = late(CLOCK_REALTIME);
@@ -119,19 +134,43 @@ static void c_testcancel(void)
 	for (;;)
 		pthread_testcancel();
 }
-static void c_sleep(void) { sleep(3600); }
-static void c_usleep(void) { usleep(900000000); }
-static void c_nanosleep(void) { nanosleep(&hour, 0); }
-static void c_clock_nanosleep(void) { clock_nanosleep(CLOCK_MONOTONIC, 0, &hour, 0); }
-static void c_pause(void) { pause(); }
-static void c_read(void) { (void)!read(in[0], buffer, 1); }
+static void c_sleep(void)
+{
+	sleep(3600);
+}
+static void c_usleep(void)
+{
+	usleep(900000000);
+}
+static void c_nanosleep(void)
+{
+	nanosleep(&hour, 0);
+}
+static void c_clock_nanosleep(void)
+{
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &hour, 0);
+}
+static void c_pause(void)
+{
+	pause();
+}
+static void c_read(void)
+{
+	(void)!read(in[0], buffer, 1);
+}
 static void c_readv(void)
 {
 	struct iovec v = { buffer, 1 };
 	(void)!readv(in[0], &v, 1);
 }
-static void c_recv(void) { recv(in[0], buffer, 1, 0); }
-static void c_recvfrom(void) { recvfrom(in[0], buffer, 1, 0, 0, 0); }
+static void c_recv(void)
+{
+	recv(in[0], buffer, 1, 0);
+}
+static void c_recvfrom(void)
+{
+	recvfrom(in[0], buffer, 1, 0, 0, 0);
+}
 static void c_recvmsg(void)
 {
 	struct iovec v = { buffer, 1 };
@@ -144,22 +183,37 @@ static void c_recvmmsg(void)
 	struct mmsghdr m = { .msg_hdr = { .msg_iov = &v, .msg_iovlen = 1 } };
 	recvmmsg(in[0], &m, 1, 0, 0);
 }
-static void c_write(void) { (void)!write(full[1], buffer, sizeof(buffer)); }
+static void c_write(void)
+{
+	(void)!write(full[1], buffer, sizeof(buffer));
+}
 static void c_writev(void)
 {
 	struct iovec v = { buffer, sizeof(buffer) };
 	(void)!writev(full[1], &v, 1);
 }
-static void c_send(void) { send(full[1], buffer, sizeof(buffer), 0); }
-static void c_sendto(void) { sendto(full[1], buffer, sizeof(buffer), 0, 0, 0); }
+static void c_send(void)
+{
+	send(full[1], buffer, sizeof(buffer), 0);
+}
+static void c_sendto(void)
+{
+	sendto(full[1], buffer, sizeof(buffer), 0, 0, 0);
+}
 static void c_sendmsg(void)
 {
 	struct iovec v = { buffer, sizeof(buffer) };
 	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
 	sendmsg(full[1], &m, 0);
 }
-static void c_accept(void) { accept(door, 0, 0); }
-static void c_accept4(void) { accept4(door, 0, 0, 0); }
+static void c_accept(void)
+{
+	accept(door, 0, 0);
+}
+static void c_accept4(void)
+{
+	accept4(door, 0, 0, 0);
+}
 static void c_poll(void)
 {
 	struct pollfd p = { .fd = in[0], .events = POLLIN };
@@ -194,8 +248,14 @@ static void c_epoll_pwait(void)
 	struct epoll_event e;
 	epoll_pwait(epoll, &e, 1, -1, 0);
 }
-static void c_waitpid(void) { waitpid(child_lives, 0, 0); }
-static void c_wait(void) { wait(0); }
+static void c_waitpid(void)
+{
+	waitpid(child_lives, 0, 0);
+}
+static void c_wait(void)
+{
+	wait(0);
+}
 static void c_waitid(void)
 {
 	siginfo_t i;
@@ -230,38 +290,87 @@ static void c_sigtimedwait(void)
 	sigset_t set = only_usr1();
 	sigtimedwait(&set, 0, &hour);
 }
-static void c_msgrcv(void) { (void)!msgrcv(box, buffer, 100, 0, 0); }
-static void c_mq_receive(void) { mq_receive(queue, buffer, sizeof(buffer), 0); }
+static void c_msgrcv(void)
+{
+	(void)!msgrcv(box, buffer, 100, 0, 0);
+}
+static void c_mq_receive(void)
+{
+	mq_receive(queue, buffer, sizeof(buffer), 0);
+}
 static void c_mq_timedreceive(void)
 {
 	struct timespec t = late(CLOCK_REALTIME);
 	mq_timedreceive(queue, buffer, sizeof(buffer), 0, &t);
 }
-static void c_mq_send(void) { mq_send(full_queue, buffer, 8, 0); }
+static void c_mq_send(void)
+{
+	mq_send(full_queue, buffer, 8, 0);
+}
 static struct flock whole_file = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
 /* The child has locked it. */
-static void c_setlkw(void) { fcntl(locked, F_SETLKW, &whole_file); }
+static void c_setlkw(void)
+{
+	fcntl(locked, F_SETLKW, &whole_file);
+}
 /* A FIFO that nobody opens for writing: this one is not wrapped. */
 static char fifo[64];
-static void c_open(void) { (void)!open(fifo, O_RDONLY); }
+static void c_open(void)
+{
+	(void)!open(fifo, O_RDONLY);
+}
 
 #define CASE(name) { #name, c_##name }
 static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	CASE(testcancel),   CASE(cond_wait),	   CASE(cond_timedwait), CASE(cond_clockwait),
-	CASE(sem_wait),	    CASE(sem_timedwait),   CASE(sem_clockwait),	 CASE(join),
-	CASE(timedjoin),    CASE(sleep),	   CASE(usleep),	 CASE(nanosleep),
-	CASE(pause),	    CASE(clock_nanosleep), CASE(read),		 CASE(readv),
-	CASE(recv),	    CASE(recvfrom),	   CASE(recvmsg),	 CASE(recvmmsg),
-	CASE(write),	    CASE(writev),	   CASE(send),		 CASE(sendto),
-	CASE(sendmsg),	    CASE(accept),	   CASE(accept4),	 CASE(poll),
-	CASE(ppoll),	    CASE(select),	   CASE(pselect),	 CASE(epoll_wait),
-	CASE(epoll_pwait),  CASE(waitpid),	   CASE(wait),		 CASE(waitid),
-	CASE(sigsuspend),   CASE(sigwait),	   CASE(sigwaitinfo),	 CASE(sigtimedwait),
-	CASE(msgrcv),	    CASE(mq_receive),	   CASE(mq_timedreceive), CASE(mq_send),
-	CASE(setlkw),	    CASE(open),
+	CASE(testcancel),
+	CASE(cond_wait),
+	CASE(cond_timedwait),
+	CASE(cond_clockwait),
+	CASE(sem_wait),
+	CASE(sem_timedwait),
+	CASE(sem_clockwait),
+	CASE(join),
+	CASE(timedjoin),
+	CASE(sleep),
+	CASE(usleep),
+	CASE(nanosleep),
+	CASE(pause),
+	CASE(clock_nanosleep),
+	CASE(read),
+	CASE(readv),
+	CASE(recv),
+	CASE(recvfrom),
+	CASE(recvmsg),
+	CASE(recvmmsg),
+	CASE(write),
+	CASE(writev),
+	CASE(send),
+	CASE(sendto),
+	CASE(sendmsg),
+	CASE(accept),
+	CASE(accept4),
+	CASE(poll),
+	CASE(ppoll),
+	CASE(select),
+	CASE(pselect),
+	CASE(epoll_wait),
+	CASE(epoll_pwait),
+	CASE(waitpid),
+	CASE(wait),
+	CASE(waitid),
+	CASE(sigsuspend),
+	CASE(sigwait),
+	CASE(sigwaitinfo),
+	CASE(sigtimedwait),
+	CASE(msgrcv),
+	CASE(mq_receive),
+	CASE(mq_timedreceive),
+	CASE(mq_send),
+	CASE(setlkw),
+	CASE(open),
 };
 #define NR (sizeof(cases) / sizeof(cases[0]))
 
@@ -356,7 +465,8 @@ static void *disabled(void *arg)
 	int was;
 
 	(void)arg;
-	REQUIRE(!pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &was) && was == PTHREAD_CANCEL_ENABLE);
+	REQUIRE(!pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &was) &&
+		was == PTHREAD_CANCEL_ENABLE);
 	sem_post(&there);
 	usleep(20000);
 	steps = 4;
@@ -410,7 +520,8 @@ static void prepare(void)
 	REQUIRE(!pthread_sigmask(SIG_BLOCK, &set, 0));
 	REQUIRE(!sem_init(&sem, 0, 0) && !sem_init(&there, 0, 0));
 	REQUIRE(!pthread_key_create(&key, ends_with));
-	REQUIRE(!socketpair(AF_UNIX, SOCK_STREAM, 0, in) && !socketpair(AF_UNIX, SOCK_STREAM, 0, full));
+	REQUIRE(!socketpair(AF_UNIX, SOCK_STREAM, 0, in) &&
+		!socketpair(AF_UNIX, SOCK_STREAM, 0, full));
 	while (send(full[1], buffer, sizeof(buffer), MSG_DONTWAIT) > 0)
 		;
 	door = socket(AF_UNIX, SOCK_STREAM, 0);

@@ -8,8 +8,10 @@
 #   WAYS: alone, tree, join. A line for each: name, policy, way, CPUs, seconds without and with, ok or what differs.
 #
 # Python's tests come with Debian's libpython3.11-testsuite, others with packages of their names.
+# The rows are called by their names.
+# shellcheck disable=SC2317
 set -uo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit
 runweir=$(realpath "$1")
 rows=${2:-all} policies=${3:-all} ways=${4:-all} sizes=${5:-all}
 [[ $policies == all ]] && policies="decentral priority edf linux worksteal"
@@ -22,7 +24,7 @@ python=/usr/bin/python3
 failed=0
 
 # Each row prints what is to be the same.
-python_test() { "${under[@]}" $python -m test -q "$1" "${@:2}" >"$work/said" 2>&1; local status=$?; grep -E '^(Result|test .* (failed|crashed))|^(FAIL|ERROR):' "$work/said"; return $status; }
+python_test() { "${under[@]}" "$python" -m test -q "$1" "${@:2}" >"$work/said" 2>&1; local status=$?; grep -E '^(Result|test .* (failed|crashed))|^(FAIL|ERROR):' "$work/said"; return "$status"; }
 row_test_threading() { python_test test_threading; }
 row_test_subprocess() { python_test test_subprocess; }
 row_test_asyncio() { python_test test_asyncio; }
@@ -35,7 +37,7 @@ for kind in pthread mutex futex sem fork exec signal timer fifo pipe epoll vfork
 done
 row_sqlite() {
 	rm -f "$work/db"*
-	"${under[@]}" $python - "$work/db" <<'END'
+	"${under[@]}" "$python" - "$work/db" <<'END'
 import sqlite3, sys, threading
 name = sys.argv[1]
 c = sqlite3.connect(name); c.execute("pragma journal_mode=wal"); c.execute("create table t(a, b)"); c.commit(); c.close()
@@ -48,7 +50,7 @@ ts = [threading.Thread(target=work, args=(n,)) for n in range(6)]
 print(sqlite3.connect(name).execute("select count(*), sum(a), sum(b) from t").fetchone())
 END
 }
-row_pool() { "${under[@]}" $python -c 'import multiprocessing as m
+row_pool() { "${under[@]}" "$python" -c 'import multiprocessing as m
 with m.Pool(3) as p: print(sum(p.map(abs, range(2000))))'; }
 row_xz() { seq 400000 | "${under[@]}" xz -T4 -c --block-size=200KiB | xz -dc | cksum; }
 row_sort() { seq 200000 | shuf --random-source=<(yes) | "${under[@]}" sort -n --parallel=4 -S 1M | cksum; }
@@ -106,8 +108,8 @@ row_nginx() {
 	pid=$!
 	for ((i = 0; i < 50; i++)); do (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break || sleep 0.1; done
 	ab -q -n 3000 -c 8 "http://127.0.0.1:$port/index.html" 2>&1 | grep -E '^(Complete|Failed) requests'
-	kill -TERM $pid
-	wait $pid
+	kill -TERM "$pid"
+	wait "$pid"
 }
 row_redis() {
 	local port=$((20000 + RANDOM % 20000)) pid
@@ -117,14 +119,14 @@ row_redis() {
 	timeout 60 redis-benchmark -p "$port" -q -n 4000 -c 20 -t set,get,incr >/dev/null 2>&1
 	echo "benchmark $?"
 	redis-cli -p "$port" get counter:__rand_int__
-	kill -TERM $pid
-	wait $pid
+	kill -TERM "$pid"
+	wait "$pid"
 }
 
 [[ $rows == all ]] && rows=$(declare -F | sed -n 's/^declare -f row_//p')
 missing() { # ROW: the program that it needs
 	case $1 in
-	test_*) $python -c "import test.test_threading" 2>/dev/null || echo libpython3-testsuite ;;
+	test_*) "$python" -c "import test.test_threading" 2>/dev/null || echo libpython3-testsuite ;;
 	stress_*) command -v stress-ng >/dev/null || echo stress-ng ;;
 	nginx) command -v nginx >/dev/null && command -v ab >/dev/null || echo nginx, ab ;;
 	redis) command -v redis-benchmark >/dev/null || echo redis ;;

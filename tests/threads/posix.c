@@ -152,7 +152,8 @@ static void started(int argc, char **argv)
 	REQUIRE(f && argc == 4);
 	CPU_ZERO(&set);
 	REQUIRE(syscall(SYS_sched_getaffinity, 0, sizeof(set), &set) > 0);
-	printf("%s %s env=%s preload=%s", argv[2], argv[3], getenv("POSIX_TEST") ? getenv("POSIX_TEST") : "-",
+	printf("%s %s env=%s preload=%s", argv[2], argv[3],
+	       getenv("POSIX_TEST") ? getenv("POSIX_TEST") : "-",
 	       getenv("LD_PRELOAD") && !getenv("WEIR_THREADS_JOIN") ? "yes" : "-");
 	while (fgets(line, sizeof(line), f))
 		if (!strncmp(line, "SigBlk:", 7) || !strncmp(line, "SigIgn:", 7))
@@ -336,7 +337,8 @@ static void clone_with_memory(void)
 
 	wait_for(child);
 	printf("done %d\n", done);
-	child = clone(writes_in_clone, stack + (1 << 20), CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)&done);
+	child = clone(writes_in_clone, stack + (1 << 20), CLONE_VM | CLONE_VFORK | SIGCHLD,
+		      (void *)&done);
 	wait_for(child);
 }
 
@@ -409,7 +411,8 @@ static void sigwait_for_all(void)
 
 	sigfillset(&all);
 	REQUIRE(!pthread_sigmask(SIG_SETMASK, &all, 0) && !sem_init(&got, 0, 0));
-	REQUIRE(!pthread_create(&t, 0, takes_signals, &got) && !pthread_create(&busy, 0, computes, 0));
+	REQUIRE(!pthread_create(&t, 0, takes_signals, &got) &&
+		!pthread_create(&busy, 0, computes, 0));
 	for (int i = 0; i < 50; i++) {
 		kill(getpid(), i % 2 ? SIGUSR1 : SIGUSR2);
 		REQUIRE(!sem_wait(&got));
@@ -513,7 +516,8 @@ static void by_timer(union sigval v)
 
 static void timers(void)
 {
-	struct itimerspec at = { .it_value = { .tv_nsec = 2000000 }, .it_interval = { .tv_nsec = 2000000 } };
+	struct itimerspec at = { .it_value = { .tv_nsec = 2000000 },
+				 .it_interval = { .tv_nsec = 2000000 } };
 	struct sigevent e = { .sigev_notify = SIGEV_THREAD, .sigev_notify_function = by_timer };
 	unsigned long long n, all = 0;
 	timer_t timer;
@@ -572,7 +576,8 @@ static void *dies_with_lock(void *arg)
 
 static void robust_mutexes(void)
 {
-	pthread_mutex_t *m = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pthread_mutex_t *m =
+		mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pthread_mutexattr_t a;
 	pthread_t t;
 	pid_t child;
@@ -582,7 +587,8 @@ static void robust_mutexes(void)
 	pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
 	REQUIRE(!pthread_mutex_init(m, &a));
 	REQUIRE(!pthread_create(&t, 0, dies_with_lock, m) && !pthread_join(t, 0));
-	REQUIRE(pthread_mutex_lock(m) == EOWNERDEAD && !pthread_mutex_consistent(m) && !pthread_mutex_unlock(m));
+	REQUIRE(pthread_mutex_lock(m) == EOWNERDEAD && !pthread_mutex_consistent(m) &&
+		!pthread_mutex_unlock(m));
 	child = fork();
 	if (!child) {
 		pthread_mutex_lock(m);
@@ -590,7 +596,8 @@ static void robust_mutexes(void)
 		_exit(0);
 	}
 	usleep(10000);
-	REQUIRE(pthread_mutex_lock(m) == EOWNERDEAD && !pthread_mutex_consistent(m) && !pthread_mutex_unlock(m));
+	REQUIRE(pthread_mutex_lock(m) == EOWNERDEAD && !pthread_mutex_consistent(m) &&
+		!pthread_mutex_unlock(m));
 	REQUIRE(waitpid(child, 0, 0) == child);
 	puts("two owners died");
 }
@@ -618,7 +625,8 @@ static void shared_between_processes(void)
 	pthread_mutexattr_setpshared(&ma, 1);
 	pthread_condattr_setpshared(&ca, 1);
 	pthread_barrierattr_setpshared(&ba, 1);
-	REQUIRE(!pthread_mutex_init(&s->m, &ma) && !pthread_cond_init(&s->c, &ca) && !pthread_barrier_init(&s->b, &ba, 2) && !sem_init(&s->s, 1, 0));
+	REQUIRE(!pthread_mutex_init(&s->m, &ma) && !pthread_cond_init(&s->c, &ca) &&
+		!pthread_barrier_init(&s->b, &ba, 2) && !sem_init(&s->s, 1, 0));
 	child = fork();
 	me = !child;
 	pthread_barrier_wait(&s->b);
@@ -645,13 +653,16 @@ static void kinds_of_mutex(void)
 
 	pthread_mutexattr_init(&a);
 	pthread_mutexattr_settype(&a, PTHREAD_MUTEX_ERRORCHECK);
-	REQUIRE(!pthread_mutex_init(&m, &a) && !pthread_mutex_lock(&m) && pthread_mutex_lock(&m) == EDEADLK);
+	REQUIRE(!pthread_mutex_init(&m, &a) && !pthread_mutex_lock(&m) &&
+		pthread_mutex_lock(&m) == EDEADLK);
 	REQUIRE(!pthread_mutex_unlock(&m) && pthread_mutex_unlock(&m) == EPERM);
 	pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE);
-	REQUIRE(!pthread_mutex_init(&m, &a) && !pthread_mutex_lock(&m) && !pthread_mutex_lock(&m) && !pthread_mutex_unlock(&m) && !pthread_mutex_unlock(&m));
+	REQUIRE(!pthread_mutex_init(&m, &a) && !pthread_mutex_lock(&m) && !pthread_mutex_lock(&m) &&
+		!pthread_mutex_unlock(&m) && !pthread_mutex_unlock(&m));
 	pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT);
 	pthread_mutexattr_settype(&a, PTHREAD_MUTEX_NORMAL);
-	REQUIRE(!pthread_mutex_init(&m, &a) && !pthread_mutex_lock(&m) && !pthread_mutex_unlock(&m));
+	REQUIRE(!pthread_mutex_init(&m, &a) && !pthread_mutex_lock(&m) &&
+		!pthread_mutex_unlock(&m));
 	puts("three kinds");
 }
 
@@ -667,7 +678,8 @@ static void affinity(void)
 	REQUIRE(!pthread_setaffinity_np(pthread_self(), sizeof(one), &one));
 	REQUIRE(!sched_getaffinity(0, sizeof(got), &got) && CPU_EQUAL(&one, &got));
 	REQUIRE(!sched_setaffinity(0, sizeof(all), &all));
-	REQUIRE(!pthread_getaffinity_np(pthread_self(), sizeof(got), &got) && CPU_EQUAL(&all, &got));
+	REQUIRE(!pthread_getaffinity_np(pthread_self(), sizeof(got), &got) &&
+		CPU_EQUAL(&all, &got));
 	CPU_ZERO(&one);
 	REQUIRE(sched_setaffinity(0, sizeof(one), &one) == -1 && errno == EINVAL);
 	puts("affinity");
@@ -693,7 +705,8 @@ static void policies(void)
 	REQUIRE(sched_getscheduler(0) == SCHED_OTHER);
 	REQUIRE(!sched_setscheduler(0, SCHED_FIFO, &p) && sched_getscheduler(0) == SCHED_FIFO);
 	REQUIRE(!sched_getparam(0, &q) && q.sched_priority == 7);
-	REQUIRE(!pthread_getschedparam(pthread_self(), &policy, &q) && policy == SCHED_FIFO && q.sched_priority == 7);
+	REQUIRE(!pthread_getschedparam(pthread_self(), &policy, &q) && policy == SCHED_FIFO &&
+		q.sched_priority == 7);
 	p.sched_priority = 0;
 	REQUIRE(sched_setscheduler(0, SCHED_RR, &p) == -1 && errno == EINVAL);
 	REQUIRE(!sched_setscheduler(0, SCHED_OTHER, &p));
@@ -725,12 +738,30 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	CASE(main_exits),	CASE(main_exits_alone),	  CASE(main_exits_in_a_row), CASE(exit_while_threads_run),
-	CASE(exit_by_a_thread), CASE(killed_by_a_signal), CASE(killed_by_a_fault),   CASE(exec_after_fork),
-	CASE(exec_beside_threads), CASE(vfork_and_exec),  CASE(processes_without_fork), CASE(clone_with_memory),
-	CASE(signals_to_threads), CASE(sigwait_for_all),  CASE(signal_file),	     CASE(jumps_out_of_waits),
-	CASE(urgent_signal),	CASE(timers),		  CASE(no_interruptions),    CASE(robust_mutexes),
-	CASE(shared_between_processes), CASE(kinds_of_mutex), CASE(affinity),	     CASE(policies),
+	CASE(main_exits),
+	CASE(main_exits_alone),
+	CASE(main_exits_in_a_row),
+	CASE(exit_while_threads_run),
+	CASE(exit_by_a_thread),
+	CASE(killed_by_a_signal),
+	CASE(killed_by_a_fault),
+	CASE(exec_after_fork),
+	CASE(exec_beside_threads),
+	CASE(vfork_and_exec),
+	CASE(processes_without_fork),
+	CASE(clone_with_memory),
+	CASE(signals_to_threads),
+	CASE(sigwait_for_all),
+	CASE(signal_file),
+	CASE(jumps_out_of_waits),
+	CASE(urgent_signal),
+	CASE(timers),
+	CASE(no_interruptions),
+	CASE(robust_mutexes),
+	CASE(shared_between_processes),
+	CASE(kinds_of_mutex),
+	CASE(affinity),
+	CASE(policies),
 	CASE(closes_files),
 };
 
