@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What `runweir --version` says: the version, the commit of a release, the optional parts, and on which kernels a scheduler runs.
 
+use std::sync::LazyLock;
+
 /// The optional parts that this program was built with, in the words of `Cargo.toml`.
 const PARTS: [(&str, bool); 9] = [
     ("bare", cfg!(feature = "bare")),
@@ -19,8 +21,7 @@ const KERNELS: &str = weir_linux::diagnose::KERNELS;
 #[cfg(not(feature = "live"))]
 const KERNELS: &str = "none: built without `live`";
 
-/// The first line is `runweir VERSION`; scripts read that. `-V` prints it alone.
-pub fn long() -> String {
+static LONG: LazyLock<String> = LazyLock::new(|| {
     let parts: Vec<&str> = PARTS.iter().filter(|(_, there)| *there).map(|(name, _)| *name).collect();
     format!(
         "{}\ncommit   {}\nparts    {}\nkernels  {KERNELS}",
@@ -28,4 +29,9 @@ pub fn long() -> String {
         env!("RUNWEIR_COMMIT"),
         if parts.is_empty() { "none".to_owned() } else { parts.join(" ") }
     )
+});
+
+/// The first line is `runweir VERSION`; scripts read that. `-V` prints it alone.
+pub fn long() -> &'static str {
+    &LONG
 }
