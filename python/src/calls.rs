@@ -307,7 +307,7 @@ pub fn gantt(
         let format = weir_report::picture::Format::of(&file).ok_or_else(|| {
             weir::Fault::user("a figure ends in .svg, .pdf or .tex", "give the file one of these endings")
         })?;
-        Ok(weir::gantt::gantt(&weir::gantt::GanttOptions { dir, span_ns, group })?.bytes(format))
+        Ok(weir::gantt::gantt(&weir::gantt::GanttOptions { dir: dir.into(), span_ns, group })?.bytes(format))
     })
 }
 
@@ -328,7 +328,17 @@ pub fn import_trace(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String, String)> {
     let mode = if fit { Mode::Fit } else { Mode::Verbatim };
-    let options = ImportOptions { file, mode, anonymise, machine, span: span_ns, fidelity, under, costs };
+    let options = ImportOptions {
+        file,
+        mode,
+        anonymise,
+        machine,
+        span: span_ns,
+        fidelity,
+        under,
+        costs,
+        strict: false,
+    };
     watched(py, progress.as_ref(), |watch| {
         let done = weir::import(&options, watch)?;
         Ok((done.text.clone(), to_json(&done)?, done.table(&Screen::default())))

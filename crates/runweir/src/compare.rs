@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use weir::session::{crashed, faulted, unfinished};
+use weir::session::{crashed, denied, faulted, unfinished};
 use weir::{CompareOptions, OutDir, PreparedComparison};
 
 use crate::args::CompareArgs;
@@ -72,6 +72,9 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
     // Faults that are allowed may leave work behind.
     if let Some(left) = unfinished(done.runs.iter()).filter(|_| faults.is_empty()) {
         return Err(left);
+    }
+    if let Some(denied) = denied(done.runs.iter(), args.setting.strict) {
+        return Err(denied);
     }
     Ok(if done.interrupted { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `runweir explain`: why a task waited.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser as Text;
@@ -24,8 +25,8 @@ A task is a name, or # and its number where several are called so; of several, t
 then, the wait before that run is explained, and what made the run itself slower.")]
 pub struct ExplainArgs {
     /// Folder of `run --out` or `live --record`, or a recording that `import` reads
-    #[arg(value_name = "DIR", value_parser = Text::new(), value_hint = ValueHint::AnyPath)]
-    pub dir: String,
+    #[arg(value_name = "DIR", value_hint = ValueHint::AnyPath)]
+    pub dir: PathBuf,
     /// Which task, and when: web@12ms
     #[arg(value_name = "TASK@TIME", value_parser = Text::new(), required_unless_present_any = ["worst", "group"])]
     pub place: Option<String>,

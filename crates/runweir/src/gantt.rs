@@ -26,8 +26,8 @@ A row is a task: bars where it ran, coloured by CPU, pale lines where it waited,
 deadlines, red where a deadline was missed. The same run gives the same bytes.")]
 pub struct GanttArgs {
     /// Folder of `run --out` or `live --record`, or a recording that `import` reads
-    #[arg(value_name = "DIR", value_parser = Text::new(), value_hint = ValueHint::AnyPath)]
-    pub dir: String,
+    #[arg(value_name = "DIR", value_hint = ValueHint::AnyPath)]
+    pub dir: PathBuf,
     /// Part of the run: 10ms..50ms, 0..40ms, 2s..
     #[arg(long, value_name = "A..B", value_parser = parse_span)]
     pub span: Option<(u64, u64)>,

@@ -11,7 +11,7 @@ use weir::import::Mode;
 
 use crate::fault::Result;
 use crate::outdir::replace_file;
-use crate::output::{json, note, print, screen};
+use crate::output::{json, note, print, screen, show};
 use crate::progress::Progress;
 use crate::stop;
 
@@ -60,6 +60,9 @@ pub struct ImportArgs {
     /// Print the table as JSON
     #[arg(long)]
     pub json: bool,
+    /// What the workload asks for and the replay's scheduler does not obey is an error instead of a warning
+    #[arg(long, conflicts_with = "no_fidelity")]
+    pub strict: bool,
     /// Print errors only
     #[arg(short, long)]
     pub quiet: bool,
@@ -87,11 +90,15 @@ pub fn import(args: &ImportArgs) -> Result<ExitCode> {
             fidelity: !args.no_fidelity,
             under: args.under.clone(),
             costs: args.costs.clone(),
+            strict: args.strict,
         },
         &progress,
     );
     progress.finish();
     let done = done?;
+    if let Some(fidelity) = done.fidelity.as_ref().filter(|_| !args.quiet) {
+        show(&weir::ignored::warnings(&fidelity.ignored));
+    }
     if let Some(path) = &args.output {
         replace_file(path, done.text.as_bytes())?;
     }

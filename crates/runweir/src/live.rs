@@ -154,6 +154,15 @@ fn configured(args: &LiveArgs) -> Result<LiveArgs> {
     Ok(args)
 }
 
+/// An error where a topology ignores what users ask of the kernel.
+pub fn all_obeyed(found: &[weir_linux::protocol::Finding]) -> Result<()> {
+    let ignored: Vec<_> = found.iter().filter(|f| f.setting.is_some()).collect();
+    let Some(first) = ignored.first() else { return Ok(()) };
+    let said: Vec<&str> = ignored.iter().map(|f| f.message.as_str()).collect();
+    let help = first.setting.as_deref().map(weir::ignored::obeyed_by).unwrap_or_default();
+    Err(Fault::user(said.join("; "), format!("{help}; or leave `--strict` out")))
+}
+
 /// Be in charge until the end.
 pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     let args = &configured(args)?;
@@ -165,10 +174,8 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     // Remarks on a run that cannot begin would only hide the reason.
     let silent = args.quiet || preflight(&Host).is_err();
     let ignored = if silent && !args.strict { Vec::new() } else { kept::ignored(&compiled.plan) };
-    if args.strict && !ignored.is_empty() {
-        let said: Vec<&str> = ignored.iter().map(|f| f.message.as_str()).collect();
-        let help = ignored[0].setting.as_deref().map(weir::ignored::obeyed_by).unwrap_or_default();
-        return Err(Fault::user(said.join("; "), format!("{help}; or leave `--strict` out")));
+    if args.strict {
+        all_obeyed(&ignored)?;
     }
     if !silent {
         let warnings = compiled.warnings.iter().map(topology::diag).chain(ignored.iter().map(finding));

@@ -111,7 +111,13 @@ fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(words::completed).complete();
     // clap ends with status 2 and its own words where the command line cannot be understood.
     let parsed = words::command().try_get_matches().and_then(|m| Cli::from_arg_matches(&m));
-    let cli = parsed.unwrap_or_else(|e| words::suggest(e).exit());
+    let cli = parsed.unwrap_or_else(|e| match e.kind() {
+        clap::error::ErrorKind::InvalidUtf8 => {
+            output::show(&words::not_text(std::env::args_os()).diags);
+            std::process::exit(2)
+        }
+        _ => words::suggest(e).exit(),
+    });
     output::set_colour(cli.color);
     match catch_unwind(AssertUnwindSafe(|| {
         component::load_all(&cli.load, cli.allow_code).and_then(|()| dispatch(cli.command))

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use weir::scenario::{refused, show as tried};
-use weir::session::{crashed, faulted, unfinished};
+use weir::session::{crashed, denied, faulted, unfinished};
 use weir::{OutDir, PreparedRun, RunOptions};
 use weir_report::Part;
 
@@ -72,6 +72,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     // Faults that are allowed may leave work behind.
     if let Some(left) = unfinished([&done.summary].into_iter()).filter(|_| faults.is_empty()) {
         return Err(left);
+    }
+    if let Some(denied) = denied([&done.summary].into_iter(), args.setting.strict) {
+        return Err(denied);
     }
     Ok(if done.summary.interrupted { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

@@ -51,7 +51,7 @@ pub struct SwitchArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "dry_run")]
     pub confirm: Option<u64>,
     /// Confirm the switch that waits for it
-    #[arg(long, conflicts_with_all = ["topology", "named", "config", "set", "verbs", "dry_run", "confirm"])]
+    #[arg(long, conflicts_with_all = ["topology", "named", "config", "set", "verbs", "dry_run", "confirm", "strict"])]
     pub keep: bool,
     /// Set a parameter, as in `run`
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
@@ -59,6 +59,9 @@ pub struct SwitchArgs {
     /// Change a part, as a step of a scenario does: of T, or without T of the topology in charge
     #[arg(long = "do", value_name = "VERB", value_parser = Text::new())]
     pub verbs: Vec<String>,
+    /// Refuse a topology that ignores what users ask of the kernel, instead of warning
+    #[arg(long)]
+    pub strict: bool,
     /// Only check the topology for the running machine
     #[arg(short = 'n', long)]
     pub dry_run: bool,
@@ -104,6 +107,10 @@ pub fn switch(args: &SwitchArgs) -> Result<ExitCode> {
             .collect(),
         dry_run: args.dry_run,
     };
+    if args.strict {
+        let tried = client::switch(&socket, &Switch { dry_run: true, ..wish.clone() });
+        crate::live::all_obeyed(&tried.map_err(crate::live::fault)?.warnings)?;
+    }
     let trial = args.confirm.map(|ns| Trial::begin(&socket, ns)).transpose()?;
     let done = client::switch(&socket, &wish).map_err(crate::live::fault)?;
     if !args.quiet {

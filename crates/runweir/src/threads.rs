@@ -91,6 +91,9 @@ pub struct ThreadsArgs {
     /// Obey the policy to the letter: a thread that spins until another one has run may spin for ever
     #[arg(long, conflicts_with_all = ["join", "switch"])]
     pub no_fallback: bool,
+    /// Refuse a policy that does not obey --priority, --weight or --group, instead of warning
+    #[arg(long)]
+    pub strict: bool,
     /// Print a line of counters on stderr when the program ends
     #[arg(long)]
     pub stats: bool,
@@ -119,6 +122,9 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     }
     if let Some(name) = &args.serve {
         return serve(args, name);
+    }
+    if args.strict && args.join.is_none() {
+        policy(args, usable_cpus(args)?)?;
     }
     let preload = installed(PRELOAD)?;
     let program = find_program(&args.command[0])?;
@@ -225,23 +231,36 @@ fn usable_cpus(args: &ThreadsArgs) -> Result<u32> {
 }
 
 /// Say what of the program's attributes the policy does not obey.
-fn unheeded(args: &ThreadsArgs, plan: &Plan) {
+fn unheeded(args: &ThreadsArgs, plan: &Plan) -> Result<()> {
     let priority =
         args.priority.map(|p| if (-19..=20).contains(&p) { Setting::Nice } else { Setting::Priority });
     let weight = args.weight.map(|_| Setting::Weight);
     let group = args.group.filter(|g| *g != 0).map(|_| Setting::GroupWeight);
     let asked: Vec<Setting> = [priority, weight, group].into_iter().flatten().collect();
-    output::show(&weir::ignored::warnings(&weir::ignored::of_program(plan, &asked)));
+    let ignored = weir::ignored::of_program(plan, &asked);
+    match weir::ignored::refusal(&ignored).filter(|_| args.strict) {
+        Some(refused) => Err(refused),
+        None => {
+            output::show(&weir::ignored::warnings(&ignored));
+            Ok(())
+        }
+    }
 }
 
-/// A temporary file with the policy's plan, which its reader removes.
-fn plan_file(args: &ThreadsArgs, cpus: u32) -> Result<PathBuf> {
+/// The policy's name and plan. What it does not obey of the program's attributes is said, or an error.
+fn policy(args: &ThreadsArgs, cpus: u32) -> Result<(String, Plan)> {
     let host = machine::resolve("host").ok().filter(|m| m.shape.nr_cpus() == cpus);
     let machine = host.map_or_else(|| machine::resolve(&format!("smp-{cpus}")), Ok)?;
     let sets = topology::parse_sets(&args.set)?;
     let policy = one(args.policy.as_ref(), args.named.as_ref());
     let plan = plan(&policy, &machine.shape, &sets, &[], false)?;
-    unheeded(args, &plan);
+    unheeded(args, &plan)?;
+    Ok((policy, plan))
+}
+
+/// A temporary file with the policy's plan, which its reader removes.
+fn plan_file(args: &ThreadsArgs, cpus: u32) -> Result<PathBuf> {
+    let (policy, plan) = policy(args, cpus)?;
     let plan = flat(&policy, &plan)?;
     let trouble = |e: std::io::Error| {
         Fault::system(

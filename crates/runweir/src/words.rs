@@ -9,6 +9,7 @@ use weir_report::{Screen, pairs_at, wrap};
 
 use crate::args::{Cli, STYLES};
 use crate::complete;
+use crate::fault::Fault;
 use crate::output::{self, Colour};
 
 /// What somebody wants to do, and the commands for it.
@@ -186,6 +187,18 @@ fn cells(text: &str) -> usize {
 }
 
 /// The error with the command that was most likely meant, first.
+/// An argument has bytes that are no text, where text is expected.
+pub fn not_text(args: impl Iterator<Item = std::ffi::OsString>) -> Fault {
+    let found = (0..).zip(args).find_map(|(i, arg)| match arg.to_str() {
+        Some(_) => None,
+        None => Some(format!("argument {i}, `{}`, is not UTF-8", arg.to_string_lossy().escape_debug())),
+    });
+    Fault::user(
+        found.unwrap_or_else(|| "an argument is not UTF-8".into()),
+        "topologies, machines, workloads and values are written in UTF-8: rename the file, or give a link to it (ln -s); folders of results may have any name",
+    )
+}
+
 pub fn suggest(mut error: clap::Error) -> clap::Error {
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand).cloned()

@@ -61,13 +61,18 @@ pub fn takes(task: &Task, mutex: Mutex) -> bool {
     task.steps.contains(&Step::Lock(mutex))
 }
 
-/// The mutexes that more than one of the tasks takes.
+/// The mutexes that more than one of the tasks takes. Under the original ceiling a task that takes one also waits for the holders of others, so there
+/// it is enough that more than one task takes any.
 pub fn shared<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> impl Iterator<Item = Mutex> {
     let mut users: BTreeMap<Mutex, u32> = BTreeMap::new();
+    let mut classic = 0;
     for task in tasks {
-        taken(task).into_iter().for_each(|m| *users.entry(m).or_default() += 1);
+        let taken = taken(task);
+        classic += u32::from(taken.iter().any(|m| m.protocol == Protocol::Classic));
+        taken.into_iter().for_each(|m| *users.entry(m).or_default() += 1);
     }
-    users.into_iter().filter(|(_, n)| *n > 1).map(|(m, _)| m)
+    let meet = move |m: &Mutex, n: u32| n > 1 || (m.protocol == Protocol::Classic && classic > 1);
+    users.into_iter().filter(move |(m, n)| meet(m, *n)).map(|(m, _)| m)
 }
 
 /// What the original ceiling is worth under an order of tasks.
@@ -115,6 +120,12 @@ impl<'a> Locking<'a> {
                     Step::Run(_) | Step::Lock(_) => {}
                 }
             }
+        }
+        // Where the protocol's order is not the tasks', any user of such a mutex may wait for any other.
+        if original == Original::Unfit {
+            let classic = |id: &u32| protocols[id] == Protocol::Classic;
+            let most = ceilings.iter().filter(|(id, _)| classic(id)).map(|(_, c)| *c).max();
+            ceilings.iter_mut().filter(|(id, _)| classic(id)).for_each(|(_, c)| *c = most.unwrap_or(*c));
         }
         // Whoever waits for a mutex waits for what its holder waits for.
         let close = |step: &mut dyn FnMut() -> bool| while step() {};

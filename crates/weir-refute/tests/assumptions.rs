@@ -82,6 +82,27 @@ fn a_section_makes_a_short_deadline_undecided() {
     assert_eq!(found["policies"][0]["verdict"], "undecided", "{found}");
 }
 
+/// Under the original ceiling tasks wait for each other although no mutex is taken by two of them: `pd2` was "schedulable", and missed a
+/// deadline (set 5,735).
+#[test]
+fn ceilings_hold_up_tasks_with_mutexes_of_their_own() {
+    let set = |protocol: &str| {
+        format!(
+            "mutexes = {{ m = \"{protocol}\", n = \"{protocol}\" }}\n[[task]]\nname = \"a\"\nperiod = \"4ms\"\noffset = \"1ms\"\nprogram = \"run 600us; lock m; run 500us; unlock m; run 900us\"\n\
+             [[task]]\nname = \"b\"\nperiod = \"24ms\"\nprogram = \"run 2ms; lock n; run 1ms; unlock n; run 1ms\"\n"
+        )
+    };
+    for topology in ["pd2", "llref", "u-edf"] {
+        let found = of_text(topology, "smp-1", &set("pcp")).json();
+        assert_eq!(found["policies"][0]["verdict"], "undecided", "{topology}: {found}");
+        let found = of_text(topology, "smp-1", &set("inherit")).json();
+        assert_eq!(found["policies"][0]["verdict"], "schedulable", "{topology}: {found}");
+    }
+    // Fixed priorities are the protocol's own order.
+    let found = of_text("rm", "smp-1", &set("pcp")).json();
+    assert_eq!(found["policies"][0]["verdict"], "schedulable", "{found}");
+}
+
 /// Lines of a task or a file, and the assumption that they break.
 const BROKEN: &[(&str, &str, &str)] = &[
     ("waits", "program = \"run 1ms; io 4KiB\"", ""),

@@ -76,8 +76,7 @@ async fn explain(
     Json(wait): Json<Wait>,
 ) -> Response {
     let Some(dir) = shared.options.results.get(index).cloned() else { return missing("the run") };
-    compute(move || weir::Explainer::open(&dir.to_string_lossy())?.until(&wait.task, wait.at_ns, wait.ns))
-        .await
+    compute(move || weir::Explainer::open(&dir)?.until(&wait.task, wait.at_ns, wait.ns)).await
 }
 
 fn missing(what: &str) -> Response {

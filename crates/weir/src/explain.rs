@@ -134,19 +134,19 @@ impl Explainer {
     ///
     /// # Errors
     /// The user's: there is no trace, or it is broken.
-    pub fn open(path: &str) -> Result<Self> {
-        let folder = Path::new(path);
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let folder = path.as_ref();
         let inside = trace_in(folder).unwrap_or_else(|| folder.join("trace.pftrace"));
         if folder.is_dir() && !inside.is_file() {
             return Err(Fault::user(
-                format!("{}: the folder has no trace.pftrace", path.escape_debug()),
+                format!("{}: the folder has no trace.pftrace", folder.to_string_lossy().escape_debug()),
                 "name the folder of `run --out DIR` (without --trace none) or of `live --record DIR`; in that of `compare` \
                  each topology has a folder of its own",
             ));
         }
-        let file = if folder.is_dir() { inside.to_string_lossy().into_owned() } else { path.to_string() };
-        let report = Path::new(&file).with_file_name("report.html");
-        let run = Self::of(&input::read_bytes(&file, MAX_FILE)?, &file)?;
+        let file = if folder.is_dir() { inside } else { folder.to_path_buf() };
+        let report = file.with_file_name("report.html");
+        let run = Self::of(&input::read_bytes(&file, MAX_FILE)?, &file.to_string_lossy())?;
         Ok(Self { report: report.is_file().then_some(report), ..run })
     }
 

@@ -47,6 +47,8 @@ pub struct Fidelity {
     pub groups: Vec<Row>,
     /// The replay had not done all of its work when the recording's time was over.
     pub unfinished: u64,
+    /// What the workload asks for and the replay's scheduler does not obey.
+    pub ignored: Vec<weir_report::Ignored>,
     /// Whether all threads together are within the bounds.
     pub verdicts: Vec<Verdict>,
     pub recorded: Manner,
@@ -177,6 +179,10 @@ pub(crate) fn fidelity(
     let plan = topology::compile(&source, &machine.shape, &[])?.plan;
     let measured = options.costs == RECORDED;
     let mut costs = machine::costs(if measured { "default" } else { &options.costs })?;
+    let ignored = crate::ignored::ignored(&plan, workload, machine.nr_cpus());
+    if let Some(refused) = crate::ignored::refusal(&ignored).filter(|_| options.strict) {
+        return Err(refused);
+    }
     let stage = Stage { recording, machine, workload, plan: &plan };
     let mut done = stage.replay(&costs, watch)?;
     if measured && let Some(more_ns) = slower(&theirs, &done.manner) {
@@ -203,6 +209,7 @@ pub(crate) fn fidelity(
         all,
         groups,
         unfinished,
+        ignored,
         recorded: theirs,
         replayed: ours,
     })

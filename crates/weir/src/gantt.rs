@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A run as a figure for a paper: a row a task, what it ran on which CPU, releases, deadlines and misses.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use weir_report::picture::{Anchor, BLACK, GREY, Ink, PALE, Picture, RED, text_width};
 use weir_report::{clip, exact};
@@ -15,7 +15,7 @@ use crate::input;
 #[derive(Clone, Debug, Default)]
 pub struct GanttOptions {
     /// Folder of `run --out` or `live --record`, its trace, or a recording.
-    pub dir: String,
+    pub dir: PathBuf,
     /// From when to when, ns from the start; the whole run if left out.
     pub span_ns: Option<(u64, u64)>,
     /// Only tasks whose names begin so.
@@ -212,14 +212,13 @@ fn axis(p: &mut Picture, from: u64, to: u64, (top, floor): (f64, f64), x: &dyn F
 }
 
 /// The jobs beside the trace; none where the run has no such file.
-fn jobs(dir: &str) -> Result<Vec<Job>> {
-    let path = Path::new(dir);
+fn jobs(path: &Path) -> Result<Vec<Job>> {
     let file = if path.is_dir() { path.join("jobs.csv") } else { path.with_file_name("jobs.csv") };
     if !file.is_file() {
         return Ok(Vec::new());
     }
     let shown = file.to_string_lossy().into_owned();
-    let text = input::read_text(&shown)?;
+    let text = input::read_text(&file)?;
     let broken =
         |what: String| Fault::user(format!("{shown}: {what}"), "write it again: runweir run … --out DIR");
     let mut reader = csv::Reader::from_reader(text.as_bytes());

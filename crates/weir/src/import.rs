@@ -39,6 +39,8 @@ pub struct ImportOptions {
     pub under: Option<String>,
     /// Costs of scheduling in the replay: as for a run, or `recorded`, the default ones with the recorded machine's cost of a context switch.
     pub costs: String,
+    /// What the workload asks for and the replay's scheduler does not obey is an error.
+    pub strict: bool,
 }
 
 impl Default for ImportOptions {
@@ -52,6 +54,7 @@ impl Default for ImportOptions {
             fidelity: true,
             under: None,
             costs: RECORDED.into(),
+            strict: false,
         }
     }
 }

@@ -276,6 +276,7 @@ impl Session {
     pub fn candidate_of(&self, source: Source) -> Result<Candidate> {
         let mut candidate = Candidate::compile(source, &self.machine.shape, &self.sets)?;
         candidate.ignored = self.ignored(&candidate.plan);
+        self.ignored_later(&mut candidate);
         match ignored::refusal(&candidate.ignored).filter(|_| self.strict) {
             Some(refused) => Err(refused),
             None => Ok(candidate),
@@ -287,6 +288,24 @@ impl Session {
         let mut all = ignored::ignored(plan, &self.workload, self.machine.nr_cpus());
         all.extend(self.inside_ignored.iter().cloned());
         all
+    }
+
+    /// What only a topology ignores that the workload's scenario or the topology's own rules lead to.
+    fn ignored_later(&self, candidate: &mut Candidate) {
+        let Some(scenario) = scenario::join(self.workload.scenario.as_ref(), candidate.adapts.as_ref())
+        else {
+            return;
+        };
+        let workshop = self.workshop(candidate, "");
+        for plan in scenario::plans(&scenario, &workshop) {
+            for one in ignored::ignored(&plan, &self.workload, self.machine.nr_cpus()) {
+                let known =
+                    |o: &Ignored| o.guest.is_none() && (&o.setting, &o.value) == (&one.setting, &one.value);
+                if !candidate.ignored.iter().any(known) {
+                    candidate.ignored.push(one);
+                }
+            }
+        }
     }
 
     /// Makes the topologies that a scenario asks for, beginning with this one. Its paths are relative to `folder`.
@@ -781,6 +800,13 @@ pub fn unfinished<'a>(summaries: impl Iterator<Item = &'a Summary>) -> Option<Fa
         ),
         "the results hold up to the end of the run; let the CPUs that these tasks may use come back, or let other tasks release them",
     ))
+}
+
+/// What was refused in the course of runs, as an error where nothing may be.
+pub fn denied<'a>(summaries: impl Iterator<Item = &'a Summary>, strict: bool) -> Option<Fault> {
+    let said: Vec<String> = summaries.filter(|_| strict).flat_map(ignored::refused).collect();
+    (!said.is_empty())
+        .then(|| Fault::system(said.join("; "), "the results hold; ask for less, or leave `--strict` out"))
 }
 
 /// Components that returned errors: a warning, or an error where the user has not allowed it.

@@ -41,7 +41,7 @@ fn texts(p: &Picture) -> Vec<&str> {
 fn a_figure_has_rows_releases_deadlines_and_misses() {
     let dir = tempfile::tempdir().expect("a folder");
     let folder = run(dir.path());
-    let options = GanttOptions { dir: folder.clone(), ..GanttOptions::default() };
+    let options = GanttOptions { dir: folder.clone().into(), ..GanttOptions::default() };
     let whole = gantt(&options).expect("a figure");
     let shown = texts(&whole);
     for word in ["fast", "slow", "release", "deadline", "missed", "waits", "20 ms"] {
@@ -75,12 +75,12 @@ fn what_cannot_be_drawn_is_refused() {
         let fault = gantt(&options).expect_err(words);
         assert!(fault.to_string().contains(words) && fault.diags[0].remedy().is_some(), "{fault}");
     };
-    let options = GanttOptions { dir: folder.clone(), ..GanttOptions::default() };
+    let options = GanttOptions { dir: folder.clone().into(), ..GanttOptions::default() };
     refused(
         GanttOptions { span_ns: Some((200_000_000, 300_000_000)), ..options.clone() },
         "the run lasts 100 ms",
     );
     refused(GanttOptions { group: Some("none".into()), ..options }, "no task whose name begins with `none`");
     std::fs::write(std::path::Path::new(&folder).join("jobs.csv"), "a,b\n1,2\n").expect("writable");
-    refused(GanttOptions { dir: folder, ..GanttOptions::default() }, "no column `task`");
+    refused(GanttOptions { dir: folder.into(), ..GanttOptions::default() }, "no column `task`");
 }

@@ -394,7 +394,7 @@ impl Ask<'_> {
                 let out = OutDir::prepare(&folder, false)?;
                 run.run(Some(&out), watch)?;
                 out.commit()?;
-                let asked = Explainer::open(&folder.to_string_lossy())?;
+                let asked = Explainer::open(&folder)?;
                 let all = match place {
                     Some((task, at_ns)) => vec![asked.at(&task, at_ns)?],
                     None => asked.worst(self.number("worst", 5)?.clamp(1, 50) as usize, None)?,

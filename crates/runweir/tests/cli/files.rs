@@ -207,6 +207,18 @@ fn paths_may_be_no_utf8() {
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     let ran = run(&["report"], &out);
     assert!(ran.status == 0 && ran.stdout.contains("decentral"), "{}", ran.stderr);
+    let explain = |place: &str| {
+        crate::program(dir.path()).arg("explain").arg(&out).arg(place).output().expect("it starts").into()
+    };
+    let ran: crate::Ran = explain("nobody@1ms");
+    assert!(ran.status == 2 && ran.stderr.contains("no task"), "{}", ran.stderr);
+    let ran = run(&["gantt", "--output", "g.svg"], &out);
+    assert!(ran.status == 0 && dir.path().join("g.svg").exists(), "{}", ran.stderr);
+    // Where a name is text, the argument is named.
+    let ran = run(&["check", "-m", "smp-1"], &odd.join("t.weir"));
+    assert_eq!(ran.status, 2, "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("error: argument 4, `"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is not UTF-8") && ran.stderr.contains("help: "), "{}", ran.stderr);
     let file = odd.join("t.weir");
     std::fs::write(&file, "annotate   affinity;\nentry->fifo->cpus;\n").expect("writable");
     let ran = run(&["fmt"], &file);

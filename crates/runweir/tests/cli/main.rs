@@ -22,6 +22,7 @@ mod screen;
 mod shrink;
 mod signals;
 mod soc;
+mod strict;
 mod sweep;
 mod threads;
 mod topologies;

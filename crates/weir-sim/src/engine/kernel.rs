@@ -172,7 +172,9 @@ impl Sim<'_> {
                         }
                         continue;
                     }
-                    let task = m.task.map(|t| self.sched.cookie(t) as TaskNo);
+                    // A postponed pipe may hear of a task, and speak of it, when it has ended.
+                    let there = m.task.filter(|t| self.sched.state(*t) != 0);
+                    let task = there.map(|t| self.sched.cookie(t) as TaskNo);
                     let cpu = m.cpu.unwrap_or(h);
                     self.obs.event(
                         self.now,

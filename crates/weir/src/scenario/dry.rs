@@ -2,6 +2,7 @@
 //! Trying a scenario without a run: every transaction is compiled, checked and built, and its difference shown.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use serde::Serialize;
 use weir_core::{Config, MachineShape, Plan, Sched};
@@ -50,6 +51,28 @@ pub fn components(
     let tried = try_all(scenario, workshop, shape, plan)?;
     refused(&tried)?;
     Ok(tried.into_iter().flat_map(|t| t.classes).collect())
+}
+
+/// The topologies that a scenario leads to, as far as they can be made: what is refused is found when it is tried, or run.
+pub fn plans(scenario: &Scenario, workshop: &Workshop) -> Vec<Rc<Plan>> {
+    let mut plans = Vec::new();
+    let mut compose = |workshop: &Workshop, verbs: &[Verb], rule| {
+        if !verbs.iter().any(Verb::reshapes) {
+            return;
+        }
+        if let Ok(proposal) = workshop.compose(verbs, rule) {
+            workshop.accept();
+            plans.push(proposal.plan);
+        }
+    };
+    let begin = workshop.clone();
+    for step in &scenario.steps {
+        compose(workshop, &step.verbs, None);
+    }
+    for (i, rule) in scenario.rules.iter().enumerate() {
+        compose(&begin.clone(), &rule.verbs, Some(i));
+    }
+    plans
 }
 
 /// Try all steps in order of time; each rule, with its way back, from the topology at the begin.

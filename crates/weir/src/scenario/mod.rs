@@ -12,7 +12,7 @@ use weir_model::{Reconfiguration, Scenario};
 use weir_report::ReconfigurationSummary;
 
 pub use adaptive::adaptive;
-pub use dry::{Tried, components, refused, show, try_all};
+pub use dry::{Tried, components, plans, refused, show, try_all};
 pub use needs::bring;
 pub use reshaping::Reshaping;
 pub use workshop::{Workshop, package};
