@@ -559,6 +559,7 @@ mod tests {
             all,
             groups: vec![Row { name: "web".into(), recorded: few, replayed: more }],
             unfinished: 0,
+            ignored: Vec::new(),
             recorded: manner,
             replayed: manner,
         };

@@ -42,7 +42,7 @@ impl Plant<'_> {
         let out = OutDir::prepare(&dir.join("out"), false).expect("the folder is ours");
         run.run(Some(&out), &Unwatched).expect("it runs");
         out.commit().expect("there is room");
-        Explainer::open(&dir.join("out").to_string_lossy()).expect("it was written just now")
+        Explainer::open(dir.join("out")).expect("it was written just now")
     }
 }
 
@@ -437,7 +437,7 @@ fn recorded(moves: &str) -> Explanation {
     let dir = tempfile::tempdir().expect("there is room");
     let file = dir.path().join("trace.txt");
     std::fs::write(&file, text.concat()).expect("the folder is ours");
-    let run = Explainer::open(&file.to_string_lossy()).expect("it is a recording");
+    let run = Explainer::open(&file).expect("it is a recording");
     run.at("web", 5_000_000).expect("the thread is there")
 }
 

@@ -72,8 +72,9 @@ fn a_refused_reservation_is_an_error() {
     let ran = runweir_in(dir.path(), &[&args[..], &["--strict"]].concat());
     assert_eq!(ran.status, 1, "{}", ran.stderr);
     assert!(ran.stderr.contains("refuses reservations"), "{}", ran.stderr);
-    let compare =
-        ["compare", "-t", "sched-deadline", "-m", "smp-1", "-w", "w.toml", "-d", "100ms", "-q", "--strict"];
+    let compare = "compare -t sched-deadline -t classes -m smp-1 -w w.toml -d 100ms -q --strict"
+        .split(' ')
+        .collect::<Vec<_>>();
     assert_eq!(runweir_in(dir.path(), &compare).status, 1);
 }
 
