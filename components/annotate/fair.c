@@ -7,7 +7,7 @@
  * listens:  DISPATCH, RELINQUISH, BLOCK: the task starts or stops running, or has slept
  * answers:  FAIR: the address of the task's record (weir/kit/fair.h); in value2 the address of the queues' marks
  * params:   -
- * per-task: 112 bytes
+ * per-task: 128 bytes
  * cost:     O(1) per message and per answer; no lock
  * batch:    no pipes
  * source:   ours

@@ -29,13 +29,20 @@ enum weir_fair_flag {
 	WEIR_FAIR_SLEPT = 2,   /* it has blocked since it last ran */
 	WEIR_FAIR_RESCHED = 4, /* it runs, and its CPU was asked to reschedule */
 	WEIR_FAIR_LAGS = 8,    /* eevdf: `lag` was set when it left its queue */
+	WEIR_FAIR_DEBTOR = 16, /* eevdf: it sleeps, and its weight counts in its queue, at `slot` */
+	WEIR_FAIR_STAYS = 32,  /* eevdf: it waits, and goes on whoever else waits */
+	WEIR_FAIR_PASSED = 64, /* eevdf: it runs, and its deadline has passed */
 };
 
 /* A task's record. (p): written by the instance whose in-pipe holds it or held it last, under that pipe's lock. */
 struct weir_fair {
 	u64 vruntime; /* (a) */
 	u64 queue;    /* (p) the queue that `vruntime` belongs to, 0: none yet */
-	u64 base;     /* (p) least virtual time of the queue when the task was last updated there */
+	/*
+	 * (p) cfs: least virtual time of the queue when the task was last updated there; eevdf: value of `ran` at which the timer of
+	 * its turn expires
+	 */
+	u64 base;
 	u64 ran;      /* (a) ns on CPUs, up to `since` if it runs */
 	u64 since;    /* (a) ns; when it got its CPU */
 	u64 seen;     /* (a) the part of `ran` that is charged */
@@ -44,12 +51,15 @@ struct weir_fair {
 	u64 deadline; /* (p) eevdf: virtual; relative to `vruntime` while it is in no queue */
 	s64 lag;      /* (p) eevdf: its lag when it left its queue, in virtual time */
 	u64 key;      /* (p) eevdf: its key while it waits */
+	u64 protect;  /* (p) eevdf: it runs, and is protected until this virtual time */
 	u32 weight;   /* (p) as in Linux, 1024 at nice 0 */
 	u32 inverse;  /* (p) 2^32 / weight */
 	u32 flags;    /* (p) enum weir_fair_flag */
 	s32 stretch;  /* (p) PENALTY when it got its CPU: of virtual time, 1/1024 */
 	s32 shrink;   /* (p) likewise, of the slice, 1/1024 */
 	u32 running;  /* (a) the time since `since` is not in `ran` yet */
+	u32 turn;     /* (p) eevdf: number of its turn in its queue, 0: none yet */
+	u32 slot;     /* (p) eevdf: with WEIR_FAIR_DEBTOR */
 };
 
 /* What a queue publishes, for tasks that leave it without a call of its functions. */

@@ -9,6 +9,7 @@ mod balance;
 mod groups;
 mod kernel;
 mod lag;
+mod rules;
 mod shares;
 mod sleep;
 
