@@ -38,6 +38,9 @@ else
 	echo "check: no codespell here (apt-get install codespell): spelling was not looked at" >&2
 fi
 
+# Registers, calls and legal parameters of the hardware have one source.
+stale=$(tools/hw-generate.py --check) || complain "$stale"
+
 # Licences of libraries.
 unfit=$(tools/licences.py) || complain "licences: $unfit"
 

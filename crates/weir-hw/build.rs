@@ -79,7 +79,7 @@ mod verilated {
                     .args(["--prefix", &prefix, "-y"])
                     .arg(&rtl)
                     .args(params.iter().map(|p| format!("-G{p}")))
-                    .arg(rtl.join(format!("{module}.sv"))),
+                    .args([rtl.join("weir_regs_pkg.sv"), rtl.join(format!("{module}.sv"))]),
             );
             let unit = out.join(format!("{name}_shim.cpp"));
             let text = format!(

@@ -8,7 +8,7 @@ fn main() {
     let hw = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../hw");
     let hw = hw.canonicalize().expect("hw is in the repository");
     let mut list = String::from("&[\n");
-    for folder in ["rtl", "soc", "soc/kernel", "soc/apps"] {
+    for folder in ["rtl", "sw", "soc", "soc/kernel", "soc/apps"] {
         let dir = hw.join(folder);
         println!("cargo::rerun-if-changed={}", dir.display());
         let mut files: Vec<_> = fs::read_dir(&dir)

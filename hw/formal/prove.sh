@@ -111,7 +111,7 @@ any-window	axil	weir_axil_bus	s/>= NumCpus) resp = 2'd3/>= 32) resp = 2'd3/
 lists-lifo	lists-two	weir_lists	s/head_we    = (link \&\& (front || !some_q\[level_q\]))/head_we    = link/
 stays-linked	lists-two	weir_lists	s/if (only) some_q\[level_q\] <= 1'b0;//
 hasty	lists-two	weir_lists	s/Rest: if (rest_q == '0)/Rest: if (1'b1)/
-both-load	contexts	weir_laxity	s/sched\[29\]         = waits_for;/sched[29]         = 1'b0;/
+both-load	contexts	weir_laxity	s/!busy_o\[cpu_q\], waits_for,/!busy_o[cpu_q], 1'b0,/
 barges	mutexes-two	weir_mutexes	s/op_id_o <= first;/op_id_o <= id_q;/
 forgets-owner	mutexes-two	weir_mutexes	s/owner_we    = last \&\& some;/owner_we    = 1'b0;/
 answers-first	mutexes-two	weir_mutexes	s/rvalid_o <= !waits;/rvalid_o <= 1'b1;/
@@ -120,8 +120,8 @@ drops-edge	interrupts	weir_interrupts	s/lines_i\[l\] \&\& !lines_q\[l\]) latched
 stays-enabled	interrupts	weir_interrupts	s/          enabled_q\[line_q\] <= 1'b0;//
 signal-lost	conditions	weir_conditions	s/waits_q\[first\] <= 1'b0;//
 sleeps-anyway	conditions	weir_conditions	s/state_q  <= waits_q\[id_q\] ? Block : Idle;/state_q <= Block;/
-wakes-one	conditions	weir_conditions	s/state_q <= cmd_q == Broadcast ? Look : Idle;/state_q <= Idle;/
-wakes-again	conditions	weir_conditions	s/cmd_q == Signal || cmd_q == Broadcast) \&\& some;/cmd_q == Broadcast) \&\& some;/
+wakes-one	conditions	weir_conditions	s/state_q <= cmd_q == weir_regs_pkg::ConditionsBroadcast ? Look : Idle;/state_q <= Idle;/
+wakes-again	conditions	weir_conditions	s/cmd_q == weir_regs_pkg::ConditionsSignal || cmd_q == weir_regs_pkg::ConditionsBroadcast) \&\& some;/cmd_q == weir_regs_pkg::ConditionsBroadcast) \&\& some;/
 last-first	conditions	weir_wait_lists	s/assign first_o = head;/assign first_o = tail;/
 lost-waiter	conditions	weir_wait_lists	s/if (some_o) next_mem\[tail\] <= id_i;//
 any-done	kernel	weir_kernel	s/assign done     = op_done ? granted : '0;/assign done = op_done ? ops : '0;/
@@ -157,7 +157,7 @@ run_one() { # FOLDER TOP MODE DEPTH PARAMETERS [OPTION OF YOSYS]
 		echo "[engines]"
 		echo "smtbmc yices"
 		echo "[script]"
-		echo "read_verilog -sv -formal ${6:-} $(cd "$dir" && echo *.sv)"
+		echo "read_verilog -sv -formal ${6:-} $(tr '\n' ' ' <"$root/hw/rtl/weir.f") $top.sv"
 		for p in ${5//,/ }; do echo "chparam -set ${p%%=*} ${p#*=} $top"; done
 		# Properties that name registers of the module see them in a flat design only.
 		echo "prep $(! grep -q hierconn "$dir/$top.sv" || echo -flatten) -top $top"

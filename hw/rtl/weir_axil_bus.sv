@@ -41,6 +41,9 @@ module weir_axil_bus #(
   input  logic                rvalid_i,   /// Answer, some clocks later.
   input  logic [31:0]         rdata_i     /// Data.
 );
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumCpus < 1 || NumCpus > 8) $error("weir_axil_bus: NumCpus is 1 to 8, not %0d", NumCpus);
+
   typedef enum logic [2:0] {Idle, Request, Wait, WriteAnswer, ReadAnswer} state_e;
 
   state_e      state_q;

@@ -31,10 +31,17 @@ module weir_conditions #(
   output logic [IdWidth-1:0] op_id_o,    /// The thread.
   input  logic               op_done_i   /// The manager has done it.
 );
-  localparam logic [3:0] Wait = 4'd0, Signal = 4'd1, Broadcast = 4'd2, Sleep = 4'd3;
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumConditions < 2 || NumConditions > 256 || (NumConditions & (NumConditions - 1)) != 0)
+    $error("weir_conditions: NumConditions is a power of two, 2 to 256, not %0d", NumConditions);
+  if (NumThreads < 2 || NumThreads > 256 || (NumThreads & (NumThreads - 1)) != 0)
+    $error("weir_conditions: NumThreads is a power of two, 2 to 256, not %0d", NumThreads);
+
 
   typedef enum logic [2:0] {Idle, Look, Act, Block, Pop, Wake} state_e;
   state_e state_q;
+  weir_regs_pkg::address_call_t call;
+  assign call = addr_i;
 
   logic                 held_q, go, some, append, pop;
   logic [3:0]           cmd_q;
@@ -48,8 +55,8 @@ module weir_conditions #(
     .clk_i, .rst_ni, .list_i(cond_q), .append_i(append), .pop_i(pop), .id_i(id_q), .some_o(some), .first_o(first)
   );
 
-  assign append     = state_q == Act && cmd_q == Wait;
-  assign pop        = state_q == Act && (cmd_q == Signal || cmd_q == Broadcast) && some;
+  assign append     = state_q == Act && cmd_q == weir_regs_pkg::ConditionsWait;
+  assign pop        = state_q == Act && (cmd_q == weir_regs_pkg::ConditionsSignal || cmd_q == weir_regs_pkg::ConditionsBroadcast) && some;
   assign go         = req_i || held_q;
   assign op_req_o   = state_q == Block || state_q == Wake;
   assign op_block_o = state_q == Block;
@@ -72,34 +79,34 @@ module weir_conditions #(
       held_q   <= go && state_q != Idle;
       unique case (state_q)
         Idle: if (go) begin
-          cmd_q   <= addr_i[5:2];
-          id_q    <= IdWidth'(addr_i[6+:8]);
-          cond_q  <= CondWidth'(addr_i[14+:8]);
+          cmd_q   <= call.command_f;
+          id_q    <= IdWidth'(call.thread_f);
+          cond_q  <= CondWidth'(call.argument_f);
           woken_q <= '0;
           state_q <= Look;
         end
         Look: state_q <= Act;
         Act: begin
-          op_id_o <= cmd_q == Sleep ? id_q : first;
+          op_id_o <= cmd_q == weir_regs_pkg::ConditionsSleep ? id_q : first;
           unique case (cmd_q)
-            Wait: begin
+            weir_regs_pkg::ConditionsWait: begin
               waits_q[id_q] <= 1'b1;
               rvalid_o      <= 1'b1;
               state_q       <= Idle;
             end
-            Sleep: begin
+            weir_regs_pkg::ConditionsSleep: begin
               rvalid_o <= !waits_q[id_q];
               state_q  <= waits_q[id_q] ? Block : Idle;
             end
-            Signal, Broadcast: begin
+            weir_regs_pkg::ConditionsSignal, weir_regs_pkg::ConditionsBroadcast: begin
               if (some) begin
                 woken_q        <= woken_q + 9'd1;
                 waits_q[first] <= 1'b0;
                 state_q        <= Pop;
               end else state_q <= Idle;
               // A broadcast answers when all are awake, so that it includes no later thread.
-              rvalid_o <= !some || cmd_q == Signal;
-              rdata_o  <= cmd_q == Signal ? {31'd0, some} : {23'd0, woken_q};
+              rvalid_o <= !some || cmd_q == weir_regs_pkg::ConditionsSignal;
+              rdata_o  <= cmd_q == weir_regs_pkg::ConditionsSignal ? {31'd0, some} : {23'd0, woken_q};
             end
             default: begin
               rvalid_o <= 1'b1;
@@ -114,7 +121,7 @@ module weir_conditions #(
           state_q  <= Idle;
         end
         Pop:  state_q <= Wake;
-        Wake: if (op_done_i) state_q <= cmd_q == Broadcast ? Look : Idle;
+        Wake: if (op_done_i) state_q <= cmd_q == weir_regs_pkg::ConditionsBroadcast ? Look : Idle;
         default: state_q <= Idle;
       endcase
     end
@@ -122,5 +129,5 @@ module weir_conditions #(
 
   // Of a smaller configuration not all bits of arguments count.
   logic unused;
-  assign unused = ^addr_i;
+  assign unused = ^call;
 endmodule

@@ -38,12 +38,17 @@ module weir_interrupts #(
   output logic [IdWidth-1:0]  op_id_o,    /// The thread.
   input  logic                op_done_i   /// The manager has done it.
 );
-  localparam logic [3:0] Associate = 4'd0, Enable = 4'd1, Disable = 4'd2, Clear = 4'd3, ReadAssociated = 4'd4,
-      ReadPending = 4'd5, ReadEnabled = 4'd6;
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumLines < 2 || NumLines > 64) $error("weir_interrupts: NumLines is 2 to 64, not %0d", NumLines);
+  if (NumThreads < 2 || NumThreads > 256 || (NumThreads & (NumThreads - 1)) != 0)
+    $error("weir_interrupts: NumThreads is a power of two, 2 to 256, not %0d", NumThreads);
+
 
   // Look: a line's thread is read, for a call or, with deliver_q, for an interrupt.
   typedef enum logic [2:0] {Idle, Look, Tell, Block, Wake} state_e;
   state_e state_q;
+  weir_regs_pkg::address_call_t call;
+  assign call = addr_i;
 
   logic                 held_q, go, deliver_q, any_q, we;
   logic [NumLines-1:0]  lines_q, latched_q, pending, enabled_q, reserved_q, hot;
@@ -56,16 +61,16 @@ module weir_interrupts #(
   assign pending = (latched_q & Edges) | (lines_q & ~Edges);
   assign hot     = pending & enabled_q;
   assign go      = req_i || held_q;
-  assign line    = LineWidth'(addr_i[14+:8]);
+  assign line    = LineWidth'(call.argument_f);
 
   logic known, was;
-  assign known = 32'(addr_i[14+:8]) < NumLines;
+  assign known = 32'(call.argument_f) < NumLines;
   assign was   = known && pending[line];
-  assign we    = state_q == Idle && go && known && addr_i[5:2] == Associate && !was;
+  assign we    = state_q == Idle && go && known && call.command_f == weir_regs_pkg::InterruptsAssociate && !was;
 
   always_ff @(posedge clk_i) begin
     thread <= thread_mem[line_q];
-    if (we) thread_mem[line] <= IdWidth'(addr_i[6+:8]);
+    if (we) thread_mem[line] <= IdWidth'(call.thread_f);
   end
 
   assign op_req_o   = state_q == Block || state_q == Wake;
@@ -99,12 +104,12 @@ module weir_interrupts #(
         Idle: begin
           if (go) begin
             line_q   <= line;
-            id_q     <= IdWidth'(addr_i[6+:8]);
+            id_q     <= IdWidth'(call.thread_f);
             rvalid_o <= 1'b1;
             if (!known) rdata_o <= '1;
             else begin
-              unique case (addr_i[5:2])
-                Associate: begin
+              unique case (call.command_f)
+                weir_regs_pkg::InterruptsAssociate: begin
                   if (was) begin
                     latched_q[line] <= 1'b0;
                     rdata_o         <= 32'd1;
@@ -117,21 +122,21 @@ module weir_interrupts #(
                   end
                 end
                 // Without a thread there is none to wake.
-                Enable: begin
+                weir_regs_pkg::InterruptsEnable: begin
                   enabled_q[line] <= reserved_q[line];
                   rdata_o         <= {31'd0, !reserved_q[line]};
                 end
-                Disable: begin
+                weir_regs_pkg::InterruptsDisable: begin
                   enabled_q[line] <= 1'b0;
                   rdata_o         <= {31'd0, enabled_q[line]};
                 end
-                Clear: begin
+                weir_regs_pkg::InterruptsClear: begin
                   latched_q[line] <= 1'b0;
                   rdata_o         <= {31'd0, was};
                 end
-                ReadPending: rdata_o <= {31'd0, was};
-                ReadEnabled: rdata_o <= {31'd0, enabled_q[line]};
-                ReadAssociated: begin
+                weir_regs_pkg::InterruptsReadPending: rdata_o <= {31'd0, was};
+                weir_regs_pkg::InterruptsReadEnabled: rdata_o <= {31'd0, enabled_q[line]};
+                weir_regs_pkg::InterruptsReadAssociated: begin
                   rvalid_o  <= 1'b0;
                   deliver_q <= 1'b0;
                   state_q   <= Look;
@@ -148,7 +153,7 @@ module weir_interrupts #(
         Look: state_q <= deliver_q ? Wake : Tell;
         Tell: begin
           rvalid_o <= 1'b1;
-          rdata_o  <= {!reserved_q[line_q], 23'd0, 8'(thread)};
+          rdata_o  <= weir_regs_pkg::interrupts_associated(!reserved_q[line_q], 8'(thread));
           state_q  <= Idle;
         end
         Block: if (op_done_i) begin
@@ -176,5 +181,5 @@ module weir_interrupts #(
 
   // Of a smaller configuration not all bits of arguments count.
   logic unused;
-  assign unused = ^addr_i;
+  assign unused = ^call;
 endmodule

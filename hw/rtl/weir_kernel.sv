@@ -44,15 +44,18 @@ module weir_kernel #(
   output logic                wake_o,    /// One clock: a thread was woken, for observers.
   output logic [IdWidth-1:0]  wake_id_o  /// Which one.
 );
-  localparam int unsigned Lists = 0, Threads = 1, Mutexes = 2, Conditions = 3, Interrupts = 4, Timers = 5, NumUnits = 6;
 
-  logic [NumUnits-1:0]       req, rvalid;
-  logic [NumUnits-1:0][31:0] rdata;
+  logic [weir_regs_pkg::NumUnits-1:0]       req, rvalid;
+  logic [weir_regs_pkg::NumUnits-1:0][31:0] rdata;
   logic                      none_q;
+  weir_regs_pkg::address_kernel_t call;
+  logic [21:2]               unit_call;
+  assign call      = addr_i;
+  assign unit_call = weir_regs_pkg::address_call(call.argument_f, call.thread_f, call.command_f);
 
   always_comb begin
     req = '0;
-    for (int unsigned u = 0; u < NumUnits; u++) req[u] = req_i && addr_i[24:22] == 3'(u);
+    for (int unsigned u = 0; u < weir_regs_pkg::NumUnits; u++) req[u] = req_i && call.unit_f == 3'(u);
   end
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) none_q <= 1'b0;
@@ -61,7 +64,7 @@ module weir_kernel #(
   assign rvalid_o = |rvalid || none_q;
   always_comb begin
     rdata_o = none_q ? '1 : '0;
-    for (int unsigned u = 0; u < NumUnits; u++) if (rvalid[u]) rdata_o = rdata[u];
+    for (int unsigned u = 0; u < weir_regs_pkg::NumUnits; u++) if (rvalid[u]) rdata_o = rdata[u];
   end
 
   // ------------------------------------------------------------------ the manager and the scheduler behind it
@@ -71,7 +74,7 @@ module weir_kernel #(
   logic [31:0]         lists_rdata;
 
   weir_threads #(.NumThreads(NumThreads)) u_threads (
-    .clk_i, .rst_ni, .req_i(req[Threads]), .addr_i(addr_i[21:2]), .rvalid_o(rvalid[Threads]), .rdata_o(rdata[Threads]),
+    .clk_i, .rst_ni, .req_i(req[weir_regs_pkg::UnitThreads]), .addr_i(unit_call), .rvalid_o(rvalid[weir_regs_pkg::UnitThreads]), .rdata_o(rdata[weir_regs_pkg::UnitThreads]),
     .op_req_i(op_req), .op_block_i(op_block), .op_id_i(op_id), .op_done_o(op_done),
     .lists_req_o(from_threads), .lists_addr_o(threads_addr),
     .lists_rvalid_i(lists_rvalid && !ours_q), .lists_rdata_i(lists_rdata)
@@ -80,9 +83,9 @@ module weir_kernel #(
   // A call of the CPU waits while the manager has one in progress, and vice versa.
   logic late_q, direct;
   logic [21:2] late_addr_q;
-  assign direct     = (req[Lists] || wait_q) && !busy_q && !from_threads && !late_q;
+  assign direct     = (req[weir_regs_pkg::UnitLists] || wait_q) && !busy_q && !from_threads && !late_q;
   assign lists_req  = !busy_q && (from_threads || late_q || direct);
-  assign lists_addr = late_q ? late_addr_q : from_threads ? threads_addr : addr_i[21:2];
+  assign lists_addr = late_q ? late_addr_q : from_threads ? threads_addr : unit_call;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       ours_q      <= 1'b0;
@@ -91,15 +94,15 @@ module weir_kernel #(
       late_q      <= 1'b0;
       late_addr_q <= '0;
     end else begin
-      wait_q <= (req[Lists] || wait_q) && !direct;
+      wait_q <= (req[weir_regs_pkg::UnitLists] || wait_q) && !direct;
       late_q <= (from_threads || late_q) && busy_q;
       if (from_threads) late_addr_q <= threads_addr;
       if (lists_req) ours_q <= direct;
       busy_q <= (busy_q || lists_req) && !lists_rvalid;
     end
   end
-  assign rvalid[Lists] = lists_rvalid && ours_q;
-  assign rdata[Lists]  = lists_rdata;
+  assign rvalid[weir_regs_pkg::UnitLists] = lists_rvalid && ours_q;
+  assign rdata[weir_regs_pkg::UnitLists]  = lists_rdata;
 
   weir_lists #(.NumThreads(NumThreads), .NumLevels(NumLevels)) u_lists (
     .clk_i, .rst_ni, .req_i(lists_req), .addr_i(lists_addr),
@@ -111,22 +114,22 @@ module weir_kernel #(
   logic [3:0][IdWidth-1:0] ids;
 
   weir_mutexes #(.NumMutexes(NumMutexes), .NumThreads(NumThreads)) u_mutexes (
-    .clk_i, .rst_ni, .req_i(req[Mutexes]), .addr_i(addr_i[21:2]), .rvalid_o(rvalid[Mutexes]), .rdata_o(rdata[Mutexes]),
+    .clk_i, .rst_ni, .req_i(req[weir_regs_pkg::UnitMutexes]), .addr_i(unit_call), .rvalid_o(rvalid[weir_regs_pkg::UnitMutexes]), .rdata_o(rdata[weir_regs_pkg::UnitMutexes]),
     .op_req_o(ops[0]), .op_block_o(blocks[0]), .op_id_o(ids[0]), .op_done_i(done[0])
   );
   weir_conditions #(.NumConditions(NumConditions), .NumThreads(NumThreads)) u_conditions (
-    .clk_i, .rst_ni, .req_i(req[Conditions]), .addr_i(addr_i[21:2]),
-    .rvalid_o(rvalid[Conditions]), .rdata_o(rdata[Conditions]),
+    .clk_i, .rst_ni, .req_i(req[weir_regs_pkg::UnitConditions]), .addr_i(unit_call),
+    .rvalid_o(rvalid[weir_regs_pkg::UnitConditions]), .rdata_o(rdata[weir_regs_pkg::UnitConditions]),
     .op_req_o(ops[1]), .op_block_o(blocks[1]), .op_id_o(ids[1]), .op_done_i(done[1])
   );
   weir_interrupts #(.NumLines(NumLines), .Edges(Edges), .NumThreads(NumThreads)) u_interrupts (
-    .clk_i, .rst_ni, .lines_i, .req_i(req[Interrupts]), .addr_i(addr_i[21:2]),
-    .rvalid_o(rvalid[Interrupts]), .rdata_o(rdata[Interrupts]),
+    .clk_i, .rst_ni, .lines_i, .req_i(req[weir_regs_pkg::UnitInterrupts]), .addr_i(unit_call),
+    .rvalid_o(rvalid[weir_regs_pkg::UnitInterrupts]), .rdata_o(rdata[weir_regs_pkg::UnitInterrupts]),
     .op_req_o(ops[2]), .op_block_o(blocks[2]), .op_id_o(ids[2]), .op_done_i(done[2])
   );
   weir_timers #(.NumTimers(NumTimers), .NumThreads(NumThreads), .ClockWidth(ClockWidth)) u_timers (
-    .clk_i, .rst_ni, .req_i(req[Timers]), .we_i, .addr_i(addr_i[21:2]), .wdata_i,
-    .rvalid_o(rvalid[Timers]), .rdata_o(rdata[Timers]),
+    .clk_i, .rst_ni, .req_i(req[weir_regs_pkg::UnitTimers]), .we_i, .addr_i(unit_call), .wdata_i,
+    .rvalid_o(rvalid[weir_regs_pkg::UnitTimers]), .rdata_o(rdata[weir_regs_pkg::UnitTimers]),
     .op_req_o(ops[3]), .op_block_o(blocks[3]), .op_id_o(ids[3]), .op_done_i(done[3])
   );
 

@@ -27,6 +27,10 @@ module weir_laxity_context #(
   output logic [NumCpus-1:0]              holds_o,  /// The CPU holds a context.
   output logic [NumCpus-1:0][IdWidth-1:0] held_o    /// Whose.
 );
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumCpus < 1 || NumCpus > 8) $error("weir_laxity_context: NumCpus is 1 to 8, not %0d", NumCpus);
+  if (IdWidth < 1 || IdWidth > 8) $error("weir_laxity_context: IdWidth is 1 to 8, not %0d", IdWidth);
+
   logic [NumCpus-1:0]              holds_q;
   logic [NumCpus-1:0][IdWidth-1:0] held_q;
   logic [NumCpus-1:0]              other;

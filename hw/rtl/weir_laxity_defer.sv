@@ -25,6 +25,10 @@ module weir_laxity_defer #(
   input  logic [NumTasks-1:0][Width-1:0]  left_i,      /// Ticks of work left.
   output logic                            due_o        /// In a tick: it brings a decision.
 );
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumTasks < 1 || NumTasks > 64) $error("weir_laxity_defer: NumTasks is 1 to 64, not %0d", NumTasks);
+  if (Width < 2 || Width > 16) $error("weir_laxity_defer: Width is 2 to 16, not %0d", Width);
+
   localparam int unsigned IdxWidth = (NumTasks > 1) ? $clog2(NumTasks) : 1;
   typedef logic signed [Width+1:0] time_t;
 

@@ -25,6 +25,10 @@ module weir_laxity_key #(
   input  logic                edzl_i,      /// The deadline decides, but tasks without laxity go first.
   output logic [KeyWidth-1:0] key_o        /// The key.
 );
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (Width < 2 || Width > 16) $error("weir_laxity_key: Width is 2 to 16, not %0d", Width);
+  if (IdWidth < 1 || IdWidth > 8) $error("weir_laxity_key: IdWidth is 1 to 8, not %0d", IdWidth);
+
   logic [Width+1:0] deadline, laxity, value;
   logic             slack;
 

@@ -10,7 +10,7 @@
 /// area:     O(NumCpus^2) comparators of task numbers, one multiplexer of NumTasks bits per CPU
 /// source:   Mancuso et al., IV-B3
 module weir_laxity_match #(
-  /// Tasks, 1..64.
+  /// Tasks, 2..64.
   parameter int unsigned NumTasks = 16,
   /// CPUs, 1..8.
   parameter int unsigned NumCpus = 2,
@@ -30,6 +30,11 @@ module weir_laxity_match #(
   output logic [NumCpus-1:0][IdWidth-1:0] task_o,     /// Its number; of an idle CPU the last one that it had.
   output logic [NumTasks-1:0]             chosen_o    /// Tasks that have a CPU.
 );
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumTasks < 2 || NumTasks > 64) $error("weir_laxity_match: NumTasks is 2 to 64, not %0d", NumTasks);
+  if (NumCpus < 1 || NumCpus > 8) $error("weir_laxity_match: NumCpus is 1 to 8, not %0d", NumCpus);
+  if (IdWidth != $clog2(NumTasks)) $error("weir_laxity_match: IdWidth is as many bits as NumTasks needs, not %0d", IdWidth);
+
   typedef logic [IdWidth-1:0] id_t;
 
   // First stage: tasks that are still ready, and their previous CPUs.

@@ -43,6 +43,10 @@ module weir_laxity_monitor #(
   output logic                miss_o,      /// In a tick: the deadline passes and the job is not complete.
   output logic                event_o      /// In this clock a job comes or ends.
 );
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (Width < 2 || Width > 16) $error("weir_laxity_monitor: Width is 2 to 16, not %0d", Width);
+  if (JobWidth < 1 || JobWidth > 8) $error("weir_laxity_monitor: JobWidth is 1 to 8, not %0d", JobWidth);
+
   logic                valid_q, ready_q, report_q;
   logic [Width-1:0]    period_q, wcet_q;
   logic [JobWidth-1:0] job_q;

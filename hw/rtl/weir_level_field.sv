@@ -22,6 +22,10 @@ module weir_level_field #(
   output logic                  some_o,        /// Some bit is set.
   output logic [LevelWidth-1:0] top_o          /// The highest of them.
 );
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumLevels < 2 || NumLevels > 256 || (NumLevels & (NumLevels - 1)) != 0)
+    $error("weir_level_field: NumLevels is a power of two, 2 to 256, not %0d", NumLevels);
+
   localparam int unsigned Group = (NumLevels > 16) ? 16 : NumLevels;
   localparam int unsigned Groups = NumLevels / Group;
   localparam int unsigned GroupWidth = $clog2(Group);

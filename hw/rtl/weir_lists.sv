@@ -30,9 +30,12 @@ module weir_lists #(
   output logic [31:0] rdata_o,  /// Its value.
   output logic        irq_o     /// Something more urgent than the current thread waits: level.
 );
-  localparam logic [3:0] IsEmpty = 4'd0, Enqueue = 4'd1, Dequeue = 4'd2, IsQueued = 4'd3, GetPriority = 4'd4,
-      SetPriority = 4'd5, GetEntry = 4'd6, Preemption = 4'd7, SetIdle = 4'd8, GetIdle = 4'd9, Next = 4'd10,
-      Current = 4'd11;
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumThreads < 2 || NumThreads > 256 || (NumThreads & (NumThreads - 1)) != 0)
+    $error("weir_lists: NumThreads is a power of two, 2 to 256, not %0d", NumThreads);
+  if (NumLevels < 2 || NumLevels > 256 || (NumLevels & (NumLevels - 1)) != 0)
+    $error("weir_lists: NumLevels is a power of two, 2 to 256, not %0d", NumLevels);
+
 
   typedef logic [IdWidth-1:0]    id_t;
   typedef logic [LevelWidth-1:0] level_t;
@@ -41,6 +44,8 @@ module weir_lists #(
   typedef enum logic [2:0] {Idle, Rest, Head, Thread, Change, Relink} state_e;
 
   state_e state_q;
+  weir_regs_pkg::address_call_t call;
+  assign call = addr_i;
   logic [3:0] cmd_q;
   id_t    id_q, current_q, idle_q;
   logic [7:0] arg_q;
@@ -117,12 +122,12 @@ module weir_lists #(
   assign last       = tail == id_q;
   assign only       = first && last;
   // A change of priority of a queued thread unlinks it, and links it again.
-  assign unlink = state_q == Change && (cmd_q == Dequeue || cmd_q == Next || (cmd_q == SetPriority && !again_q));
+  assign unlink = state_q == Change && (cmd_q == weir_regs_pkg::ListsDequeue || cmd_q == weir_regs_pkg::ListsNext || (cmd_q == weir_regs_pkg::ListsSetPriority && !again_q));
   assign link   = state_q == Change && !unlink;
   // A preempted thread goes before its equals.
-  assign front  = cmd_q == Enqueue && arg_q[0];
+  assign front  = cmd_q == weir_regs_pkg::ListsEnqueue && arg_q[0];
 
-  assign thread_addr = state_q == Head ? head : (state_q == Idle ? IdWidth'(addr_i[6+:8]) : id_q);
+  assign thread_addr = state_q == Head ? head : (state_q == Idle ? IdWidth'(call.thread_f) : id_q);
   assign level_addr  = state_q == Rest ? top_q : (state_q == Thread ? prio : level_q);
 
   always_comb begin
@@ -140,7 +145,7 @@ module weir_lists #(
     head_wdata = link ? id_q : next;
     tail_we    = (link && (!front || !some_q[level_q])) || (unlink && last && !only);
     tail_wdata = link ? id_q : prev;
-    if (state_q == Thread && cmd_q == SetPriority) prio_we = 1'b1;
+    if (state_q == Thread && cmd_q == weir_regs_pkg::ListsSetPriority) prio_we = 1'b1;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -167,17 +172,17 @@ module weir_lists #(
       if (rest_q != '0) rest_q <= rest_q - 2'd1;
       unique case (state_q)
         Idle: if (req_i) begin
-          cmd_q   <= addr_i[5:2];
-          id_q    <= IdWidth'(addr_i[6+:8]);
-          arg_q   <= addr_i[14+:8];
+          cmd_q   <= call.command_f;
+          id_q    <= IdWidth'(call.thread_f);
+          arg_q   <= call.argument_f;
           again_q <= 1'b0;
-          state_q <= addr_i[5:2] == Next ? Rest : Thread;
+          state_q <= call.command_f == weir_regs_pkg::ListsNext ? Rest : Thread;
         end
         Rest: if (rest_q == '0) begin
           state_q <= Head;
           if (!top_valid_q) begin
             rvalid_o  <= 1'b1;
-            rdata_o   <= {1'b1, 23'd0, 8'(idle_q)};
+            rdata_o   <= weir_regs_pkg::lists_next(1'b1, 8'd0, 8'(idle_q));
             current_q <= idle_q;
             runs_q    <= 1'b0;
             state_q   <= Idle;
@@ -191,23 +196,23 @@ module weir_lists #(
         Thread: begin
           level_q <= prio;
           unique case (cmd_q)
-            Enqueue: if (was_queued) begin
+            weir_regs_pkg::ListsEnqueue: if (was_queued) begin
               rdata_o  <= 32'd1;
               rvalid_o <= 1'b1;
               state_q  <= Idle;
             end else state_q <= Change;
-            Dequeue: if (!was_queued) begin
+            weir_regs_pkg::ListsDequeue: if (!was_queued) begin
               rdata_o  <= 32'd1;
               rvalid_o <= 1'b1;
               state_q  <= Idle;
             end else state_q <= Change;
-            Next: begin
+            weir_regs_pkg::ListsNext: begin
               current_q       <= id_q;
               current_level_q <= prio;
               runs_q          <= 1'b1;
               state_q         <= Change;
             end
-            SetPriority: begin
+            weir_regs_pkg::ListsSetPriority: begin
               if (runs_q && current_q == id_q) current_level_q <= LevelWidth'(arg_q);
               if (was_queued) state_q <= Change;
               else begin
@@ -219,20 +224,20 @@ module weir_lists #(
               rvalid_o <= 1'b1;
               state_q  <= Idle;
               unique case (cmd_q)
-                IsEmpty:     rdata_o <= {31'd0, some_q == '0};
-                IsQueued:    rdata_o <= {31'd0, was_queued};
-                GetPriority: rdata_o <= 32'(prio);
-                GetEntry:    rdata_o <= {was_queued, 7'd0, 8'(prio), 8'(next), 8'(prev)};
-                Preemption: begin
+                weir_regs_pkg::ListsIsEmpty:     rdata_o <= {31'd0, some_q == '0};
+                weir_regs_pkg::ListsIsQueued:    rdata_o <= {31'd0, was_queued};
+                weir_regs_pkg::ListsGetPriority: rdata_o <= 32'(prio);
+                weir_regs_pkg::ListsGetEntry:    rdata_o <= weir_regs_pkg::lists_entry(was_queued, 8'(prio), 8'(next), 8'(prev));
+                weir_regs_pkg::ListsPreemption: begin
                   rdata_o   <= {31'd0, preempt_q};
                   preempt_q <= arg_q[0];
                 end
-                SetIdle: begin
+                weir_regs_pkg::ListsSetIdle: begin
                   idle_q <= id_q;
                   if (!runs_q) current_q <= id_q;
                 end
-                GetIdle: rdata_o <= 32'(idle_q);
-                Current: rdata_o <= {!runs_q, 15'd0, 8'(current_level_q), 8'(current_q)};
+                weir_regs_pkg::ListsGetIdle: rdata_o <= 32'(idle_q);
+                weir_regs_pkg::ListsCurrent: rdata_o <= weir_regs_pkg::lists_next(!runs_q, 8'(current_level_q), 8'(current_q));
                 default: rdata_o <= '1;
               endcase
             end
@@ -247,13 +252,13 @@ module weir_lists #(
             some_q[level_q] <= 1'b1;
           end
           rest_q <= 2'd3;
-          if (cmd_q == SetPriority && !again_q) begin
+          if (cmd_q == weir_regs_pkg::ListsSetPriority && !again_q) begin
             again_q <= 1'b1;
             level_q <= LevelWidth'(arg_q);
             state_q <= Relink;
           end else begin
             rvalid_o <= 1'b1;
-            if (cmd_q == Next) rdata_o <= {16'd0, 8'(level_q), 8'(id_q)};
+            if (cmd_q == weir_regs_pkg::ListsNext) rdata_o <= weir_regs_pkg::lists_next(1'b0, 8'(level_q), 8'(id_q));
             state_q <= Idle;
           end
         end
@@ -309,17 +314,17 @@ module weir_lists #(
     // What is read of the memories.
     if (state_q == Head) assert (some_q[top_q] && head == head_mem[top_q]);
     if (state_q == Thread) assert (prio == prio_mem[id_q] && next == next_mem[id_q] && prev == prev_mem[id_q]);
-    if (state_q == Thread && cmd_q == Next) assert (queued_q[id_q] && prio == highest && id_q == head_mem[highest]);
+    if (state_q == Thread && cmd_q == weir_regs_pkg::ListsNext) assert (queued_q[id_q] && prio == highest && id_q == head_mem[highest]);
     if (state_q == Change) begin
       assert (!some_q[level_q] || (head == head_mem[level_q] && tail == tail_mem[level_q]));
       if (unlink) assert (queued_q[id_q] && level_q == at_q[id_q] && next == next_mem[id_q] && prev == prev_mem[id_q]);
       if (link) assert (!queued_q[id_q] && level_q == prio_mem[id_q]);
     end
-    if (state_q == Rest || state_q == Head) assert (cmd_q == Next);
-    if (state_q == Relink || again_q) assert (cmd_q == SetPriority);
+    if (state_q == Rest || state_q == Head) assert (cmd_q == weir_regs_pkg::ListsNext);
+    if (state_q == Relink || again_q) assert (cmd_q == weir_regs_pkg::ListsSetPriority);
     if (state_q == Relink) assert (again_q && !queued_q[id_q] && level_q == prio_mem[id_q]);
     if (again_q) assert (state_q == Relink || state_q == Change || state_q == Idle);
-    if (state_q == Change) assert (cmd_q == Enqueue || cmd_q == Dequeue || cmd_q == Next || cmd_q == SetPriority);
+    if (state_q == Change) assert (cmd_q == weir_regs_pkg::ListsEnqueue || cmd_q == weir_regs_pkg::ListsDequeue || cmd_q == weir_regs_pkg::ListsNext || cmd_q == weir_regs_pkg::ListsSetPriority);
     // The highest level, two clocks after a change.
     for (int g = 0; g < (Steps ? Groups : 0); g++)
       if (rest_q <= 2'd2) begin
@@ -346,7 +351,7 @@ module weir_lists #(
             assert (waiting[l][prev_mem[t]] && (older_q[t] & waiting[l]) ==
                     ((older_q[prev_mem[t]] & waiting[l]) | (NumThreads'(1) << prev_mem[t])));
           // A priority is written a clock before the thread leaves its list.
-          if (!(state_q == Change && cmd_q == SetPriority && !again_q && id_q == IdWidth'(t))) assert (prio_mem[t] == at_q[t]);
+          if (!(state_q == Change && cmd_q == weir_regs_pkg::ListsSetPriority && !again_q && id_q == IdWidth'(t))) assert (prio_mem[t] == at_q[t]);
         end
     end
   end
@@ -355,5 +360,5 @@ module weir_lists #(
 
   // Of a smaller configuration not all bits of arguments count.
   logic unused;
-  assign unused = ^{addr_i, arg_q};
+  assign unused = ^{call, arg_q};
 endmodule

@@ -23,6 +23,9 @@ module weir_monitor #(
   output logic [Width-1:0] next_o,   /// The value if this clock were a tick.
   output logic [Width-1:0] value_o   /// The value.
 );
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (Width < 1 || Width > 64) $error("weir_monitor: Width is 1 to 64, not %0d", Width);
+
   logic [Width-1:0] value_q;
 
   always_comb begin

@@ -31,12 +31,19 @@ module weir_mutexes #(
   output logic [IdWidth-1:0] op_id_o,    /// The thread.
   input  logic               op_done_i   /// The manager has done it.
 );
-  localparam logic [3:0] Lock = 4'd0, TryLock = 4'd1, Unlock = 4'd2, Owner = 4'd3, Kind = 4'd4, Count = 4'd5;
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumMutexes < 2 || NumMutexes > 256 || (NumMutexes & (NumMutexes - 1)) != 0)
+    $error("weir_mutexes: NumMutexes is a power of two, 2 to 256, not %0d", NumMutexes);
+  if (NumThreads < 2 || NumThreads > 256 || (NumThreads & (NumThreads - 1)) != 0)
+    $error("weir_mutexes: NumThreads is a power of two, 2 to 256, not %0d", NumThreads);
+
   localparam logic [31:0] Blocked = 32'd1, Failed = 32'h8000_0000;
 
   // Look: the mutex is read. Act: the answer is known. Block: the caller must wait. Pop, Wake: hand over.
   typedef enum logic [2:0] {Idle, Look, Act, Block, Pop, Wake} state_e;
   state_e state_q;
+  weir_regs_pkg::address_call_t call;
+  assign call = addr_i;
 
   logic                  held_q, go;
   logic [3:0]            cmd_q;
@@ -60,8 +67,8 @@ module weir_mutexes #(
   assign locked = locked_q[mutex_q];
   assign mine   = locked && owner == id_q;
   assign again  = mine && recursive_q[mutex_q] && count != '1;
-  assign waits  = state_q == Act && cmd_q == Lock && locked && !mine;
-  assign last   = state_q == Act && cmd_q == Unlock && mine && count == 8'd1;
+  assign waits  = state_q == Act && cmd_q == weir_regs_pkg::MutexesLock && locked && !mine;
+  assign last   = state_q == Act && cmd_q == weir_regs_pkg::MutexesUnlock && mine && count == 8'd1;
   assign append = waits;
   assign pop    = last && some;
 
@@ -70,12 +77,12 @@ module weir_mutexes #(
     count_we    = 1'b0;
     owner_wdata = id_q;
     count_wdata = 8'd1;
-    if (state_q == Act && (cmd_q == Lock || cmd_q == TryLock)) begin
+    if (state_q == Act && (cmd_q == weir_regs_pkg::MutexesLock || cmd_q == weir_regs_pkg::MutexesTryLock)) begin
       owner_we    = !locked;
       count_we    = !locked || again;
       count_wdata = locked ? count + 8'd1 : 8'd1;
     end
-    if (state_q == Act && cmd_q == Unlock && mine) begin
+    if (state_q == Act && cmd_q == weir_regs_pkg::MutexesUnlock && mine) begin
       // Handed over, it is locked once again.
       owner_we    = last && some;
       owner_wdata = first;
@@ -114,9 +121,9 @@ module weir_mutexes #(
       held_q <= go && state_q != Idle;
       unique case (state_q)
         Idle: if (go) begin
-          cmd_q   <= addr_i[5:2];
-          id_q    <= IdWidth'(addr_i[6+:8]);
-          mutex_q <= MutexWidth'(addr_i[14+:8]);
+          cmd_q   <= call.command_f;
+          id_q    <= IdWidth'(call.thread_f);
+          mutex_q <= MutexWidth'(call.argument_f);
           state_q <= Look;
         end
         Look: state_q <= Act;
@@ -125,28 +132,28 @@ module weir_mutexes #(
           rvalid_o <= !waits;
           op_id_o  <= id_q;
           unique case (cmd_q)
-            Lock: begin
+            weir_regs_pkg::MutexesLock: begin
               if (!locked) locked_q[mutex_q] <= 1'b1;
               else if (waits) state_q <= Block;
               else if (!again) rdata_o <= Failed;
             end
-            TryLock: begin
+            weir_regs_pkg::MutexesTryLock: begin
               if (!locked) locked_q[mutex_q] <= 1'b1;
               else if (!again) rdata_o <= Blocked;
             end
-            Unlock: begin
+            weir_regs_pkg::MutexesUnlock: begin
               if (!mine) rdata_o <= Failed;
               else if (pop) begin
                 op_id_o <= first;
                 state_q <= Pop;
               end else if (last) locked_q[mutex_q] <= 1'b0;
             end
-            Owner: rdata_o <= locked ? 32'(owner) : Failed;
-            Kind: begin
+            weir_regs_pkg::MutexesOwner: rdata_o <= locked ? 32'(owner) : Failed;
+            weir_regs_pkg::MutexesKind: begin
               rdata_o <= {31'd0, recursive_q[mutex_q]};
               if (!locked) recursive_q[mutex_q] <= id_q[0];
             end
-            Count:   rdata_o <= locked ? {24'd0, count} : '0;
+            weir_regs_pkg::MutexesCount:   rdata_o <= locked ? {24'd0, count} : '0;
             default: rdata_o <= '1;
           endcase
         end
@@ -174,5 +181,5 @@ module weir_mutexes #(
 
   // Of a smaller configuration not all bits of arguments count.
   logic unused;
-  assign unused = ^addr_i;
+  assign unused = ^call;
 endmodule

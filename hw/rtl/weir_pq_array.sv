@@ -30,6 +30,11 @@ module weir_pq_array #(
   output logic [KeyWidth-1:0] key_o,    /// Its key.
   output logic [IdWidth-1:0]  id_o      /// Its number.
 );
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumEntries < 2 || NumEntries > 256) $error("weir_pq_array: NumEntries is 2 to 256, not %0d", NumEntries);
+  if (KeyWidth < 1 || KeyWidth > 64) $error("weir_pq_array: KeyWidth is 1 to 64, not %0d", KeyWidth);
+  if (IdWidth < 1 || IdWidth > 16) $error("weir_pq_array: IdWidth is 1 to 16, not %0d", IdWidth);
+
   logic [NumEntries-1:0]               valid_q;
   logic [NumEntries-1:0][KeyWidth-1:0] key_q;
   logic [NumEntries-1:0][IdWidth-1:0]  id_q;

@@ -16,6 +16,11 @@ module weir_select_merge #(
   input  logic [NumKeys-1:0][KeyWidth-1:0] b_i,  /// Ascending.
   output logic [NumKeys-1:0][KeyWidth-1:0] o     /// The smallest of both, ascending.
 );
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumKeys < 1 || NumKeys > 8 || (NumKeys & (NumKeys - 1)) != 0)
+    $error("weir_select_merge: NumKeys is a power of two, 1 to 8, not %0d", NumKeys);
+  if (KeyWidth < 1 || KeyWidth > 64) $error("weir_select_merge: KeyWidth is 1 to 64, not %0d", KeyWidth);
+
   localparam int unsigned Levels = $clog2(NumKeys);
 
   // Flat vectors: Yosys takes no element of an array in another generate block.

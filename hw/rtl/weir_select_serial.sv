@@ -25,6 +25,11 @@ module weir_select_serial #(
   output logic                             valid_o,  /// One clock: best_o is the answer, and stays.
   output logic [NumOut-1:0][KeyWidth-1:0]  best_o    /// The smallest keys, ascending; all ones where there are no more.
 );
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumIn < 1 || NumIn > 64) $error("weir_select_serial: NumIn is 1 to 64, not %0d", NumIn);
+  if (NumOut < 1 || NumOut > 8) $error("weir_select_serial: NumOut is 1 to 8, not %0d", NumOut);
+  if (KeyWidth < 1 || KeyWidth > 64) $error("weir_select_serial: KeyWidth is 1 to 64, not %0d", KeyWidth);
+
   logic [IdxWidth-1:0]             idx_q;
   logic                            read_q, take_q, end_q, look_q, last_q, valid_q;
   logic [KeyWidth-1:0]             key_q;

@@ -24,6 +24,11 @@ module weir_select_tree #(
   output logic                             valid_o,  /// One clock: best_o is the answer; it stays until the next but with Pipelined.
   output logic [NumOut-1:0][KeyWidth-1:0]  best_o    /// The smallest keys, ascending; all ones where there are no more.
 );
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumIn < 1 || NumIn > 64) $error("weir_select_tree: NumIn is 1 to 64, not %0d", NumIn);
+  if (NumOut < 1 || NumOut > 8) $error("weir_select_tree: NumOut is 1 to 8, not %0d", NumOut);
+  if (KeyWidth < 1 || KeyWidth > 64) $error("weir_select_tree: KeyWidth is 1 to 64, not %0d", KeyWidth);
+
   localparam int unsigned Levels = (NumIn > 1) ? $clog2(NumIn) : 0;
   localparam int unsigned Leaves = 1 << Levels;
   localparam int unsigned List   = 1 << $clog2(NumOut);

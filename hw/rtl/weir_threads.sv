@@ -32,14 +32,19 @@ module weir_threads #(
   input  logic               lists_rvalid_i, /// Its answer.
   input  logic [31:0]        lists_rdata_i   /// The value of the answer.
 );
-  localparam logic [3:0] Create = 4'd0, Current = 4'd1, Next = 4'd2, Yield = 4'd3, Clear = 4'd4, IsQueued = 4'd5,
-      Exit = 4'd6, Join = 4'd7, Detach = 4'd8, Add = 4'd9, Block = 4'd10, Status = 4'd11;
-  localparam logic [3:0] ListEnqueue = 4'd1, ListDequeue = 4'd2, ListIsQueued = 4'd3, ListNext = 4'd10;
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumThreads < 2 || NumThreads > 256 || (NumThreads & (NumThreads - 1)) != 0)
+    $error("weir_threads: NumThreads is a power of two, 2 to 256, not %0d", NumThreads);
+
   localparam logic [31:0] Failed = 32'h8000_0000;
 
   // Fill: all numbers are put on the stack of free ones. Ask: a call of the scheduler is in progress. Again: its second one.
   typedef enum logic [2:0] {Fill, Idle, Look, Do, Ask, Again} state_e;
   state_e state_q;
+  weir_regs_pkg::address_call_t call;
+  weir_regs_pkg::lists_next_t   listed;
+  assign call   = addr_i;
+  assign listed = lists_rdata_i;
 
   logic                  held_q, go, op_q, runs_q, free_q;
   logic [3:0]            cmd_q;
@@ -68,11 +73,11 @@ module weir_threads #(
   assign leaves   = runs_q && exited_q[current_q] && detached_q[current_q];
 
   logic frees;
-  assign frees     = state_q == Do && ((cmd_q == Join && used && exited && !here && !detached) ||
-                                       (cmd_q == Detach && used && exited && !here && !detached));
+  assign frees     = state_q == Do && ((cmd_q == weir_regs_pkg::ThreadsJoin && used && exited && !here && !detached) ||
+                                       (cmd_q == weir_regs_pkg::ThreadsDetach && used && exited && !here && !detached));
   assign push      = state_q == Fill || frees || free_q;
   assign push_id   = state_q == Fill ? ~free_count_q[IdWidth-1:0] : id_q;
-  assign parent_we = state_q == Do && cmd_q == Join && alive && !here && !detached && !joined && runs_q;
+  assign parent_we = state_q == Do && cmd_q == weir_regs_pkg::ThreadsJoin && alive && !here && !detached && !joined && runs_q;
 
   always_ff @(posedge clk_i) begin
     top    <= stack_mem[free_count_q[IdWidth-1:0] - IdWidth'(1)];
@@ -86,42 +91,43 @@ module weir_threads #(
   logic [3:0] list_cmd;
   always_comb begin
     ask      = 1'b0;
-    list_cmd = ListEnqueue;
+    list_cmd = weir_regs_pkg::ListsEnqueue;
     list_id  = id_q;
     if (state_q == Do) begin
       unique case (cmd_q)
-        Next, Yield: begin
+        weir_regs_pkg::ThreadsNext, weir_regs_pkg::ThreadsYield: begin
           ask      = 1'b1;
           list_id  = current_q;
-          list_cmd = rests ? ListEnqueue : ListNext;
+          list_cmd = rests ? weir_regs_pkg::ListsEnqueue : weir_regs_pkg::ListsNext;
         end
-        Exit: begin
+        weir_regs_pkg::ThreadsExit: begin
           ask = here && joined;
           list_id = parent;
         end
-        Clear: begin
+        weir_regs_pkg::ThreadsClear: begin
           ask      = used && !here;
-          list_cmd = ListDequeue;
+          list_cmd = weir_regs_pkg::ListsDequeue;
         end
-        IsQueued: begin
+        weir_regs_pkg::ThreadsIsQueued: begin
           ask      = 1'b1;
-          list_cmd = ListIsQueued;
+          list_cmd = weir_regs_pkg::ListsIsQueued;
         end
-        Add: ask = alive && !here;
-        Block: begin
+        weir_regs_pkg::ThreadsAdd: ask = alive && !here;
+        weir_regs_pkg::ThreadsBlock: begin
           ask      = alive && !here;
-          list_cmd = ListDequeue;
+          list_cmd = weir_regs_pkg::ListsDequeue;
         end
         default: ;
       endcase
     end else if (state_q == Again) begin
       ask      = 1'b1;
-      list_cmd = ListNext;
+      list_cmd = weir_regs_pkg::ListsNext;
     end
   end
   assign lists_req_o  = ask;
   // Preempted, a thread goes before its equals; with YIELD behind them.
-  assign lists_addr_o = {7'd0, cmd_q == Next && list_cmd == ListEnqueue, 8'(list_id), list_cmd};
+  assign lists_addr_o = weir_regs_pkg::address_call(
+      8'(cmd_q == weir_regs_pkg::ThreadsNext && list_cmd == weir_regs_pkg::ListsEnqueue), 8'(list_id), list_cmd);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -156,13 +162,13 @@ module weir_threads #(
           op_q <= 1'b0;
           if (op_req_i && !op_done_o) begin
             op_q    <= 1'b1;
-            cmd_q   <= op_block_i ? Block : Add;
+            cmd_q   <= op_block_i ? weir_regs_pkg::ThreadsBlock : weir_regs_pkg::ThreadsAdd;
             id_q    <= op_id_i;
             state_q <= Look;
           end else if (go) begin
-            cmd_q   <= addr_i[5:2];
-            id_q    <= addr_i[5:2] == Exit ? current_q : IdWidth'(addr_i[6+:8]);
-            arg_q   <= addr_i[14+:8];
+            cmd_q   <= call.command_f;
+            id_q    <= call.command_f == weir_regs_pkg::ThreadsExit ? current_q : IdWidth'(call.thread_f);
+            arg_q   <= call.argument_f;
             state_q <= Look;
           end
         end
@@ -175,7 +181,7 @@ module weir_threads #(
             op_done_o <= op_q;
           end
           unique case (cmd_q)
-            Create: begin
+            weir_regs_pkg::ThreadsCreate: begin
               if (free_count_q == '0) rdata_o <= Failed;
               else begin
                 free_count_q    <= free_count_q - (IdWidth + 1)'(1);
@@ -187,21 +193,21 @@ module weir_threads #(
                 rdata_o         <= 32'(top);
               end
             end
-            Current: rdata_o <= {!runs_q, 23'd0, 8'(current_q)};
-            Next, Yield: if (leaves) begin
+            weir_regs_pkg::ThreadsCurrent: rdata_o <= weir_regs_pkg::threads_current(!runs_q, 8'(current_q));
+            weir_regs_pkg::ThreadsNext, weir_regs_pkg::ThreadsYield: if (leaves) begin
               // Its number is free only now, when no CPU runs on its stack.
               used_q[current_q] <= 1'b0;
               id_q              <= current_q;
               free_q            <= 1'b1;
             end
-            Clear: begin
+            weir_regs_pkg::ThreadsClear: begin
               if (!ask) rdata_o <= Failed;
               else begin
                 used_q[id_q] <= 1'b0;
                 free_q       <= 1'b1;
               end
             end
-            Exit: begin
+            weir_regs_pkg::ThreadsExit: begin
               if (!here) rdata_o <= Failed;
               else begin
                 exited_q[id_q]  <= 1'b1;
@@ -209,7 +215,7 @@ module weir_threads #(
                 if (joined) blocked_q[parent] <= 1'b0;
               end
             end
-            Join: begin
+            weir_regs_pkg::ThreadsJoin: begin
               if (frees) used_q[id_q] <= 1'b0;
               else if (parent_we) begin
                 joined_q[id_q]       <= 1'b1;
@@ -217,35 +223,35 @@ module weir_threads #(
                 rdata_o              <= 32'd1;
               end else rdata_o <= Failed;
             end
-            Detach: begin
+            weir_regs_pkg::ThreadsDetach: begin
               if (!used || detached) rdata_o <= Failed;
               else begin
                 detached_q[id_q] <= 1'b1;
                 if (frees) used_q[id_q] <= 1'b0;
               end
             end
-            Add: begin
+            weir_regs_pkg::ThreadsAdd: begin
               if (!alive) rdata_o <= Failed;
               else blocked_q[id_q] <= 1'b0;
             end
-            Block: begin
+            weir_regs_pkg::ThreadsBlock: begin
               if (!alive) rdata_o <= Failed;
               else blocked_q[id_q] <= 1'b1;
             end
-            Status:  rdata_o <= {27'd0, blocked_q[id_q], detached, joined, exited, used};
+            weir_regs_pkg::ThreadsStatus:  rdata_o <= weir_regs_pkg::threads_status(blocked_q[id_q], detached, joined, exited, used);
             default: if (!ask) rdata_o <= '1;
           endcase
         end
         Ask: if (lists_rvalid_i) begin
-          if ((cmd_q == Next || cmd_q == Yield) && rests) state_q <= Again;
+          if ((cmd_q == weir_regs_pkg::ThreadsNext || cmd_q == weir_regs_pkg::ThreadsYield) && rests) state_q <= Again;
           else begin
             state_q   <= Idle;
             rvalid_o  <= !op_q;
             op_done_o <= op_q;
-            rdata_o   <= cmd_q == Exit || cmd_q == Clear ? '0 : lists_rdata_i;
-            if (cmd_q == Next || cmd_q == Yield) begin
-              current_q <= lists_rdata_i[IdWidth-1:0];
-              runs_q    <= !lists_rdata_i[31];
+            rdata_o   <= cmd_q == weir_regs_pkg::ThreadsExit || cmd_q == weir_regs_pkg::ThreadsClear ? '0 : lists_rdata_i;
+            if (cmd_q == weir_regs_pkg::ThreadsNext || cmd_q == weir_regs_pkg::ThreadsYield) begin
+              current_q <= IdWidth'(listed.thread_f);
+              runs_q    <= !listed.none_f;
             end
           end
         end
@@ -284,7 +290,7 @@ module weir_threads #(
       for (int t = 0; t < Few; t++) if ((IdWidth + 1)'(t) < free_count_q) assert (stack_mem[t] == IdWidth'(NumThreads - 1 - t));
     end else assert (free_count_q + used_count + (IdWidth + 1)'(free_q) == (IdWidth + 1)'(NumThreads));
     // The current thread's number is used until NEXT has left it.
-    if (runs_q) assert (used_q[current_q] || (state_q == Ask && (cmd_q == Next || cmd_q == Yield) && leaves));
+    if (runs_q) assert (used_q[current_q] || (state_q == Ask && (cmd_q == weir_regs_pkg::ThreadsNext || cmd_q == weir_regs_pkg::ThreadsYield) && leaves));
     if (free_q) assert (!free[id_q] && !used_q[id_q] && (state_q == Idle || state_q == Ask));
     if (state_q == Do && free_count_q != '0) assert (top == stack_mem[free_count_q[IdWidth-1:0]-IdWidth'(1)]);
     if (state_q == Do) assert (parent == parent_mem[id_q]);
@@ -298,5 +304,5 @@ module weir_threads #(
 
   // Of a smaller configuration not all bits of arguments count.
   logic unused;
-  assign unused = ^{addr_i, arg_q};
+  assign unused = ^{call, arg_q, listed};
 endmodule

@@ -34,10 +34,17 @@ module weir_timers #(
   output logic [IdWidth-1:0] op_id_o,    /// The thread.
   input  logic               op_done_i   /// The manager has done it.
 );
-  localparam logic [3:0] AddTimer = 4'd0, Status = 4'd1, Cancel = 4'd2, Clock = 4'd3;
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumTimers < 2 || NumTimers > 256) $error("weir_timers: NumTimers is 2 to 256, not %0d", NumTimers);
+  if (NumThreads < 2 || NumThreads > 256 || (NumThreads & (NumThreads - 1)) != 0)
+    $error("weir_timers: NumThreads is a power of two, 2 to 256, not %0d", NumThreads);
+  if (ClockWidth < 34 || ClockWidth > 64) $error("weir_timers: ClockWidth is 34 to 64, not %0d", ClockWidth);
+
 
   typedef enum logic [2:0] {Idle, Look, Do, Push, Block, Wake} state_e;
   state_e state_q;
+  weir_regs_pkg::address_call_t call;
+  assign call = addr_i;
 
   logic                  held_q, go, we_q, push, pop, remove, full, valid, ready, due;
   logic [3:0]            cmd_q;
@@ -61,7 +68,7 @@ module weir_timers #(
   assign go         = req_i || held_q;
   assign due        = valid && key <= now_q;
   assign pop        = state_q == Idle && due;
-  assign remove     = state_q == Do && armed_q[id_q] && (cmd_q == Cancel || (cmd_q == AddTimer && we_q));
+  assign remove     = state_q == Do && armed_q[id_q] && (cmd_q == weir_regs_pkg::TimersCancel || (cmd_q == weir_regs_pkg::TimersAdd && we_q));
   assign push       = state_q == Push && !full;
   assign left       = expiry - now_q;
   assign op_req_o   = state_q == Block || state_q == Wake;
@@ -94,10 +101,10 @@ module weir_timers #(
             armed_q[first] <= 1'b0;
             state_q        <= Wake;
           end else if (go) begin
-            cmd_q   <= addr_i[5:2];
+            cmd_q   <= call.command_f;
             we_q    <= we_i;
-            id_q    <= IdWidth'(addr_i[6+:8]);
-            alarm_q <= addr_i[14];
+            id_q    <= IdWidth'(call.thread_f);
+            alarm_q <= call.argument_f[0];
             at_q    <= now_q + ClockWidth'(wdata_i);
             state_q <= Look;
           end
@@ -107,14 +114,14 @@ module weir_timers #(
           rvalid_o <= 1'b1;
           state_q  <= Idle;
           unique case (cmd_q)
-            AddTimer: if (we_q) begin
+            weir_regs_pkg::TimersAdd: if (we_q) begin
               rvalid_o <= 1'b0;
               state_q  <= Push;
             end else rdata_o <= '1;
             // A timer that is due but not served yet has no clocks left.
-            Status:  rdata_o <= !armed_q[id_q] || left[ClockWidth-1] ? '0 : |left[ClockWidth-2:32] ? '1 : left[31:0];
-            Cancel:  rdata_o <= {31'd0, armed_q[id_q]};
-            Clock:   rdata_o <= now_q[31:0];
+            weir_regs_pkg::TimersStatus:  rdata_o <= !armed_q[id_q] || left[ClockWidth-1] ? '0 : |left[ClockWidth-2:32] ? '1 : left[31:0];
+            weir_regs_pkg::TimersCancel:  rdata_o <= {31'd0, armed_q[id_q]};
+            weir_regs_pkg::TimersClock:   rdata_o <= now_q[31:0];
             default: rdata_o <= '1;
           endcase
           if (remove) armed_q[id_q] <= 1'b0;
@@ -142,5 +149,5 @@ module weir_timers #(
 
   // The array takes an operation each clock; of a smaller configuration not all bits of arguments count.
   logic unused;
-  assign unused = ^{ready, addr_i};
+  assign unused = ^{ready, call};
 endmodule

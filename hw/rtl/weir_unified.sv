@@ -44,13 +44,22 @@ module weir_unified #(
   output logic [31:0]         rdata_o,  /// Its value.
   output logic                irq_o     /// Something more urgent than the current thread is there: level.
 );
-  localparam logic [3:0] Current = 4'd0, Next = 4'd1, SetThread = 4'd2, Associate = 4'd3, Clear = 4'd4, Read = 4'd5,
-      AddTimer = 4'd6, TimerStatus = 4'd7, CancelTimer = 4'd8, Clock = 4'd9;
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumLines < 2 || NumLines > 64) $error("weir_unified: NumLines is 2 to 64, not %0d", NumLines);
+  if (NumTimers < 2 || NumTimers > 64) $error("weir_unified: NumTimers is 2 to 64, not %0d", NumTimers);
+  if (NumThreads < 2 || NumThreads > 256 || (NumThreads & (NumThreads - 1)) != 0)
+    $error("weir_unified: NumThreads is a power of two, 2 to 256, not %0d", NumThreads);
+  if (NumLevels < 2 || NumLevels > 256 || (NumLevels & (NumLevels - 1)) != 0)
+    $error("weir_unified: NumLevels is a power of two, 2 to 256, not %0d", NumLevels);
+  if (ClockWidth < 34 || ClockWidth > 64) $error("weir_unified: ClockWidth is 34 to 64, not %0d", ClockWidth);
+
 
   typedef logic [IdWidth-1:0]    id_t;
   typedef logic [LevelWidth-1:0] level_t;
   typedef enum logic [2:0] {Idle, Do, Rest, Pick, Push, Tell} state_e;
   state_e state_q;
+  weir_regs_pkg::address_unified_t call;
+  assign call = addr_i;
 
   logic                  held_q, go, we_q;
   logic [3:0]            cmd_q;
@@ -131,7 +140,7 @@ module weir_unified #(
   level_t task_top;
   id_t    head_mem[NumLevels];
 
-  assign set_thread = state_q == Do && cmd_q == SetThread;
+  assign set_thread = state_q == Do && cmd_q == weir_regs_pkg::UnifiedSetThread;
   assign empty      = which_q[0];
   always_ff @(posedge clk_i) begin
     head <= head_mem[task_top];
@@ -155,8 +164,8 @@ module weir_unified #(
   logic clear_line, clear_timer;
   logic [NumLines-1:0]  others_line;
   logic [NumTimers-1:0] others_timer;
-  assign clear_line  = state_q == Do && (cmd_q == Clear || cmd_q == Associate) && 32'(which_q) < NumLines && posted_q[line];
-  assign clear_timer = state_q == Do && (cmd_q == CancelTimer || (cmd_q == AddTimer && we_q)) &&
+  assign clear_line  = state_q == Do && (cmd_q == weir_regs_pkg::UnifiedClear || cmd_q == weir_regs_pkg::UnifiedAssociate) && 32'(which_q) < NumLines && posted_q[line];
+  assign clear_timer = state_q == Do && (cmd_q == weir_regs_pkg::UnifiedCancelTimer || (cmd_q == weir_regs_pkg::UnifiedAddTimer && we_q)) &&
                        32'(which_q) < NumTimers && expired_q[timer];
   assign drop_line_level  = take_line ? line_top : line_prio_q[line];
   assign drop_timer_level = take_timer ? timer_top : timer_prio_q[timer];
@@ -189,7 +198,7 @@ module weir_unified #(
   // ------------------------------------------------------------------ calls
   assign push   = state_q == Push && !full;
   assign remove = state_q == Do && 32'(which_q) < NumTimers && armed_q[timer] &&
-                  (cmd_q == CancelTimer || (cmd_q == AddTimer && we_q));
+                  (cmd_q == weir_regs_pkg::UnifiedCancelTimer || (cmd_q == weir_regs_pkg::UnifiedAddTimer && we_q));
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -230,21 +239,21 @@ module weir_unified #(
       end
       unique case (state_q)
         Idle: if (go) begin
-          cmd_q    <= addr_i[5:2];
+          cmd_q    <= call.command_f;
           we_q     <= we_i;
-          thread_q <= addr_i[6+:8];
-          prio_q   <= addr_i[14+:8];
-          which_q  <= addr_i[22+:6];
+          thread_q <= call.thread_f;
+          prio_q   <= call.priority_f;
+          which_q  <= call.which_f;
           at_q     <= now_q + ClockWidth'(wdata_i);
-          state_q  <= addr_i[5:2] == Next ? Rest : Do;
+          state_q  <= call.command_f == weir_regs_pkg::UnifiedNext ? Rest : Do;
         end
         Do: begin
           rvalid_o <= 1'b1;
           state_q  <= Idle;
           unique case (cmd_q)
-            Current: rdata_o <= {!runs_q, 15'd0, 8'(current_level_q), 8'(current_q)};
-            SetThread: ;
-            Associate: begin
+            weir_regs_pkg::UnifiedCurrent: rdata_o <= weir_regs_pkg::unified_current(!runs_q, 8'(current_level_q), 8'(current_q));
+            weir_regs_pkg::UnifiedSetThread: ;
+            weir_regs_pkg::UnifiedAssociate: begin
               if (32'(which_q) >= NumLines) rdata_o <= '1;
               else begin
                 // Already pending: served at once. An active level counts, too.
@@ -258,7 +267,7 @@ module weir_unified #(
                 line_prio_q[line] <= prio_q[LevelWidth-1:0];
               end
             end
-            Clear: begin
+            weir_regs_pkg::UnifiedClear: begin
               if (32'(which_q) >= NumLines) rdata_o <= '1;
               else begin
                 rdata_o         <= {31'd0, pending[line]};
@@ -267,8 +276,8 @@ module weir_unified #(
                 enabled_q[line] <= 1'b0;
               end
             end
-            Read: rdata_o <= 32'(which_q) >= NumLines ? '1 : {31'd0, pending[line]};
-            AddTimer: begin
+            weir_regs_pkg::UnifiedRead: rdata_o <= 32'(which_q) >= NumLines ? '1 : {31'd0, pending[line]};
+            weir_regs_pkg::UnifiedAddTimer: begin
               if (!we_q || 32'(which_q) >= NumTimers) rdata_o <= '1;
               else begin
                 armed_q[timer]      <= 1'b0;
@@ -279,7 +288,7 @@ module weir_unified #(
                 state_q             <= Push;
               end
             end
-            CancelTimer: begin
+            weir_regs_pkg::UnifiedCancelTimer: begin
               if (32'(which_q) >= NumTimers) rdata_o <= '1;
               else begin
                 rdata_o          <= {31'd0, armed_q[timer] || expired_q[timer]};
@@ -287,11 +296,11 @@ module weir_unified #(
                 expired_q[timer] <= 1'b0;
               end
             end
-            TimerStatus: begin
+            weir_regs_pkg::UnifiedTimerStatus: begin
               rvalid_o <= 1'b0;
               state_q  <= Tell;
             end
-            Clock:   rdata_o <= now_q[31:0];
+            weir_regs_pkg::UnifiedClock:   rdata_o <= now_q[31:0];
             default: rdata_o <= '1;
           endcase
         end
@@ -301,19 +310,19 @@ module weir_unified #(
           rvalid_o <= 1'b1;
           state_q  <= Idle;
           runs_q   <= some;
-          if (!some) rdata_o <= {1'b1, 31'd0};
+          if (!some) rdata_o <= weir_regs_pkg::unified_next(1'b1, 2'd0, 8'd0, 8'd0, 8'd0);
           else if (pick_line) begin
-            rdata_o             <= {6'd0, 2'd2, 8'(line_no), 8'(line_top), 8'(line_id_q[line_no])};
+            rdata_o             <= weir_regs_pkg::unified_next(1'b0, 2'd2, 8'(line_no), 8'(line_top), 8'(line_id_q[line_no]));
             current_q           <= line_id_q[line_no];
             posted_q[line_no]   <= 1'b0;
             enabled_q[line_no]  <= 1'b0;
             latched_q[line_no]  <= 1'b0;
           end else if (pick_timer) begin
-            rdata_o             <= {6'd0, 2'd1, 8'(timer_no), 8'(timer_top), 8'(timer_id_q[timer_no])};
+            rdata_o             <= weir_regs_pkg::unified_next(1'b0, 2'd1, 8'(timer_no), 8'(timer_top), 8'(timer_id_q[timer_no]));
             current_q           <= timer_id_q[timer_no];
             expired_q[timer_no] <= 1'b0;
           end else begin
-            rdata_o   <= {16'd0, 8'(task_top), 8'(head)};
+            rdata_o   <= weir_regs_pkg::unified_next(1'b0, 2'd0, 8'd0, 8'(task_top), 8'(head));
             current_q <= head;
           end
           if (some) current_level_q <= best;

@@ -26,6 +26,12 @@ module weir_wait_lists #(
   output logic                 some_o,   /// Threads wait there.
   output logic [IdWidth-1:0]   first_o   /// The first of them; right a clock after list_i has changed.
 );
+  // ------------------------------------------------------------------ legal values (hw/weir.toml)
+  if (NumLists < 2 || NumLists > 256 || (NumLists & (NumLists - 1)) != 0)
+    $error("weir_wait_lists: NumLists is a power of two, 2 to 256, not %0d", NumLists);
+  if (NumThreads < 2 || NumThreads > 256 || (NumThreads & (NumThreads - 1)) != 0)
+    $error("weir_wait_lists: NumThreads is a power of two, 2 to 256, not %0d", NumThreads);
+
   logic [IdWidth-1:0] head_mem[NumLists];
   logic [IdWidth-1:0] tail_mem[NumLists];
   logic [IdWidth-1:0] next_mem[NumThreads];

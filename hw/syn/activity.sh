@@ -35,14 +35,14 @@ else
 	trap 'rm -rf "$work"' EXIT
 fi
 # Yosys sees its working folder only.
-cp "$root"/hw/rtl/*.sv "$work"
+cp "$root"/hw/rtl/*.sv "$root"/hw/rtl/weir.f "$work"
 cd "$work"
 c++ -std=c++17 -O2 -Wall -Wextra -Werror -o activity "$here/activity.cpp"
 
 echo "tasks,luts,flip_flops,ticks,interrupts,lut_toggles_per_tick,flip_flop_toggles_per_tick,idle_toggles_per_tick"
 for tasks in "${sizes[@]}"; do
 	{
-		echo "read_verilog -sv $(echo weir_*.sv)"
+		echo "read_verilog -sv $(tr '\n' ' ' <weir.f)"
 		for p in "NumTasks=$tasks" "Select=0" "Policies=4'b0001" "Separation=1'b0" "ReadBack=1'b0"; do
 			echo "chparam -set ${p%%=*} ${p#*=} weir_laxity"
 		done

@@ -36,10 +36,10 @@ bin=$("$root/tools/hw-setup.sh" --where) || {
 work=${out:-$(mktemp -d)}
 mkdir -p "$work"
 [[ -n $out ]] || trap 'rm -rf "$work"' EXIT
-cp "$root"/hw/rtl/*.sv "$work"
+cp "$root"/hw/rtl/*.sv "$root"/hw/rtl/weir.f "$work"
 cd "$work"
 {
-	echo "read_verilog -sv $(echo *.sv)"
+	echo "read_verilog -sv $(tr '\n' ' ' <weir.f)"
 	for p in "${params[@]}"; do echo "chparam -set ${p%%=*} ${p#*=} $module"; done
 	echo "synth_ecp5 -top $module -json net.json"
 } >synth.ys

@@ -14,7 +14,7 @@ pub fn built() -> impl Iterator<Item = (usize, usize, Select)> {
 
 /// The selector of an engine that is built, by the clocks that it says it takes.
 fn select(kind: &'static EngineKind) -> Select {
-    let clocks = Engine::new(kind).read(0, regs::CLOCKS) & 0xffff;
+    let clocks = regs::clocks::DECISION.get(Engine::new(kind).read(0, regs::CLOCKS));
     let all = [Select::Serial, Select::Tree, Select::Pipelined];
     let fits = |s: &Select| crate::clocks::to_decision(*s, kind.tasks as u32) == clocks;
     all.into_iter().find(fits).expect("hw-test compares the clocks of every engine with the table")
@@ -41,7 +41,7 @@ impl Cosim {
             return Err(format!("the engines that are built are those for {}", all.join(", ")));
         };
         let mut engine = Engine::new(kind);
-        let ctrl = (setup.policy as u32) << 4 | u32::from(!setup.keep) << 8 | u32::from(!setup.stay) << 9;
+        let ctrl = regs::settings(setup.policy, setup.keep, setup.stay);
         engine.write(0, regs::CTRL, ctrl);
         if engine.read(0, regs::CTRL) != ctrl {
             return Err(format!("{:?} is not built into this engine", setup.policy));
@@ -50,7 +50,7 @@ impl Cosim {
         if engine.read(0, regs::TICK) != setup.tick_clocks {
             return Err(format!("ticks {} clocks apart are too close for its decision", setup.tick_clocks));
         }
-        let decision_clocks = u64::from(engine.read(0, regs::CLOCKS) & 0xffff);
+        let decision_clocks = u64::from(regs::clocks::DECISION.get(engine.read(0, regs::CLOCKS)));
         let (tick_clocks, out) = (setup.tick_clocks.into(), EngineOut::default());
         let chosen = vec![None; setup.cpus];
         Ok(Self { engine, tick_clocks, decision_clocks, ticked: None, out, chosen })
@@ -59,9 +59,10 @@ impl Cosim {
 
 impl Device for Cosim {
     fn set(&mut self, n: usize, task: Task) -> bool {
-        self.engine.write(0, regs::PARAM0, task.period | task.wcet << 16);
-        self.engine.write(0, regs::PARAM1, task.deadline | task.phase << 16);
-        self.engine.write(0, regs::CMD, regs::SET_TASK | (n as u32) << 8);
+        let [param0, param1] = regs::parameters(&task);
+        self.engine.write(0, regs::PARAM0, param0);
+        self.engine.write(0, regs::PARAM1, param1);
+        self.engine.write(0, regs::CMD, regs::command(regs::OP_SET, n as u8, false));
         self.engine.read(0, regs::CMD) == 0
     }
 
@@ -69,7 +70,7 @@ impl Device for Cosim {
         let next = match self.ticked {
             None => {
                 let ctrl = self.engine.read(0, regs::CTRL);
-                self.engine.write(0, regs::CTRL, ctrl | 1);
+                self.engine.write(0, regs::CTRL, ctrl | regs::ctrl::RUN.put(1));
                 self.engine.clocks
             }
             Some(before) => before + self.tick_clocks,
@@ -83,12 +84,12 @@ impl Device for Cosim {
     }
 
     fn state(&mut self, n: usize) -> (bool, u8) {
-        let state = self.engine.read(0, regs::state(n as u8));
-        (state >> 30 & 1 == 1, (state >> 8) as u8)
+        let state = regs::State::of(self.engine.read(0, regs::state(n as u8)));
+        (state.ready, state.job)
     }
 
     fn done(&mut self, n: usize, job: u8) {
-        self.engine.write(0, regs::DONE, n as u32 | u32::from(job) << 8);
+        self.engine.write(0, regs::DONE, regs::complete(n as u8, job));
     }
 
     fn claim(&mut self, cpu: usize) -> Claim {

@@ -4,18 +4,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::map::{conditions, lists, mutexes, threads, unit};
+use crate::regs;
+
 /// Bit 31 of an answer.
 pub const FAILED: u32 = 1 << 31;
-
-/// Units of `weir_kernel`.
-pub mod unit {
-    pub const LISTS: u32 = 0;
-    pub const THREADS: u32 = 1;
-    pub const MUTEXES: u32 = 2;
-    pub const CONDITIONS: u32 = 3;
-    pub const INTERRUPTS: u32 = 4;
-    pub const TIMERS: u32 = 5;
-}
 
 /// A call: what is in the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +22,7 @@ pub struct Call {
 impl Call {
     /// Its byte address in the window.
     pub fn address(self) -> u32 {
-        self.command << 2 | u32::from(self.thread) << 6 | u32::from(self.argument) << 14 | self.unit << 22
+        regs::call(self.unit, self.command, self.thread, self.argument)
     }
 }
 
@@ -175,7 +168,7 @@ impl Kernel {
         match top {
             Some((priority, t)) => {
                 self.dequeue(t);
-                u32::from(priority) << 8 | u32::from(t)
+                lists::next::PRIORITY.put(priority.into()) | lists::next::THREAD.put(t.into())
             }
             None => FAILED | u32::from(self.idle),
         }
@@ -188,7 +181,7 @@ impl Kernel {
         let current = self.current;
         let here = current == Some(t);
         Some(match (c.unit, c.command) {
-            (unit::LISTS, 5) => {
+            (unit::LISTS, lists::SET_PRIORITY) => {
                 let queued = self.queued(t);
                 if queued {
                     self.dequeue(t);
@@ -199,13 +192,15 @@ impl Kernel {
                 }
                 0
             }
-            (unit::LISTS, 3) | (unit::THREADS, 5) => u32::from(self.queued(t)),
-            (unit::LISTS, 4) => u32::from(self.threads[at].priority),
-            (unit::LISTS, 8) => {
+            (unit::LISTS, lists::IS_QUEUED) | (unit::THREADS, threads::IS_QUEUED) => {
+                u32::from(self.queued(t))
+            }
+            (unit::LISTS, lists::GET_PRIORITY) => u32::from(self.threads[at].priority),
+            (unit::LISTS, lists::SET_IDLE) => {
                 self.idle = t;
                 0
             }
-            (unit::THREADS, 0) => match self.free.pop() {
+            (unit::THREADS, threads::CREATE) => match self.free.pop() {
                 None => FAILED,
                 Some(t) => {
                     let thread = &mut self.threads[usize::from(t)];
@@ -218,9 +213,9 @@ impl Kernel {
                     t.into()
                 }
             },
-            (unit::THREADS, 2) => self.next(true),
-            (unit::THREADS, 3) => self.next(false),
-            (unit::THREADS, 4) => {
+            (unit::THREADS, threads::NEXT) => self.next(true),
+            (unit::THREADS, threads::YIELD) => self.next(false),
+            (unit::THREADS, threads::CLEAR) => {
                 if !self.threads[at].used || here {
                     return Some(FAILED);
                 }
@@ -228,7 +223,7 @@ impl Kernel {
                 self.release(t);
                 0
             }
-            (unit::THREADS, 6) => match current {
+            (unit::THREADS, threads::EXIT) => match current {
                 None => FAILED,
                 Some(t) => {
                     let thread = &mut self.threads[usize::from(t)];
@@ -241,7 +236,7 @@ impl Kernel {
                     0
                 }
             },
-            (unit::THREADS, 7) => {
+            (unit::THREADS, threads::JOIN) => {
                 let thread = &self.threads[at];
                 if thread.used && thread.exited && !here && !thread.detached {
                     self.release(t);
@@ -258,28 +253,28 @@ impl Kernel {
                     }
                 }
             }
-            (unit::THREADS, 9) => self.wake(t),
-            (unit::THREADS, 10) => self.block(t),
-            (unit::THREADS, 11) => {
+            (unit::THREADS, threads::ADD) => self.wake(t),
+            (unit::THREADS, threads::BLOCK) => self.block(t),
+            (unit::THREADS, threads::STATUS) => {
                 let x = &self.threads[at];
                 let bits = [x.used, x.exited, x.joiner.is_some(), x.detached, x.blocked];
                 bits.iter().enumerate().map(|(i, b)| u32::from(*b) << i).sum()
             }
             (unit::MUTEXES, command) => self.mutex(command, t, usize::from(c.argument) % 64),
-            (unit::CONDITIONS, 0) => {
+            (unit::CONDITIONS, conditions::WAIT) => {
                 self.conditions[usize::from(c.argument) % 64].push_back(t);
                 0
             }
-            (unit::CONDITIONS, 3) => {
+            (unit::CONDITIONS, conditions::SLEEP) => {
                 let waits = self.conditions.iter().any(|c| c.contains(&t));
                 if waits {
                     self.block(t);
                 }
                 waits.into()
             }
-            (unit::CONDITIONS, 1 | 2) => {
+            (unit::CONDITIONS, conditions::SIGNAL | conditions::BROADCAST) => {
                 let list = &mut self.conditions[usize::from(c.argument) % 64];
-                let count = if c.command == 1 { list.len().min(1) } else { list.len() };
+                let count = if c.command == conditions::SIGNAL { list.len().min(1) } else { list.len() };
                 let woken: Vec<u8> = list.drain(..count).collect();
                 woken.iter().for_each(|t| _ = self.wake(*t));
                 count as u32
@@ -292,7 +287,7 @@ impl Kernel {
         let mutex = &mut self.mutexes[m];
         let mine = mutex.owner == Some(t);
         match command {
-            0 | 1 => {
+            mutexes::LOCK | mutexes::TRY_LOCK => {
                 if mutex.owner.is_none() {
                     mutex.owner = Some(t);
                     mutex.count = 1;
@@ -300,7 +295,7 @@ impl Kernel {
                 } else if mine && mutex.recursive {
                     mutex.count += 1;
                     0
-                } else if command == 1 {
+                } else if command == mutexes::TRY_LOCK {
                     1
                 } else if mine {
                     FAILED
@@ -310,8 +305,8 @@ impl Kernel {
                     1
                 }
             }
-            2 if !mine => FAILED,
-            2 => {
+            mutexes::UNLOCK if !mine => FAILED,
+            mutexes::UNLOCK => {
                 mutex.count -= 1;
                 if mutex.count == 0 {
                     mutex.owner = mutex.waiters.pop_front();
@@ -322,15 +317,15 @@ impl Kernel {
                 }
                 0
             }
-            3 => mutex.owner.map_or(FAILED, u32::from),
-            4 => {
+            mutexes::OWNER => mutex.owner.map_or(FAILED, u32::from),
+            mutexes::KIND => {
                 let before = mutex.recursive;
                 if mutex.owner.is_none() {
                     mutex.recursive = t & 1 == 1;
                 }
                 before.into()
             }
-            5 => mutex.count,
+            mutexes::COUNT => mutex.count,
             _ => u32::MAX,
         }
     }
@@ -353,52 +348,52 @@ mod tests {
     fn two() -> Kernel {
         let mut k = Kernel::default();
         for t in 0..3 {
-            assert_eq!(call(&mut k, unit::THREADS, 0, 0, 0), u32::from(t));
-            call(&mut k, unit::LISTS, 5, t, t);
+            assert_eq!(call(&mut k, unit::THREADS, threads::CREATE, 0, 0), u32::from(t));
+            call(&mut k, unit::LISTS, lists::SET_PRIORITY, t, t);
         }
-        call(&mut k, unit::THREADS, 9, 1, 0);
-        call(&mut k, unit::THREADS, 9, 2, 0);
+        call(&mut k, unit::THREADS, threads::ADD, 1, 0);
+        call(&mut k, unit::THREADS, threads::ADD, 2, 0);
         k
     }
 
     #[test]
     fn a_mutex_goes_to_who_waits_and_wakes_it() {
         let mut k = two();
-        assert_eq!(call(&mut k, unit::THREADS, 2, 0, 0), 2 << 8 | 2);
-        assert_eq!(call(&mut k, unit::MUTEXES, 0, 1, 5), 0);
-        assert_eq!(call(&mut k, unit::MUTEXES, 0, 2, 5), 1);
+        assert_eq!(call(&mut k, unit::THREADS, threads::NEXT, 0, 0), 2 << 8 | 2);
+        assert_eq!(call(&mut k, unit::MUTEXES, mutexes::LOCK, 1, 5), 0);
+        assert_eq!(call(&mut k, unit::MUTEXES, mutexes::LOCK, 2, 5), 1);
         // Blocked, it is not put back.
-        assert_eq!(call(&mut k, unit::THREADS, 2, 0, 0), 1 << 8 | 1);
+        assert_eq!(call(&mut k, unit::THREADS, threads::NEXT, 0, 0), 1 << 8 | 1);
         assert!(!k.preempts());
-        assert_eq!(call(&mut k, unit::MUTEXES, 2, 1, 5), 0);
+        assert_eq!(call(&mut k, unit::MUTEXES, mutexes::UNLOCK, 1, 5), 0);
         assert!(k.preempts() && k.owns(2) == [5]);
     }
 
     #[test]
     fn a_wake_up_before_the_switch_is_not_lost() {
         let mut k = two();
-        call(&mut k, unit::THREADS, 2, 0, 0);
-        call(&mut k, unit::CONDITIONS, 0, 2, 3);
-        assert_eq!(call(&mut k, unit::CONDITIONS, 1, 0, 3), 1);
+        call(&mut k, unit::THREADS, threads::NEXT, 0, 0);
+        call(&mut k, unit::CONDITIONS, conditions::WAIT, 2, 3);
+        assert_eq!(call(&mut k, unit::CONDITIONS, conditions::SIGNAL, 0, 3), 1);
         // Signalled before it sleeps: it does not.
-        assert_eq!(call(&mut k, unit::CONDITIONS, 3, 2, 3), 0);
-        call(&mut k, unit::CONDITIONS, 0, 2, 3);
-        assert_eq!(call(&mut k, unit::CONDITIONS, 3, 2, 3), 1);
+        assert_eq!(call(&mut k, unit::CONDITIONS, conditions::SLEEP, 2, 3), 0);
+        call(&mut k, unit::CONDITIONS, conditions::WAIT, 2, 3);
+        assert_eq!(call(&mut k, unit::CONDITIONS, conditions::SLEEP, 2, 3), 1);
         // Woken between sleeping and the switch: it goes on.
-        call(&mut k, unit::CONDITIONS, 2, 0, 3);
-        assert_eq!(call(&mut k, unit::THREADS, 2, 0, 0), 2 << 8 | 2);
+        call(&mut k, unit::CONDITIONS, conditions::BROADCAST, 0, 3);
+        assert_eq!(call(&mut k, unit::THREADS, threads::NEXT, 0, 0), 2 << 8 | 2);
     }
 
     #[test]
     fn a_number_is_free_when_its_thread_is_gone() {
         let mut k = two();
-        call(&mut k, unit::THREADS, 2, 0, 0);
-        assert_eq!(call(&mut k, unit::THREADS, 7, 1, 0), 1);
-        call(&mut k, unit::THREADS, 2, 0, 0);
+        call(&mut k, unit::THREADS, threads::NEXT, 0, 0);
+        assert_eq!(call(&mut k, unit::THREADS, threads::JOIN, 1, 0), 1);
+        call(&mut k, unit::THREADS, threads::NEXT, 0, 0);
         // Thread 1 ends; the thread that joined it runs, and frees its number.
-        call(&mut k, unit::THREADS, 6, 0, 0);
-        assert_eq!(call(&mut k, unit::THREADS, 2, 0, 0), 2 << 8 | 2);
-        assert_eq!(call(&mut k, unit::THREADS, 7, 1, 0), 0);
-        assert_eq!(call(&mut k, unit::THREADS, 0, 0, 0), 1);
+        call(&mut k, unit::THREADS, threads::EXIT, 0, 0);
+        assert_eq!(call(&mut k, unit::THREADS, threads::NEXT, 0, 0), 2 << 8 | 2);
+        assert_eq!(call(&mut k, unit::THREADS, threads::JOIN, 1, 0), 0);
+        assert_eq!(call(&mut k, unit::THREADS, threads::CREATE, 0, 0), 1);
     }
 }

@@ -1,48 +1,42 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Register map of `weir_laxity`: byte offsets and fields. The page docs/hardware.md has it as a table.
+//! Words of the engine's registers and addresses of calls, put together and taken apart by the fields of [`crate::map`].
 
-/// `[0]` run, `[5:4]` policy, `[8]` no preference among equals for the task that ran (R2 off), `[9]` no staying on a CPU (R5 off).
-pub const CTRL: u16 = 0x00;
-/// Clocks between ticks; what is too small for a decision is refused.
-pub const TICK: u16 = 0x04;
-/// `[15:0]` period, `[31:16]` execution time, ticks.
-pub const PARAM0: u16 = 0x08;
-/// `[15:0]` relative deadline, 0: the period; `[31:16]` ticks by which the first release is put off.
-pub const PARAM1: u16 = 0x0c;
-/// `[3:0]` command, `[4]` sporadic, `[15:8]` task. Read: 1 if the last command was refused.
-pub const CMD: u16 = 0x10;
-/// Banked, read only: what this CPU is to run. The read hands back the context that it had, and claims the new one.
-pub const SCHED: u16 = 0x14;
-/// `[7:0]` task, `[15:8]` job: that job is complete.
-pub const DONE: u16 = 0x18;
-/// Banked: as [`SCHED`], but only looks.
-pub const PEEK: u16 = 0x1c;
-/// Banked: number of the CPU that asks.
-pub const CPU: u16 = 0x20;
-/// `[7:0]` tasks, `[15:8]` CPUs, `[19:16]` policies, `[20]` separation, `[21]` read-back, `[31:24]` version.
-pub const STATUS: u16 = 0x24;
-/// Ticks so far.
-pub const TICKS: u16 = 0x28;
-/// Deadlines missed so far.
-pub const MISSES: u16 = 0x2c;
-/// Tasks that are ready, a bit each; the second word has tasks 32 to 63.
-pub const READY: u16 = 0x30;
-/// Tasks that missed a deadline, a bit each; what is written as 1 is cleared.
-pub const MISSED: u16 = 0x38;
-/// `[15:0]` clocks from a tick to its decision, `[31:16]` least clocks between ticks.
-pub const CLOCKS: u16 = 0x40;
+use crate::engine::{Policy, Task};
+pub use crate::map::laxity::*;
+use crate::map::{address, unit};
 
-/// State of a task; four bytes on are its counters (`[15:0]` time to the deadline, `[31:16]` work left, ticks).
+/// Offset of the state of a task.
 pub const fn state(task: u8) -> u16 {
-    0x400 + 8 * task as u16
+    STATE + STATE_STRIDE * task as u16
 }
 
-/// Commands, to be written to [`CMD`] with a task number at bit 8.
-pub const SET_TASK: u32 = 1;
-pub const DEL_TASK: u32 = 2;
-pub const RELEASE: u32 = 3;
-/// To be added to [`SET_TASK`].
-pub const SPORADIC: u32 = 1 << 4;
+/// Offset of its counters.
+pub const fn counters(task: u8) -> u16 {
+    COUNTERS + COUNTERS_STRIDE * task as u16
+}
+
+/// What [`CTRL`] reads while nothing runs; `keep`: R2 holds, `stay`: R5 does.
+pub const fn settings(policy: Policy, keep: bool, stay: bool) -> u32 {
+    ctrl::POLICY.put(policy as u32) | ctrl::LOOSE.put(!keep as u32) | ctrl::ROAM.put(!stay as u32)
+}
+
+/// [`PARAM0`] and [`PARAM1`] of a task.
+pub const fn parameters(t: &Task) -> [u32; 2] {
+    [
+        param0::PERIOD.put(t.period) | param0::WCET.put(t.wcet),
+        param1::DEADLINE.put(t.deadline) | param1::PHASE.put(t.phase),
+    ]
+}
+
+/// What [`CMD`] takes: one of the `OP_…`.
+pub const fn command(op: u32, task: u8, sporadic: bool) -> u32 {
+    cmd::OP.put(op) | cmd::TASK.put(task as u32) | cmd::SPORADIC.put(sporadic as u32)
+}
+
+/// What [`DONE`] takes.
+pub const fn complete(task: u8, job: u8) -> u32 {
+    done::TASK.put(task as u32) | done::JOB.put(job as u32)
+}
 
 /// An answer of [`SCHED`] or [`PEEK`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,50 +52,63 @@ pub struct Sched {
 }
 
 impl Sched {
-    pub fn of(word: u32) -> Sched {
-        let idle = word >> 30 & 1 == 1;
+    pub const fn of(word: u32) -> Sched {
+        let idle = sched::IDLE.get(word) == 1;
         Sched {
-            change: word >> 31 == 1,
-            wait: word >> 29 & 1 == 1,
-            task: (!idle).then_some(word as u8),
-            job: (word >> 8) as u8,
+            change: sched::CHANGE.get(word) == 1,
+            wait: sched::WAIT.get(word) == 1,
+            task: if idle { None } else { Some(sched::TASK.get(word) as u8) },
+            job: sched::JOB.get(word) as u8,
         }
     }
 }
 
-/// Calls of `weir_lists`: each is a read, and the answer is what was read.
-pub mod lists {
-    /// 1 if nothing is queued.
-    pub const IS_EMPTY: u32 = 0;
-    /// To the tail of its list; 1 if it was queued already.
-    pub const ENQUEUE: u32 = 1;
-    /// Out of its list; 1 if it was in none.
-    pub const DEQUEUE: u32 = 2;
-    /// 1 if it is queued.
-    pub const IS_QUEUED: u32 = 3;
-    pub const GET_PRIORITY: u32 = 4;
-    /// A queued thread goes to the tail of its new list.
-    pub const SET_PRIORITY: u32 = 5;
-    /// `[31]` queued, `[23:16]` priority, `[15:8]` next and `[7:0]` previous thread of its list.
-    pub const GET_ENTRY: u32 = 6;
-    /// Argument 1: interrupts for more urgent threads; 0: none. The setting before.
-    pub const PREEMPTION: u32 = 7;
-    pub const SET_IDLE: u32 = 8;
-    pub const GET_IDLE: u32 = 9;
-    /// The first thread of the highest list leaves it and is the current one: `[31]` none, the idle thread; `[15:8]` priority, `[7:0]` thread.
-    pub const NEXT: u32 = 10;
-    /// As NEXT, without effect: `[31]` idle.
-    pub const CURRENT: u32 = 11;
+/// An answer of [`STATE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    pub exists: bool,
+    pub ready: bool,
+    pub chosen: bool,
+    pub missed: bool,
+    /// A sporadic release waits.
+    pub waits: bool,
+    pub job: u8,
+}
 
-    /// Byte address of a call.
-    pub const fn call(command: u32, thread: u8, argument: u8) -> u32 {
-        command << 2 | (thread as u32) << 6 | (argument as u32) << 14
+impl State {
+    pub const fn of(word: u32) -> State {
+        State {
+            exists: state::EXISTS.get(word) == 1,
+            ready: state::READY.get(word) == 1,
+            chosen: state::CHOSEN.get(word) == 1,
+            missed: state::MISSED.get(word) == 1,
+            waits: state::WAITS.get(word) == 1,
+            job: state::JOB.get(word) as u8,
+        }
     }
+}
+
+/// Byte address of a call of a unit of `weir_kernel`; of one that stands alone, it is unit 0.
+pub const fn call(unit: u32, command: u32, thread: u8, argument: u8) -> u32 {
+    use address::kernel::*;
+    COMMAND.put(command) | THREAD.put(thread as u32) | ARGUMENT.put(argument as u32) | UNIT.put(unit)
+}
+
+/// Byte address of a call of `weir_lists`.
+pub const fn lists_call(command: u32, thread: u8, argument: u8) -> u32 {
+    call(unit::LISTS, command, thread, argument)
+}
+
+/// Byte address of a call of `weir_unified`; `which`: a line, a timer, or for SET_THREAD 1 if the level is empty.
+pub const fn unified_call(command: u32, thread: u8, priority: u8, which: u8) -> u32 {
+    use address::unified::*;
+    COMMAND.put(command) | THREAD.put(thread as u32) | PRIORITY.put(priority as u32) | WHICH.put(which as u32)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::map::lists;
 
     #[test]
     fn an_answer_is_read_by_its_fields() {
@@ -110,56 +117,16 @@ mod tests {
         assert_eq!(Sched::of(1 << 30).task, None);
     }
 
-    /// Every register of the map is one of the RTL, at its place.
+    /// Numbers that programs out there have compiled in: a change of the map that moves one of them is noticed.
     #[test]
-    fn the_map_is_that_of_the_rtl() {
-        let rtl = include_str!("../../../hw/rtl/weir_laxity.sv");
-        let map = [
-            ("Ctrl", CTRL),
-            ("Tick", TICK),
-            ("Param0", PARAM0),
-            ("Param1", PARAM1),
-            ("Cmd", CMD),
-            ("Sched", SCHED),
-            ("Done", DONE),
-            ("Peek", PEEK),
-            ("Cpu", CPU),
-            ("Status", STATUS),
-            ("Ticks", TICKS),
-            ("Misses", MISSES),
-            ("Ready0", READY),
-            ("Ready1", READY + 4),
-            ("Miss0", MISSED),
-            ("Miss1", MISSED + 4),
-            ("Clocks", CLOCKS),
-        ];
-        for (name, offset) in map {
-            let text = format!("Reg{name} = 5'h{:02x}", offset / 4);
-            assert!(rtl.contains(&text), "{text}");
-        }
-        assert_eq!(rtl.matches("= 5'h").count(), map.len());
-    }
-
-    #[test]
-    fn calls_are_those_of_the_rtl() {
-        let rtl = include_str!("../../../hw/rtl/weir_lists.sv");
-        let calls = [
-            ("IsEmpty", lists::IS_EMPTY),
-            ("Enqueue", lists::ENQUEUE),
-            ("Dequeue", lists::DEQUEUE),
-            ("IsQueued", lists::IS_QUEUED),
-            ("GetPriority", lists::GET_PRIORITY),
-            ("SetPriority", lists::SET_PRIORITY),
-            ("GetEntry", lists::GET_ENTRY),
-            ("Preemption", lists::PREEMPTION),
-            ("SetIdle", lists::SET_IDLE),
-            ("GetIdle", lists::GET_IDLE),
-            ("Next", lists::NEXT),
-            ("Current", lists::CURRENT),
-        ];
-        for (name, number) in calls {
-            assert!(rtl.contains(&format!("{name} = 4'd{number}")), "{name}");
-        }
-        assert_eq!(lists::call(lists::SET_PRIORITY, 3, 7), 0x1c0d4);
+    fn words_are_where_they_were() {
+        assert_eq!(settings(Policy::Mllf, false, true), 0x130);
+        assert_eq!((state(3), counters(3)), (0x418, 0x41c));
+        let t = Task { period: 10, wcet: 3, deadline: 8, phase: 2, sporadic: true };
+        assert_eq!(parameters(&t), [0x3_000a, 0x2_0008]);
+        assert_eq!((command(OP_SET, 7, true), complete(7, 9)), (0x711, 0x907));
+        assert_eq!(lists_call(lists::SET_PRIORITY, 3, 7), 0x1c0d4);
+        assert_eq!(unified_call(6, 3, 7, 5), 0x141_c0d8);
+        assert_eq!((SCHED, DONE, CLOCKS), (0x14, 0x18, 0x40));
     }
 }

@@ -53,7 +53,7 @@ pub struct QueueOut {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct ListsIn {
-    /// Byte address: a call, as [`crate::regs::lists::call`] makes it.
+    /// Byte address: a call, as [`crate::regs::lists_call`] makes it.
     pub addr: u32,
     pub req: u8,
 }

@@ -238,7 +238,7 @@ fn simulator(tools: &Tools, options: &Options, progress: &dyn Fn(&str)) -> Resul
     let tasks = if options.system == System::Engine { options.tasks } else { 16 };
     let mut hasher = DefaultHasher::new();
     for (name, text) in
-        SOURCES.iter().filter(|(n, _)| !n.starts_with("soc/kernel") && !n.starts_with("soc/apps"))
+        SOURCES.iter().filter(|(n, _)| !["soc/kernel", "soc/apps", "sw/"].iter().any(|p| n.starts_with(p)))
     {
         (name, text).hash(&mut hasher);
     }
@@ -283,13 +283,15 @@ fn simulator(tools: &Tools, options: &Options, progress: &dyn Fn(&str)) -> Resul
     ]);
     // The core's own style is not ours to mend.
     verilate.args(["-Wno-fatal", "-Wno-lint", "-Wno-TIMESCALEMOD", "--noassert"]);
+    // But a parameter that a module refuses is an error.
+    verilate.arg("-Werror-USERERROR");
     verilate
         .args(["-MAKEFLAGS", "OPT_FAST=-O3 OPT_SLOW=-O0", "-CFLAGS"])
         .arg(format!("-DCPUS={}", options.cpus));
     verilate.arg(format!("-GNumCpus={}", options.cpus)).arg(format!("-GScheduler={scheduler}"));
     verilate.arg(format!("-GNumTasks={tasks}"));
     verilate
-        .args(["-y", ".", "--Mdir", "out", "--top-module", "weir_soc", "weir_soc.sv"])
+        .args(["-y", ".", "--Mdir", "out", "--top-module", "weir_soc", "weir_regs_pkg.sv", "weir_soc.sv"])
         .arg(&tools.core)
         .arg("sim.cpp");
     let done = verilate.output().map_err(|e| Error::io("run", &tools.verilator, &e))?;
@@ -310,6 +312,7 @@ fn simulator(tools: &Tools, options: &Options, progress: &dyn Fn(&str)) -> Resul
 /// Compile kernel and program into program.hex; gives the address from which code of threads lies.
 fn firmware(tools: &Tools, options: &Options, work: &Path) -> Result<u32> {
     unpack(work, "soc/kernel/")?;
+    unpack(work, "sw/")?;
     let app = work.join("app.c");
     // The macros are the program's alone: the kernel has names of its own.
     let mut text: String = options.defines.iter().map(|(n, v)| format!("#define {n} {v}\n")).collect();

@@ -5,21 +5,9 @@
  */
 #include "kernel.h"
 #include "periodic.h"
-
-#define ENGINE(offset) (*(volatile u32 *)(0x40000000 + (offset)))
-#define CTRL	       ENGINE(0x00)
-#define TICK	       ENGINE(0x04)
-#define PARAM0	       ENGINE(0x08)
-#define PARAM1	       ENGINE(0x0c)
-#define CMD	       ENGINE(0x10)
-#define SCHED	       ENGINE(0x14)
-#define DONE	       ENGINE(0x18)
-#define TICKS	       ENGINE(0x28)
-#define MISSES	       ENGINE(0x2c)
-#define STATE(n)       ENGINE(0x400 + 8 * (n))
-#define IS_WAIT	       (1u << 29)
-#define IS_IDLE	       (1u << 30)
-#define IS_READY       (1u << 30)
+/* One store after the other, without caches. */
+#define WEIR_NO_FENCE
+#include "weir_laxity.h"
 
 u32 tick_clocks = 4800;
 
@@ -33,26 +21,25 @@ static void loop(void *argument)
 	u32 me = (u32)argument, last = ~0u;
 
 	for (;;) {
-		u32 state = STATE(me);
+		u32 state = weir_laxity_state(SCHEDULER, me),
+		    job = WEIR_GET(state, WEIR_LAXITY_STATE_JOB);
 
-		if (!(state & IS_READY) || (state >> 8 & 0xff) == last)
+		if (!(state & WEIR_LAXITY_STATE_READY_MASK) || job == last)
 			continue;
-		last = state >> 8 & 0xff;
+		last = job;
 		probe(P_JOB, me);
 		jobs[me](me);
 		probe(P_DONE, me);
-		DONE = last << 8 | me;
+		weir_laxity_done(SCHEDULER, me, last);
 	}
 }
 
 int task(const char *name, void (*job)(u32), u32 period, u32 wcet)
 {
+	struct weir_laxity_task t = { .period = (uint16_t)period, .wcet = (uint16_t)wcet };
 	u32 n = nr_tasks;
 
-	PARAM0 = wcet << 16 | period;
-	PARAM1 = 0;
-	CMD = 1 | n << 8;
-	if (n >= 64 || CMD)
+	if (n >= 64 || period > 0xffff || wcet > 0xffff || weir_laxity_set(SCHEDULER, n, &t))
 		return -1;
 	jobs[n] = job;
 	thread_set(&threads[n], n, loop, (void *)n, stacks[n] + STACK);
@@ -62,25 +49,24 @@ int task(const char *name, void (*job)(u32), u32 period, u32 wcet)
 
 u32 ticks(void)
 {
-	return TICKS;
+	return weir_laxity_read(SCHEDULER, WEIR_LAXITY_TICKS);
 }
 u32 misses(void)
 {
-	return MISSES;
+	return weir_laxity_read(SCHEDULER, WEIR_LAXITY_MISSES);
 }
 
 KERNEL struct thread *trap(u32 causes, struct thread *old)
 {
 	struct thread *next;
-	u32 s;
+	u32 s, n;
 
 	(void)causes;
-	do
-		s = SCHED;
-	while (s & IS_WAIT);
-	next = s & IS_IDLE ? &idlers[CPUS > 1 ? IO_CPU : 0] : &threads[s & 0xff];
+	s = weir_laxity_claim(SCHEDULER);
+	n = WEIR_GET(s, WEIR_LAXITY_SCHED_TASK);
+	next = s & WEIR_LAXITY_SCHED_IDLE_MASK ? &idlers[CPUS > 1 ? IO_CPU : 0] : &threads[n];
 	if (next != old)
-		probe(P_RUN, s & IS_IDLE ? MAX_THREADS : s & 0xff);
+		probe(P_RUN, s & WEIR_LAXITY_SCHED_IDLE_MASK ? MAX_THREADS : n);
 	return next;
 }
 
@@ -92,8 +78,8 @@ struct thread *begin(u32 cpu)
 	IO_COMPARE = IO_CLOCK + 0x7fffffff;
 	if (!cpu) {
 		setup();
-		TICK = tick_clocks;
-		CTRL = 1;
+		if (weir_laxity_start(SCHEDULER, WEIR_LAXITY_POLICY_LLF, tick_clocks))
+			IO_EXIT = 1; /* ticks closer than a decision lasts */
 		go = 1;
 	} else {
 		while (!go)

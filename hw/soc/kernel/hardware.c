@@ -4,51 +4,31 @@
  * here: stacks, names, and saving and loading registers. Nothing needs interrupts off, because each call is one bus transfer.
  */
 #include "kernel.h"
+#include "weir_kernel.h"
 
-enum { LISTS, THREADS, MUTEXES, CONDITIONS, INTERRUPTS, TIMERS };
-#define ADDRESS(unit, command, thread, argument)                                   \
-	(*(volatile u32 *)(0x40000000 | (u32)(command) << 2 | (u32)(thread) << 6 | \
-			   (u32)(argument) << 14 | (u32)(unit) << 22))
-
-/* What a call protects stays on its side of it: the compiler moves nothing across. */
-static inline u32 call(u32 unit, u32 command, u32 thread, u32 argument)
-{
-	u32 answer;
-
-	__asm__ volatile("" ::: "memory");
-	answer = ADDRESS(unit, command, thread, argument);
-	__asm__ volatile("" ::: "memory");
-	return answer;
-}
-
-enum { SET_PRIORITY = 5, PREEMPTION = 7, SET_IDLE = 8 };
-enum { CREATE, CURRENT, NEXT, YIELD, CLEAR, IS_QUEUED, EXIT, JOIN, DETACH, ADD, BLOCK };
-enum { LOCK, TRY_LOCK, UNLOCK };
-enum { WAIT, SIGNAL, BROADCAST, SLEEP };
-enum { ASSOCIATE };
-enum { ADD_TIMER };
-#define WAITS  1u
-#define FAILED 0x80000000u
+#define CALL(unit, command, thread, argument) \
+	WEIR_KERNEL(SCHEDULER, unit, command, thread, argument)
+#define WAITS WEIR_KERNEL_BLOCKED
 
 u32 current, yielding, idler;
 
 static int make(const char *name, void (*entry)(void *), void *argument, u32 priority, u32 detached)
 {
-	u32 id = call(THREADS, CREATE, 0, detached);
+	u32 id = CALL(THREADS, CREATE, 0, detached);
 
-	if (id & FAILED)
+	if (id & WEIR_KERNEL_FAILED)
 		return -1;
 	if (id >= MAX_THREADS) {
 		/* There is no stack for it. */
-		call(THREADS, CLEAR, id, 0);
+		CALL(THREADS, CLEAR, id, 0);
 		return -1;
 	}
 	thread_set(&threads[id], id, entry, argument, stacks[id] + STACK);
 	threads[id].priority = priority;
-	call(LISTS, SET_PRIORITY, id, priority);
+	CALL(LISTS, SET_PRIORITY, id, priority);
 	announce(id, name, priority);
 	probe(P_READY, id);
-	call(THREADS, ADD, id, 0);
+	CALL(THREADS, ADD, id, 0);
 	return (int)id;
 }
 
@@ -72,7 +52,7 @@ static void give_up(void)
 void leave(void)
 {
 	probe(P_LEAVE, current);
-	call(THREADS, EXIT, 0, 0);
+	CALL(THREADS, EXIT, 0, 0);
 	enter_kernel();
 	for (;;)
 		;
@@ -80,7 +60,7 @@ void leave(void)
 
 void join(int thread)
 {
-	while (call(THREADS, JOIN, thread, 0) == WAITS)
+	while (CALL(THREADS, JOIN, thread, 0) == WAITS)
 		give_up();
 }
 
@@ -98,36 +78,36 @@ void yield(void)
 
 void lock(u32 m)
 {
-	if (call(MUTEXES, LOCK, current, m) == WAITS)
+	if (CALL(MUTEXES, LOCK, current, m) == WAITS)
 		give_up();
 }
 
 int try_lock(u32 m)
 {
-	return !call(MUTEXES, TRY_LOCK, current, m);
+	return !CALL(MUTEXES, TRY_LOCK, current, m);
 }
 void unlock(u32 m)
 {
-	call(MUTEXES, UNLOCK, current, m);
+	CALL(MUTEXES, UNLOCK, current, m);
 }
 
 void wait(u32 c, u32 m)
 {
 	/* Registered it can be preempted, since it still may run, and give the mutex back; it sleeps unless it was signalled by then. */
-	call(CONDITIONS, WAIT, current, c);
+	CALL(CONDITIONS, WAIT, current, c);
 	unlock(m);
-	if (call(CONDITIONS, SLEEP, current, c) == WAITS)
+	if (CALL(CONDITIONS, SLEEP, current, c) == WAITS)
 		give_up();
 	lock(m);
 }
 
 void signal(u32 c)
 {
-	call(CONDITIONS, SIGNAL, 0, c);
+	CALL(CONDITIONS, SIGNAL, 0, c);
 }
 void broadcast(u32 c)
 {
-	call(CONDITIONS, BROADCAST, 0, c);
+	CALL(CONDITIONS, BROADCAST, 0, c);
 }
 
 /* A semaphore is a mutex and a condition variable, the last ones. */
@@ -159,7 +139,7 @@ void sleep_until(u32 at)
 		if (clocks <= 0)
 			return;
 		/* Where there is no room for a timer nobody is blocked, and this only lets others run. */
-		ADDRESS(TIMERS, ADD_TIMER, current, 0) = (u32)clocks;
+		weir_kernel_timer(SCHEDULER, current, 0, (u32)clocks);
 		give_up();
 	}
 }
@@ -171,7 +151,7 @@ static void serve(void *device)
 	u32 d = (u32)device;
 
 	for (;;) {
-		if (!call(INTERRUPTS, ASSOCIATE, current, d))
+		if (!CALL(INTERRUPTS, ASSOCIATE, current, d))
 			give_up();
 		probe(P_SERVE, d);
 		services[d](d);
@@ -201,11 +181,11 @@ KERNEL struct thread *trap(u32 causes, struct thread *old)
 	/* Puts the thread that runs back unless it is blocked, and returns the next one. */
 	if (yielding) {
 		yielding = 0;
-		next = call(THREADS, YIELD, 0, 0);
+		next = CALL(THREADS, YIELD, 0, 0);
 	} else {
-		next = call(THREADS, NEXT, 0, 0);
+		next = CALL(THREADS, NEXT, 0, 0);
 	}
-	current = next & 0xff;
+	current = WEIR_GET(next, WEIR_LISTS_NEXT_THREAD);
 	if (&threads[current] != old)
 		probe(P_RUN, current == idler ? MAX_THREADS : current);
 	return &threads[current];
@@ -215,10 +195,10 @@ struct thread *begin(u32 cpu)
 {
 	(void)cpu;
 	IO_COMPARE = IO_CLOCK + 0x7fffffff;
-	idler = call(THREADS, CREATE, 0, 0);
+	idler = CALL(THREADS, CREATE, 0, 0);
 	threads[idler].regs[0] = (u32)idle;
-	call(LISTS, SET_IDLE, idler, 0);
-	call(LISTS, PREEMPTION, 0, 1);
+	CALL(LISTS, SET_IDLE, idler, 0);
+	CALL(LISTS, PREEMPTION, 0, 1);
 	spawn("main", main_thread, 0, MAIN_PRIORITY);
 	return trap(0, 0);
 }

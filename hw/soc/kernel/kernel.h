@@ -29,6 +29,8 @@
 #define IO_LINES_NOW IO(10) /* a store acknowledges edges */
 #define IO_EDGES     IO(11)
 #define DEVICE(d, n) (*(volatile u32 *)(0x20000000 + 32 * (d) + 4 * (n)))
+/* The window of the scheduler in hardware. */
+#define SCHEDULER 0x40000000u
 
 /* Interrupts of the core. */
 enum { IRQ_SWITCH = 1, IRQ_BUS = 2, IRQ_TIMER = 3, IRQ_SCHED = 4, IRQ_LINES = 5, IRQ_IPI = 6 };

@@ -4,6 +4,7 @@
  * threads, interrupts and timers, and interrupts the CPU only if it has to switch.
  */
 #include "ready.h"
+#include "weir_unified.h"
 
 struct thread *current;
 u32 yielding, in_trap;
@@ -11,10 +12,8 @@ u32 yielding, in_trap;
 u32 some[256], heads[256], tails[256];
 static struct thread *const nobody = &threads[MAX_THREADS];
 
-enum { CURRENT, NEXT, SET_THREAD, ASSOCIATE, CLEAR, READ, ADD_TIMER, TIMER_STATUS, CANCEL_TIMER };
-#define CALL(command, thread, priority, which)                                     \
-	(*(volatile u32 *)(0x40000000 | (u32)(command) << 2 | (u32)(thread) << 6 | \
-			   (u32)(priority) << 14 | (u32)(which) << 22))
+#define CALL(command, thread, priority, which) \
+	WEIR_UNIFIED(SCHEDULER, command, thread, priority, which)
 #define TIMERS 16
 u32 free_timers = (1u << TIMERS) - 1;
 
@@ -66,7 +65,7 @@ void sleep_until(u32 at)
 	current->timer = timer;
 	current->state = BLOCKED;
 	probe(P_BLOCK, current->id);
-	CALL(ADD_TIMER, current->id, current->priority, timer) = (u32)clocks;
+	weir_unified_timer(SCHEDULER, current->id, current->priority, timer, (u32)clocks);
 	enter_kernel();
 	irq_off();
 	free_timers |= 1u << timer;
@@ -121,13 +120,13 @@ KERNEL struct thread *trap(u32 causes, struct thread *old)
 		thread_gone(old);
 	}
 	next = CALL(NEXT, 0, 0, 0);
-	if (next >> 31) {
+	if (next & WEIR_UNIFIED_NEXT_NONE_MASK) {
 		current = nobody;
 	} else {
-		current = &threads[next & 0xff];
-		if (!(next >> 24 & 3)) {
+		current = &threads[WEIR_GET(next, WEIR_UNIFIED_NEXT_THREAD)];
+		if (!WEIR_GET(next, WEIR_UNIFIED_NEXT_SOURCE)) {
 			/* Out of its list; interrupts and timers are in none. */
-			p = next >> 8 & 0xff;
+			p = WEIR_GET(next, WEIR_UNIFIED_NEXT_PRIORITY);
 			heads[p] = current->next;
 			(void)CALL(SET_THREAD, heads[p], p, !--some[p]);
 		}

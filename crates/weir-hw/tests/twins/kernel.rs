@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weir_hw::kernel::{Call, FAILED, Kernel, unit};
+use weir_hw::kernel::{Call, FAILED, Kernel};
+use weir_hw::map::{conditions, interrupts, lists, mutexes, threads, timers, unit};
 use weir_hw::verilated::{KERNEL_256, KernelIn, KernelRtl};
 
 use crate::number;
@@ -119,9 +120,9 @@ fn the_set_is_its_model() {
     while made < decisions {
         let mut rng = ChaCha8Rng::seed_from_u64(first + seed);
         let mut w = World::new();
-        w.both(unit::THREADS, 0, 0, 0, "idle thread");
-        w.both(unit::LISTS, 8, 0, 0, "idle thread");
-        w.ask(Call { unit: unit::LISTS, command: 7, thread: 0, argument: 1 }.address(), None);
+        w.both(unit::THREADS, threads::CREATE, 0, 0, "idle thread");
+        w.both(unit::LISTS, lists::SET_IDLE, 0, 0, "idle thread");
+        w.ask(Call { unit: unit::LISTS, command: lists::PREEMPTION, thread: 0, argument: 1 }.address(), None);
         for step in 0..1500 {
             let at = format!("seed {}, step {step}", first + seed);
             let someone = |w: &World, rng: &mut ChaCha8Rng| {
@@ -131,56 +132,70 @@ fn the_set_is_its_model() {
             match w.model.current() {
                 // The idle thread makes the first ones.
                 None => {
-                    let t = w.both(unit::THREADS, 0, 0, rng.random_range(0..2), &at);
+                    let t = w.both(unit::THREADS, threads::CREATE, 0, rng.random_range(0..2), &at);
                     if t & FAILED == 0 {
-                        w.both(unit::LISTS, 5, t as u8, rng.random_range(1..6) * 40, &at);
-                        w.both(unit::THREADS, 9, t as u8, 0, &at);
+                        w.both(unit::LISTS, lists::SET_PRIORITY, t as u8, rng.random_range(1..6) * 40, &at);
+                        w.both(unit::THREADS, threads::ADD, t as u8, 0, &at);
                     }
-                    w.both(unit::THREADS, 2, 0, 0, &at);
+                    w.both(unit::THREADS, threads::NEXT, 0, 0, &at);
                 }
                 Some(me) => {
                     let (m, c) = (rng.random_range(0..4), rng.random_range(0..3));
                     let leave = match rng.random_range(0..24) {
-                        0..=3 => w.both(unit::MUTEXES, 0, me, m, &at) == 1,
+                        0..=3 => w.both(unit::MUTEXES, mutexes::LOCK, me, m, &at) == 1,
                         4..=6 => {
                             if let Some(m) = w.model.owns(me).first() {
-                                w.both(unit::MUTEXES, 2, me, *m, &at);
+                                w.both(unit::MUTEXES, mutexes::UNLOCK, me, *m, &at);
                             }
                             false
                         }
-                        7 => w.both(unit::MUTEXES, 1, me, m, &at) == 7,
-                        8 => w.both(unit::MUTEXES, 3 + 2 * u32::from(m & 1), me, m, &at) == 7,
-                        9 => w.both(unit::MUTEXES, 4, rng.random_range(0..2), m, &at) == 7,
+                        7 => w.both(unit::MUTEXES, mutexes::TRY_LOCK, me, m, &at) == 7,
+                        8 => {
+                            w.both(
+                                unit::MUTEXES,
+                                if m & 1 == 0 { mutexes::OWNER } else { mutexes::COUNT },
+                                me,
+                                m,
+                                &at,
+                            ) == 7
+                        }
+                        9 => w.both(unit::MUTEXES, mutexes::KIND, rng.random_range(0..2), m, &at) == 7,
                         10 if !w.model.waits(me) => {
-                            w.both(unit::CONDITIONS, 0, me, c, &at);
+                            w.both(unit::CONDITIONS, conditions::WAIT, me, c, &at);
                             // It can be signalled, by a thread that preempts it, before it sleeps.
                             if rng.random_range(0..4) == 0 {
-                                w.both(unit::CONDITIONS, 1, 0, c, &at);
+                                w.both(unit::CONDITIONS, conditions::SIGNAL, 0, c, &at);
                             }
-                            w.both(unit::CONDITIONS, 3, me, c, &at) == 1
+                            w.both(unit::CONDITIONS, conditions::SLEEP, me, c, &at) == 1
                         }
-                        11 | 12 => w.both(unit::CONDITIONS, 1, 0, c, &at) == 777,
-                        13 => w.both(unit::CONDITIONS, 2, 0, c, &at) == 777,
+                        11 | 12 => w.both(unit::CONDITIONS, conditions::SIGNAL, 0, c, &at) == 777,
+                        13 => w.both(unit::CONDITIONS, conditions::BROADCAST, 0, c, &at) == 777,
                         14..=16 => {
-                            let t = w.both(unit::THREADS, 0, 0, rng.random_range(0..2), &at);
+                            let t = w.both(unit::THREADS, threads::CREATE, 0, rng.random_range(0..2), &at);
                             if t & FAILED == 0 {
-                                w.both(unit::LISTS, 5, t as u8, rng.random_range(1..6) * 40, &at);
-                                w.both(unit::THREADS, 9, t as u8, 0, &at);
+                                w.both(
+                                    unit::LISTS,
+                                    lists::SET_PRIORITY,
+                                    t as u8,
+                                    rng.random_range(1..6) * 40,
+                                    &at,
+                                );
+                                w.both(unit::THREADS, threads::ADD, t as u8, 0, &at);
                             }
                             false
                         }
                         17 if w.model.owns(me).is_empty() => {
-                            w.both(unit::THREADS, 6, 0, 0, &at);
+                            w.both(unit::THREADS, threads::EXIT, 0, 0, &at);
                             true
                         }
                         18 => {
                             let t = someone(&w, &mut rng);
-                            w.both(unit::THREADS, 7, t, 0, &at) == 1
+                            w.both(unit::THREADS, threads::JOIN, t, 0, &at) == 1
                         }
                         19 => {
                             let t = someone(&w, &mut rng);
-                            w.both(unit::LISTS, 5, t, rng.random_range(1..6) * 40, &at);
-                            w.both(unit::THREADS, 11, t, 0, &at) == 777
+                            w.both(unit::LISTS, lists::SET_PRIORITY, t, rng.random_range(1..6) * 40, &at);
+                            w.both(unit::THREADS, threads::STATUS, t, 0, &at) == 777
                         }
                         20 | 21 if w.associated.len() < usize::from(LINES) => {
                             // Serve a line that is quiet: blocked until it interrupts.
@@ -188,30 +203,45 @@ fn the_set_is_its_model() {
                                 (0..LINES).find(|l| !w.associated.contains_key(l)).expect("one is free");
                             w.lines &= !(1 << line);
                             w.settle();
-                            let call =
-                                Call { unit: unit::INTERRUPTS, command: 0, thread: me, argument: line };
+                            let call = Call {
+                                unit: unit::INTERRUPTS,
+                                command: interrupts::ASSOCIATE,
+                                thread: me,
+                                argument: line,
+                            };
                             assert_eq!(w.ask(call.address(), None), 0, "{at}: {call:?}");
-                            w.model.call(Call { unit: unit::THREADS, command: 10, thread: me, argument: 0 });
+                            w.model.call(Call {
+                                unit: unit::THREADS,
+                                command: threads::BLOCK,
+                                thread: me,
+                                argument: 0,
+                            });
                             w.associated.insert(line, me);
                             true
                         }
                         22 if w.timers.len() < 16 => {
                             let clocks = rng.random_range(100..3000);
-                            let call = Call { unit: unit::TIMERS, command: 0, thread: me, argument: 0 };
+                            let call =
+                                Call { unit: unit::TIMERS, command: timers::ADD, thread: me, argument: 0 };
                             w.timers.insert(me, w.rtl.clocks + u64::from(clocks));
                             w.ask(call.address(), Some(clocks));
-                            w.model.call(Call { unit: unit::THREADS, command: 10, thread: me, argument: 0 });
+                            w.model.call(Call {
+                                unit: unit::THREADS,
+                                command: threads::BLOCK,
+                                thread: me,
+                                argument: 0,
+                            });
                             true
                         }
                         _ => {
-                            w.both(unit::THREADS, 3, 0, 0, &at);
+                            w.both(unit::THREADS, threads::YIELD, 0, 0, &at);
                             false
                         }
                     };
                     w.outside(&at);
                     if leave {
                         blocked += 1;
-                        w.both(unit::THREADS, 2, 0, 0, &at);
+                        w.both(unit::THREADS, threads::NEXT, 0, 0, &at);
                     }
                 }
             }
@@ -228,7 +258,7 @@ fn the_set_is_its_model() {
             let irq = w.clock(KernelIn::default()).irq == 1;
             assert_eq!(irq, w.model.preempts(), "{at}: interrupt");
             if irq {
-                w.both(unit::THREADS, 2, 0, 0, &at);
+                w.both(unit::THREADS, threads::NEXT, 0, 0, &at);
             }
             made += 1;
         }

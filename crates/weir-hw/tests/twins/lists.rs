@@ -3,7 +3,8 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weir_hw::regs::lists::*;
+use weir_hw::map::lists::*;
+use weir_hw::regs::lists_call;
 use weir_hw::verilated::{LISTS_256, Lists};
 
 use crate::number;
@@ -13,7 +14,7 @@ use crate::queue::{Op, PRIORITY, World};
 const LATEST: u64 = 8;
 
 fn ask(lists: &mut Lists, command: u32, thread: u8, argument: u8) -> u32 {
-    let (answer, clocks) = lists.call(call(command, thread, argument));
+    let (answer, clocks) = lists.call(lists_call(command, thread, argument));
     assert!(clocks <= LATEST, "command {command}: {clocks} clocks");
     answer
 }

@@ -30,38 +30,45 @@ struct Rtl {
 const ROOM: u64 = 200;
 
 impl Rtl {
-    fn new(built: &'static BuiltEngine, policy: Policy, keep: bool) -> Rtl {
+    fn new(built: &'static BuiltEngine, policy: Policy, keep: bool, stay: bool) -> Rtl {
         let mut engine = Engine::new(built);
         let clocks = engine.read(0, regs::CLOCKS);
-        let (decision, least) = (u64::from(clocks & 0xffff), u64::from(clocks >> 16));
+        let (decision, least) =
+            (u64::from(regs::clocks::DECISION.get(clocks)), u64::from(regs::clocks::LEAST.get(clocks)));
         let tick = least + ROOM;
         engine.write(0, regs::TICK, tick as u32);
         assert_eq!(u64::from(engine.read(0, regs::TICK)), tick);
         let status = engine.read(0, regs::STATUS);
-        assert_eq!((status as u8 as usize, (status >> 8) as u8 as usize), (built.tasks, built.cpus));
-        engine.write(0, regs::CTRL, (policy as u32) << 4 | u32::from(!keep) << 8);
-        assert_eq!(engine.read(0, regs::CTRL) >> 4 & 3, policy as u32, "the policy is there");
+        let size = (regs::status::TASKS.get(status) as usize, regs::status::CPUS.get(status) as usize);
+        assert_eq!(size, (built.tasks, built.cpus));
+        engine.write(0, regs::CTRL, regs::settings(policy, keep, stay));
+        assert_eq!(engine.read(0, regs::CTRL), regs::settings(policy, keep, stay), "the policy is there");
         Rtl { engine, tick_clocks: tick, decision_clocks: decision, ticked: None }
     }
 
-    fn command(&mut self, what: u32, n: usize) {
-        self.engine.write(0, regs::CMD, what | (n as u32) << 8);
-        assert_eq!(self.engine.read(0, regs::CMD), 0, "command {what:#x} of task {n} is taken");
+    fn command(&mut self, op: u32, n: usize, sporadic: bool) {
+        self.engine.write(0, regs::CMD, regs::command(op, n as u8, sporadic));
+        assert_eq!(self.engine.read(0, regs::CMD), 0, "command {op} of task {n} is taken");
+    }
+
+    fn parameters(&mut self, t: &Task) {
+        let [param0, param1] = regs::parameters(t);
+        self.engine.write(0, regs::PARAM0, param0);
+        self.engine.write(0, regs::PARAM1, param1);
     }
 
     fn set(&mut self, n: usize, t: &Task) {
-        self.engine.write(0, regs::PARAM0, t.period | t.wcet << 16);
-        self.engine.write(0, regs::PARAM1, t.deadline | t.phase << 16);
-        self.command(regs::SET_TASK | if t.sporadic { regs::SPORADIC } else { 0 }, n);
+        self.parameters(t);
+        self.command(regs::OP_SET, n, t.sporadic);
     }
 
     fn act(&mut self, action: &Action) {
         match action {
             Action::Set(n, task) => self.set(*n, task),
-            Action::Delete(n) => self.command(regs::DEL_TASK, *n),
-            Action::Release(n) => self.command(regs::RELEASE, *n),
+            Action::Delete(n) => self.command(regs::OP_DELETE, *n, false),
+            Action::Release(n) => self.command(regs::OP_RELEASE, *n, false),
             Action::Done(n, job, _) => {
-                self.engine.write(0, regs::DONE, *n as u32 | u32::from(*job) << 8);
+                self.engine.write(0, regs::DONE, regs::complete(*n as u8, *job));
             }
         }
     }
@@ -71,7 +78,7 @@ impl Rtl {
         let next = match self.ticked {
             None => {
                 let ctrl = self.engine.read(0, regs::CTRL);
-                self.engine.write(0, regs::CTRL, ctrl | 1);
+                self.engine.write(0, regs::CTRL, ctrl | regs::ctrl::RUN.put(1));
                 // The write takes effect with its second clock; the tick is the clock after.
                 self.engine.clocks
             }
@@ -148,7 +155,9 @@ fn run(
         Component::new(Kind::Laxity(0), built.tasks, built.cpus)
     });
     history.engine.keep = with_component || !seed.is_multiple_of(3);
-    let mut rtl = Rtl::new(built, policy, history.engine.keep);
+    // R5 is on with the component, which has it; else off in half of the histories.
+    history.engine.stay = with_component || seed % 4 != 1;
+    let mut rtl = Rtl::new(built, policy, history.engine.keep, history.engine.stay);
     let mut held = vec![None; built.cpus];
     let mut made = 0;
     for _ in 0..ticks {
@@ -175,15 +184,15 @@ fn run(
             }
             // Another task's registers each tick.
             let n = tick.now as usize % built.tasks;
-            let state = rtl.engine.read(0, regs::state(n as u8));
+            let state = regs::State::of(rtl.engine.read(0, regs::state(n as u8)));
             let want = (model.ready(n), model.chosen(n), model.job(n), model.missed(n));
-            let have = (state >> 30 & 1 == 1, state >> 29 & 1 == 1, (state >> 8) as u8, state >> 28 & 1 == 1);
+            let have = (state.ready, state.chosen, state.job, state.missed);
             if have != want {
                 return Err(format!(
                     "task {n}: ready, chosen, job, missed {have:?}, the model says {want:?}"
                 ));
             }
-            let counters = rtl.engine.read(0, regs::state(n as u8) + 4);
+            let counters = rtl.engine.read(0, regs::counters(n as u8));
             if model.ready(n)
                 && (counters >> 16, counters as u16 as i16) != (model.left(n), model.time_left(n) as i16)
             {
@@ -275,10 +284,10 @@ fn the_rtl_takes_the_clocks_of_the_table() {
     for built in ENGINES {
         let decision = u64::from(clocks::to_decision(select(built), built.tasks as u32));
         for tasks in [1, built.tasks] {
-            let mut rtl = Rtl::new(built, Policy::Llf, true);
+            let mut rtl = Rtl::new(built, Policy::Llf, true, true);
             let task = Task { period: 50, wcet: 20, deadline: 50, phase: 0, sporadic: false };
             (0..tasks).for_each(|n| rtl.set(n, &task));
-            rtl.engine.write(0, regs::CTRL, 1);
+            rtl.engine.write(0, regs::CTRL, regs::ctrl::RUN.put(1));
             let tick = rtl.engine.clocks;
             let (mut decided, mut risen) = (None, None);
             while rtl.engine.clocks < tick + decision + 10 {
@@ -358,7 +367,7 @@ fn the_rtl_keeps_the_golden_schedules() {
     let mut checked = 0;
     for v in VECTORS {
         for built in ENGINES.iter().filter(|b| b.tasks >= v.tasks.len() && b.cpus == v.cpus) {
-            let mut rtl = Rtl::new(built, v.policy, v.keep);
+            let mut rtl = Rtl::new(built, v.policy, v.keep, true);
             v.tasks.iter().enumerate().for_each(|(n, t)| rtl.set(n, &golden::task(*t)));
             let given: Vec<_> = (0..v.ticks()).map(|_| rtl.decision(true).expect("a decision")).collect();
             v.check(&given, rtl.engine.read(0, regs::MISSES));
@@ -371,7 +380,7 @@ fn the_rtl_keeps_the_golden_schedules() {
 /// Parameters are without effect until a command takes them, and nonsense is refused and changes nothing.
 #[test]
 fn what_cannot_be_is_refused() {
-    let mut rtl = Rtl::new(ENGINES[0], Policy::Llf, true);
+    let mut rtl = Rtl::new(ENGINES[0], Policy::Llf, true, true);
     let good = Task { period: 10, wcet: 3, deadline: 8, phase: 2, sporadic: false };
     let bad = [
         Task { wcet: 0, ..good },
@@ -382,21 +391,21 @@ fn what_cannot_be_is_refused() {
         Task { phase: 65535, ..good },
     ];
     for t in bad {
-        rtl.engine.write(0, regs::PARAM0, t.period | t.wcet << 16);
-        rtl.engine.write(0, regs::PARAM1, t.deadline | t.phase << 16);
-        rtl.engine.write(0, regs::CMD, regs::SET_TASK);
+        rtl.parameters(&t);
+        rtl.engine.write(0, regs::CMD, regs::command(regs::OP_SET, 0, false));
         assert_eq!(rtl.engine.read(0, regs::CMD), 1, "{t:?}");
-        assert_eq!(rtl.engine.read(0, regs::state(0)) >> 31, 0, "{t:?}");
+        assert!(!regs::State::of(rtl.engine.read(0, regs::state(0))).exists, "{t:?}");
     }
     rtl.set(0, &good);
-    assert_eq!(rtl.engine.read(0, regs::state(0)) >> 31, 1);
+    assert!(regs::State::of(rtl.engine.read(0, regs::state(0))).exists);
     // A task that is not there, a command that is none.
-    for command in [regs::SET_TASK | 8 << 8, 9] {
+    for command in [regs::command(regs::OP_SET, 8, false), 9] {
         rtl.engine.write(0, regs::CMD, command);
         assert_eq!(rtl.engine.read(0, regs::CMD), 1, "{command:#x}");
     }
     // Ticks closer than a decision lasts.
-    let (tick, least) = (rtl.engine.read(0, regs::TICK), rtl.engine.read(0, regs::CLOCKS) >> 16);
+    let (tick, least) =
+        (rtl.engine.read(0, regs::TICK), regs::clocks::LEAST.get(rtl.engine.read(0, regs::CLOCKS)));
     rtl.engine.write(0, regs::TICK, least - 1);
     assert_eq!(rtl.engine.read(0, regs::TICK), tick);
 }
@@ -405,9 +414,9 @@ fn what_cannot_be_is_refused() {
 #[test]
 fn a_report_during_a_decision_counts() {
     for built in ENGINES {
-        let probe = Rtl::new(built, Policy::Llf, true);
+        let probe = Rtl::new(built, Policy::Llf, true, true);
         for clock in 0..probe.decision_clocks + 2 {
-            let mut rtl = Rtl::new(built, Policy::Llf, true);
+            let mut rtl = Rtl::new(built, Policy::Llf, true, true);
             let n = built.tasks - 1;
             rtl.set(n, &Task { period: 50, wcet: 20, deadline: 50, phase: 0, sporadic: false });
             rtl.decision(true).expect("the first decision");
@@ -415,7 +424,7 @@ fn a_report_during_a_decision_counts() {
             while rtl.engine.clocks < tick - 1 + clock {
                 rtl.engine.clock(EngineIn::default());
             }
-            let mut busy = rtl.engine.write(0, regs::DONE, n as u32 | 1 << 8).busy;
+            let mut busy = rtl.engine.write(0, regs::DONE, regs::complete(n as u8, 1)).busy;
             while rtl.engine.clocks < tick + rtl.decision_clocks + 1 {
                 busy = rtl.engine.clock(EngineIn::default()).busy;
             }
