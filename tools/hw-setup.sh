@@ -47,7 +47,7 @@ if ((${#packages[@]})); then
 	((EUID == 0)) || sudo=(sudo)
 	install_packages() {
 		"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-			apt-get install --yes --no-install-recommends "${packages[@]}" </dev/null >&2
+			apt-get install --yes --no-install-recommends -o DPkg::Lock::Timeout=300 "${packages[@]}" </dev/null >&2
 	}
 	install_packages || { "${sudo[@]}" apt-get update >&2 && install_packages; }
 fi

@@ -63,7 +63,10 @@ monitor-3     weir_laxity_monitor_props prove 6  Separation=1,Width=3           
 tree          weir_select_props         prove 6  Select=1,NumIn=8,NumOut=2       q
 pipelined     weir_select_props         prove 8  Select=2,NumIn=8,NumOut=2       q
 pipelined-5x3 weir_select_props         prove 8  Select=2                        -
-axil          weir_axil_bus_props       prove 8 NumCpus=3                        q
+axil          weir_axil_bus_props       prove 6 NumCpus=3,PrivilegedOnly=1       q
+axil-open     weir_axil_bus_props       prove 6 NumCpus=8,PrivilegedOnly=0       q
+apb           weir_apb_bus_props        prove 4 NumCpus=3,PrivilegedOnly=1       q
+wishbone      weir_wishbone_bus_props   prove 4 NumCpus=3                        q
 lists         weir_lists_props          prove 4  NumThreads=4,NumLevels=2      q
 lists-two     weir_lists_props          prove 4  NumThreads=2,NumLevels=2      -
 queues        weir_pq_props             prove 4  NumEntries=4                    q
@@ -77,6 +80,7 @@ interrupts    weir_interrupts_props     prove 4  NumThreads=4                   
 threads       weir_threads_props        prove 4  NumThreads=4                     q
 timers        weir_timers_props         prove 4  NumThreads=2                     q
 unified-quick weir_unified_props        bmc   16 Settle=7                         q
+engine-one    weir_laxity_props         prove 8 Select=1,NumTasks=2,NumCpus=1,Policies=1 q
 engine        weir_laxity_props         prove 8  Select=1                        -
 engine-8      weir_laxity_props         prove 8  Select=1,NumTasks=8             -
 engine-pipe   weir_laxity_props         prove 10 Select=2                        -
@@ -105,9 +109,15 @@ systolic-lifo	queues	weir_pq_systolic	s/|| key\[e\] < key_q\[e\]);/|| key[e] <= 
 overtaken	queues	weir_pq_systolic	s/|| bump\[e\] ||/||/
 no-rest	queues	weir_pq_systolic	s/assign ready_o = !rest_q;/assign ready_o = 1'b1;/
 removes-first	queues	weir_pq_systolic	s/(drop\[e\] && valid_q\[e\] && id_q\[e\] == id\[e\])/drop[e]/
-part-word	axil	weir_axil_bus	s/take_write \&\& wstrb_i != 4'b1111/1'b0/
-in-a-hurry	axil	weir_axil_bus	s/WriteAnswer: if (bready_i)/WriteAnswer:/
-any-window	axil	weir_axil_bus	s/>= NumCpus) resp = 2'd3/>= 32) resp = 2'd3/
+part-word	axil	weir_axil_bus	s/ || (take_write \&\& !w_whole_q)//
+in-a-hurry	axil	weir_axil_bus	s/WriteAnswer: if (bready_i)/WriteAnswer: if (1'b1)/
+any-window	axil	weir_axil_bus	s/>= NumCpus) resp = DecErr/>= 32) resp = DecErr/
+within-word	axil	weir_axil_bus	s/addr\[1:0\] != '0 || //
+unprivileged	axil	weir_axil_bus	s/assign plain      = .*/assign plain = 1'b0;/
+hears-valid	axil	weir_axil_bus	s/assign arready_o = !ar_q;/assign arready_o = !ar_q \&\& !awvalid_i;/
+refused-anyway	apb	weir_apb_bus	s/state_q <= refused ? Answer : Request;/state_q <= Request;/
+others-answer-too	wishbone	weir_wishbone_bus	s/state_q <= live ? Wait : Drop;/state_q <= Wait;/
+no-error	axil	weir_axil_bus	s/err_i ? SlvErr : Okay/Okay/
 lists-lifo	lists-two	weir_lists	s/head_we    = (link \&\& (front || !some_q\[level_q\]))/head_we    = link/
 stays-linked	lists-two	weir_lists	s/if (only) some_q\[level_q\] <= 1'b0;//
 hasty	lists-two	weir_lists	s/Rest: if (rest_q == '0)/Rest: if (1'b1)/
@@ -136,6 +146,12 @@ rings-twice	timers	weir_timers	s/armed_q\[first\] <= 1'b0;//
 not-strictly	unified-quick	weir_unified	s/best > current_level_q/best >= current_level_q/
 any-source	unified-quick	weir_unified	s/(!task_some || line_top >= task_top);/1'b1;/
 leaves-bit	unified-quick	weir_unified	s/assign drop_line  = (take_line || clear_line)/assign drop_line  = clear_line/
+never-idles	engine-one	weir_laxity	s/assign irq_d\[c\] = busy_o\[c\] != holds\[c\]/assign irq_d[c] = (busy_o[c] \&\& !holds[c])/
+forgets-release	monitor-3	weir_laxity_monitor	s/wait_q <= release_i \&\& valid_q/wait_q <= !come \&\& release_i \&\& valid_q/
+always-stays	engine	weir_laxity	s/\.stay_i(!roam_q)/.stay_i(1'b1)/
+ready-twice	engine	weir_laxity	s/answer = ready64\[63:32\]/answer = ready64[31:0]/
+clears-other	engine-one	weir_laxity	s/clear = NumTasks.({data_q, 32.d0})/clear = NumTasks'(data_q)/
+late-decision	engine	weir_laxity	s/start_q   <= tick;/start_q <= tick \&\& !req_q;/
 no-answer	engine	weir_laxity	s/rvalid_o <= req_q;/rvalid_o <= req_q \&\& !we_q;/
 END
 )

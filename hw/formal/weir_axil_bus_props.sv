@@ -3,19 +3,23 @@
 /// What weir_axil_bus promises: the rules of AXI4-Lite on one side, one request a transfer on the other.
 module weir_axil_bus_props #(
   parameter int unsigned NumCpus = 3,
+  parameter bit PrivilegedOnly = 1'b1,
   localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1
 ) (
   input logic        clk_i,
   input logic        rst_ni,
   input logic        awvalid_i,
   input logic [15:0] awaddr_i,
+  input logic [2:0]  awprot_i,
   input logic        wvalid_i,
   input logic [31:0] wdata_i,
   input logic [3:0]  wstrb_i,
   input logic        bready_i,
   input logic        arvalid_i,
   input logic [15:0] araddr_i,
+  input logic [2:0]  arprot_i,
   input logic        rready_i,
+  input logic        err_i,
   input logic [31:0] rdata_i
 );
   logic                awready, wready, bvalid, arready, rvalid, req, we, answer_1, answer_2, live_q;
@@ -24,11 +28,11 @@ module weir_axil_bus_props #(
   logic [CpuWidth-1:0] cpu;
   logic [10:2]         addr;
 
-  weir_axil_bus #(.NumCpus(NumCpus)) u_bus (
-    .clk_i, .rst_ni, .awvalid_i, .awready_o(awready), .awaddr_i, .wvalid_i, .wready_o(wready), .wdata_i, .wstrb_i,
-    .bvalid_o(bvalid), .bready_i, .bresp_o(bresp), .arvalid_i, .arready_o(arready), .araddr_i, .rvalid_o(rvalid),
+  weir_axil_bus #(.NumCpus(NumCpus), .PrivilegedOnly(PrivilegedOnly)) u_bus (
+    .clk_i, .rst_ni, .awvalid_i, .awready_o(awready), .awaddr_i, .awprot_i, .wvalid_i, .wready_o(wready), .wdata_i, .wstrb_i,
+    .bvalid_o(bvalid), .bready_i, .bresp_o(bresp), .arvalid_i, .arready_o(arready), .araddr_i, .arprot_i, .rvalid_o(rvalid),
     .rready_i, .rdata_o(rdata), .rresp_o(rresp), .req_o(req), .we_o(we), .cpu_o(cpu), .addr_o(addr),
-    .wdata_o(wdata), .rvalid_i(answer_2), .rdata_i
+    .wdata_o(wdata), .rvalid_i(answer_2), .err_i, .rdata_i
   );
 
   logic begun_q;
@@ -36,20 +40,32 @@ module weir_axil_bus_props #(
   always_ff @(posedge clk_i) begun_q <= 1'b1;
   always_comb if (!begun_q) assume (!rst_ni);
 
-  // The module behind answers after two clocks. What is under way: taken, asked for.
-  logic        write_q, read_q, asked_q, whole_q, inside_q, bvalid_q, rvalid_q, bready_q, rready_q;
-  logic [15:0] addr_q;
+  // The module behind answers after two clocks. What was taken and not answered; what of it was asked for, and answered by the module.
+  logic        aw_q, w_q, ar_q, asked_q, told_q, writes_q, err_q, bvalid_q, rvalid_q, bready_q, rready_q;
+  logic        aw_priv_q, ar_priv_q, whole_q;
+  logic [15:0] aw_addr_q, ar_addr_q, addr_q;
   logic [31:0] data_q, rdata_q, answer_q;
-  logic [1:0]  bresp_q, rresp_q;
+  logic [1:0]  bresp_q, rresp_q, write_resp, read_resp;
+
+  function automatic logic [1:0] verdict(input logic [15:0] a, input logic priv, input logic whole);
+    verdict = (a[1:0] != 2'd0 || !whole || (PrivilegedOnly && !priv)) ? 2'd2 : 2'd0;
+    if (32'(a[15:11]) >= NumCpus) verdict = 2'd3;
+  endfunction
+  assign write_resp = verdict(aw_addr_q, aw_priv_q, whole_q);
+  assign read_resp  = verdict(ar_addr_q, ar_priv_q, 1'b1);
+  assign addr_q     = we ? aw_addr_q : ar_addr_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       live_q   <= 1'b0;
       answer_1 <= 1'b0;
       answer_2 <= 1'b0;
-      write_q  <= 1'b0;
-      read_q   <= 1'b0;
+      aw_q     <= 1'b0;
+      w_q      <= 1'b0;
+      ar_q     <= 1'b0;
       asked_q  <= 1'b0;
+      told_q   <= 1'b0;
+      writes_q <= 1'b0;
       bvalid_q <= 1'b0;
       rvalid_q <= 1'b0;
     end else begin
@@ -58,27 +74,36 @@ module weir_axil_bus_props #(
       answer_2 <= answer_1;
       bvalid_q <= bvalid;
       rvalid_q <= rvalid;
-      if (awvalid_i && awready) write_q <= 1'b1;
-      else if (bvalid && bready_i) write_q <= 1'b0;
-      if (arvalid_i && arready) read_q <= 1'b1;
-      else if (rvalid && rready_i) read_q <= 1'b0;
-      if (req) asked_q <= 1'b1;
-      if ((awvalid_i && awready) || (arvalid_i && arready)) asked_q <= 1'b0;
+      if (awvalid_i && awready) aw_q <= 1'b1;
+      if (wvalid_i && wready) w_q <= 1'b1;
+      if (arvalid_i && arready) ar_q <= 1'b1;
+      if (bvalid && bready_i) {aw_q, w_q} <= 2'b00;
+      if (rvalid && rready_i) ar_q <= 1'b0;
+      if (req) begin
+        asked_q  <= 1'b1;
+        writes_q <= we;
+      end
+      if (answer_2) told_q <= 1'b1;
+      if ((bvalid && bready_i) || (rvalid && rready_i)) {asked_q, told_q} <= 2'b00;
     end
   end
   always_ff @(posedge clk_i) begin
     if (awvalid_i && awready) begin
-      addr_q   <= awaddr_i;
-      data_q   <= wdata_i;
-      whole_q  <= wstrb_i == 4'b1111;
-      inside_q <= 32'(awaddr_i[15:11]) < NumCpus;
+      aw_addr_q <= awaddr_i;
+      aw_priv_q <= awprot_i[0];
+    end
+    if (wvalid_i && wready) begin
+      data_q  <= wdata_i;
+      whole_q <= wstrb_i == 4'b1111;
     end
     if (arvalid_i && arready) begin
-      addr_q   <= araddr_i;
-      whole_q  <= 1'b1;
-      inside_q <= 32'(araddr_i[15:11]) < NumCpus;
+      ar_addr_q <= araddr_i;
+      ar_priv_q <= arprot_i[0];
     end
-    if (answer_2) answer_q <= rdata_i;
+    if (answer_2) begin
+      answer_q <= rdata_i;
+      err_q    <= err_i;
+    end
     bready_q <= bready_i;
     rready_q <= rready_i;
     bresp_q  <= bresp;
@@ -87,52 +112,63 @@ module weir_axil_bus_props #(
   end
 
   always_comb if (rst_ni && live_q) begin
-    // Address and data of a write are taken together, one transfer at a time.
-    assert (awready == wready && (!awready || (awvalid_i && wvalid_i)));
-    assert (!(awready && arready) && !(write_q && read_q));
-    if (write_q || read_q) assert (!awready && !arready);
-    // Answers come to what was taken only, stay until they are taken, and do not change.
-    if (bvalid) assert (write_q);
-    if (rvalid) assert (read_q);
+    // Ready is a matter of what was taken before: of registers, so no path leads from an input to it.
+    assert (awready == !aw_q && wready == !w_q && arready == !ar_q);
+    // Answers come to what was taken only, one at a time, stay until they are taken, and do not change.
+    if (bvalid) assert (aw_q && w_q && !rvalid);
+    if (rvalid) assert (ar_q);
     if (bvalid_q && !bready_q) assert (bvalid && bresp == bresp_q);
     if (rvalid_q && !rready_q) assert (rvalid && rresp == rresp_q && rdata == rdata_q);
-    // One request a transfer, of the right CPU; none for what is refused.
+    // One request a transfer, after the answer to the one before, of the right CPU; none for what is refused.
     if (req) begin
-      assert ((write_q || read_q) && !asked_q && whole_q && inside_q && we == write_q);
+      assert (!asked_q && !bvalid && !rvalid && (we ? aw_q && w_q && write_resp == 2'd0 : ar_q && read_resp == 2'd0));
       assert (32'(cpu) == 32'(addr_q[15:11]) && addr == addr_q[10:2]);
-      if (write_q) assert (wdata == data_q);
+      if (we) assert (wdata == data_q);
     end
-    if (bvalid) assert (bresp == (!inside_q ? 2'd3 : !whole_q ? 2'd2 : 2'd0) && asked_q == (inside_q && whole_q));
-    if (rvalid) assert (rresp == (inside_q ? 2'd0 : 2'd3) && asked_q == inside_q);
-    if (rvalid && inside_q) assert (rdata == answer_q);
-    cover (rvalid && inside_q);
+    // A transfer that was refused has asked for nothing; another has the answer of the module, errors included.
+    if (bvalid) assert (write_resp == 2'd0 ? told_q && writes_q && bresp == (err_q ? 2'd2 : 2'd0) : !asked_q && bresp == write_resp);
+    if (rvalid) assert (read_resp == 2'd0 ? told_q && !writes_q && rresp == (err_q ? 2'd2 : 2'd0) && rdata == answer_q :
+                        !asked_q && rresp == read_resp && rdata == '0);
+    cover (rvalid && told_q && !err_q);
+    cover (bvalid && told_q && aw_q && ar_q);
   end
 
 `ifndef PROMISES_ONLY
   // ------------------------------------------------------------------ steps of the induction
-  localparam logic [2:0] SIdle = 3'd0, SRequest = 3'd1, SWait = 3'd2, SWriteAnswer = 3'd3, SReadAnswer = 3'd4;
+  localparam logic [1:0] SIdle = 2'd0, SWait = 2'd1, SWriteAnswer = 2'd2, SReadAnswer = 2'd3;
   // The induction sees registers of the module: these wires are joined with them when the hierarchy is flattened.
-  (* hierconn *) wire [2:0]  \u_bus.state_q ;
-  (* hierconn *) wire        \u_bus.write_q ;
-  (* hierconn *) wire [15:0] \u_bus.addr_q ;
+  (* hierconn *) wire [1:0]  \u_bus.state_q ;
+  (* hierconn *) wire        \u_bus.turn_q ;
+  (* hierconn *) wire        \u_bus.aw_q ;
+  (* hierconn *) wire        \u_bus.w_q ;
+  (* hierconn *) wire        \u_bus.ar_q ;
+  (* hierconn *) wire        \u_bus.aw_plain_q ;
+  (* hierconn *) wire        \u_bus.ar_plain_q ;
+  (* hierconn *) wire        \u_bus.w_whole_q ;
+  (* hierconn *) wire [15:0] \u_bus.aw_addr_q ;
+  (* hierconn *) wire [15:0] \u_bus.ar_addr_q ;
   (* hierconn *) wire [31:0] \u_bus.data_q ;
+  (* hierconn *) wire [31:0] \u_bus.read_q ;
   (* hierconn *) wire [1:0]  \u_bus.resp_q ;
-  logic [2:0] state;
+  logic [1:0] state;
   assign state = \u_bus.state_q ;
   always_comb if (rst_ni && live_q) begin
-    assert (state <= SReadAnswer);
-    assert ((write_q || read_q) == (state != SIdle));
+    assert (\u_bus.aw_q == aw_q && \u_bus.w_q == w_q && \u_bus.ar_q == ar_q);
+    if (aw_q) assert (\u_bus.aw_addr_q == aw_addr_q && \u_bus.aw_plain_q == !aw_priv_q);
+    if (w_q) assert (\u_bus.data_q == data_q && \u_bus.w_whole_q == whole_q);
+    if (ar_q) assert (\u_bus.ar_addr_q == ar_addr_q && \u_bus.ar_plain_q == !ar_priv_q);
     assert ((answer_1 || answer_2) == (state == SWait) && !(answer_1 && answer_2));
-    if (state != SIdle) begin
-      assert (\u_bus.write_q == write_q && \u_bus.addr_q == addr_q);
-      assert (\u_bus.resp_q == (!inside_q ? 2'd3 : !whole_q ? 2'd2 : 2'd0));
-      if (read_q) assert (whole_q);
+    if (state == SIdle) assert (!asked_q && !told_q);
+    if (state == SWait) begin
+      assert (asked_q && !told_q && writes_q == \u_bus.turn_q );
+      assert (writes_q ? aw_q && w_q && write_resp == 2'd0 : ar_q && read_resp == 2'd0);
     end
-    if (state == SRequest) assert (!asked_q && inside_q && whole_q && (read_q || \u_bus.data_q == data_q));
-    if (state == SWait) assert (asked_q && inside_q && whole_q);
+    if (state == SWriteAnswer) assert (aw_q && w_q && asked_q == told_q && asked_q == (write_resp == 2'd0));
+    if (state == SReadAnswer) assert (ar_q && asked_q == told_q && asked_q == (read_resp == 2'd0));
     if (state == SWriteAnswer || state == SReadAnswer) begin
-      assert (write_q == (state == SWriteAnswer) && asked_q == (inside_q && whole_q));
-      if (asked_q) assert (\u_bus.data_q == answer_q);
+      assert (\u_bus.turn_q == (state == SWriteAnswer));
+      if (told_q) assert (\u_bus.resp_q == (err_q ? 2'd2 : 2'd0) && \u_bus.read_q == answer_q && writes_q == (state == SWriteAnswer));
+      else assert (\u_bus.resp_q == (state == SWriteAnswer ? write_resp : read_resp) && \u_bus.read_q == '0);
     end
   end
 `endif

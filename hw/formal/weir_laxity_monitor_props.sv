@@ -47,7 +47,7 @@ module weir_laxity_monitor_props #(
   logic [Width-1:0]    period_q, wcet_q, relative_q, left_q, since_q;
   logic [Width:0]      deadline_q;
   logic [JobWidth-1:0] job_q;
-  logic                had_q, came;
+  logic                had_q, came, begged_q;
   // A report takes effect a clock after it came.
   logic                asked_q;
   logic [JobWidth-1:0] asked_job;
@@ -97,6 +97,7 @@ module weir_laxity_monitor_props #(
     set_q      <= set_i;
     del_q      <= del_i;
     chosen_q   <= chosen_i;
+    begged_q   <= release_i && valid && sporadic_q && !set_i && !del_i;
     miss_q     <= miss;
     asked_job  <= done_job_i;
     done_q     <= asked_q && asked_job == job;
@@ -126,6 +127,10 @@ module weir_laxity_monitor_props #(
     if (ready_q && ready && !came) assert (left == left_q - Width'(tick_q && chosen_q));
     if (ready_q && ready && !came)
       assert (deadline == deadline_q - (Width + 1)'(tick_q && deadline_q != {1'b1, {Width{1'b0}}}));
+    // A release that is asked for is remembered, in whatever clock it is, until a job comes.
+    if (begged_q) assert (waits);
+    else if (wait_q && !set_q && !del_q) assert (waits == !came);
+    if (waits) assert (valid && sporadic_q);
     // A miss: the job is late now, and had work left.
     if (miss_q) assert (came || deadline == '0);
     if (miss_q) assert (ready_q && tick_q && left_q > Width'(chosen_q));

@@ -1,10 +1,13 @@
 weir_regs_pkg.sv
+weir_apb_bus.sv
 weir_axil_bus.sv
+weir_bus_cross.sv
 weir_conditions.sv
 weir_interrupts.sv
 weir_kernel.sv
 weir_laxity.sv
 weir_laxity_axil.sv
+weir_laxity_axil_cross.sv
 weir_laxity_context.sv
 weir_laxity_defer.sv
 weir_laxity_key.sv
@@ -23,3 +26,4 @@ weir_threads.sv
 weir_timers.sv
 weir_unified.sv
 weir_wait_lists.sv
+weir_wishbone_bus.sv

@@ -43,6 +43,7 @@ module weir_laxity #(
   input  logic [10:2]                     addr_i,    /// Word address.
   input  logic [31:0]                     wdata_i,   /// What to write.
   output logic                            rvalid_o,  /// Answer to a request, read or write.
+  output logic                            err_o,     /// With it: there is no such register, or it cannot be read or written.
   output logic [31:0]                     rdata_o,   /// What was read; 0 after a write.
   output logic [NumCpus-1:0]              irq_o,     /// The CPU has to switch: level, until it has read SCHED.
   output logic                            decided_o, /// One clock: SCHED shows a new decision, maybe the same as before.
@@ -113,7 +114,7 @@ module weir_laxity #(
   logic [1:0]           policy_q;
   logic [TickWidth-1:0] period_q, clock_q;
   logic [31:0]          ticks_q;
-  logic                 tick, refused_q, fits, known, take;
+  logic                 tick, refused_q, fits, known, take, built, apart;
   logic [7:0]           id;
   logic [3:0]           op;
   logic                 cmd;
@@ -137,6 +138,10 @@ module weir_laxity #(
                  (Separation || (task_deadline == task_period && !to_cmd.sporadic_f));
   assign take  = known && ((op == weir_regs_pkg::LaxityOpSet && fits) || op == weir_regs_pkg::LaxityOpDelete || (op == weir_regs_pkg::LaxityOpRelease && Separation));
 
+  // What cannot be is refused whole, and CMD says so.
+  assign built = Policies[to_ctrl.policy_f];
+  assign apart = data_q >= 32'(MinTick) && data_q[31:TickWidth] == '0;
+
   // The first tick is in the clock after CTRL says run.
   assign tick = run_q && clock_q == '0;
 
@@ -159,12 +164,18 @@ module weir_laxity #(
       if (write) begin
         unique case (addr_q)
           weir_regs_pkg::LaxityCtrl: begin
-            run_q   <= to_ctrl.run_f;
-            loose_q <= to_ctrl.loose_f;
-            roam_q  <= to_ctrl.roam_f;
-            if (Policies[to_ctrl.policy_f]) policy_q <= to_ctrl.policy_f;
+            refused_q <= !built;
+            if (built) begin
+              run_q    <= to_ctrl.run_f;
+              loose_q  <= to_ctrl.loose_f;
+              roam_q   <= to_ctrl.roam_f;
+              policy_q <= to_ctrl.policy_f;
+            end
           end
-          weir_regs_pkg::LaxityTick: if (data_q >= 32'(MinTick) && data_q[31:TickWidth] == '0) period_q <= data_q[TickWidth-1:0];
+          weir_regs_pkg::LaxityTick: begin
+            refused_q <= !apart;
+            if (apart) period_q <= data_q[TickWidth-1:0];
+          end
           weir_regs_pkg::LaxityParam0: param0_q <= data_q;
           weir_regs_pkg::LaxityParam1: param1_q <= data_q;
           weir_regs_pkg::LaxityCmd: refused_q <= !take;
@@ -393,7 +404,7 @@ module weir_laxity #(
   logic [IdWidth-1:0] here, asked;
   logic [15:0]        shown_left, shown_deadline;
   logic [10:2]        beyond;
-  logic               of_task;
+  logic               of_task, absent, writable;
 
   // Two words a task, from STATE on. One multiplexer for SCHED, PEEK and the state of a task.
   assign beyond  = addr_q - weir_regs_pkg::LaxityState;
@@ -411,8 +422,19 @@ module weir_laxity #(
     assign shown_left     = '0;
     assign shown_deadline = '0;
   end
+  // DONE is there to be written only, and has no answer below.
+  always_comb begin
+    unique case (addr_q)
+      weir_regs_pkg::LaxityCtrl, weir_regs_pkg::LaxityTick, weir_regs_pkg::LaxityParam0, weir_regs_pkg::LaxityParam1,
+      weir_regs_pkg::LaxityCmd, weir_regs_pkg::LaxityDone, weir_regs_pkg::LaxityMissed,
+      weir_regs_pkg::LaxityMissed + 9'(weir_regs_pkg::LaxityMissedStride): writable = 1'b1;
+      default: writable = 1'b0;
+    endcase
+  end
+
   always_comb begin
     answer = '0;
+    absent = 1'b0;
     unique case (addr_q)
       weir_regs_pkg::LaxityCtrl:   answer = weir_regs_pkg::laxity_ctrl(roam_q, loose_q, policy_q, run_q);
       weir_regs_pkg::LaxityTick:   answer = weir_regs_pkg::laxity_tick(period_q);
@@ -421,7 +443,8 @@ module weir_laxity #(
       weir_regs_pkg::LaxityCmd:    answer = {31'd0, refused_q};
       weir_regs_pkg::LaxitySched, weir_regs_pkg::LaxityPeek: answer = sched;
       weir_regs_pkg::LaxityCpu:    answer = 32'(cpu_q);
-      weir_regs_pkg::LaxityStatus: answer = weir_regs_pkg::laxity_status(weir_regs_pkg::LaxityVersion, ReadBack, Separation, Policies, 8'(NumCpus), 8'(NumTasks));
+      weir_regs_pkg::LaxityStatus: answer = weir_regs_pkg::laxity_status(weir_regs_pkg::LaxityVersionMajor,
+        weir_regs_pkg::LaxityVersionMinor, ReadBack, Separation, Policies, 8'(NumCpus), 8'(NumTasks));
       weir_regs_pkg::LaxityTicks:  answer = ticks_q;
       weir_regs_pkg::LaxityMisses: answer = misses_q;
       weir_regs_pkg::LaxityReady:  answer = ready64[31:0];
@@ -429,17 +452,21 @@ module weir_laxity #(
       weir_regs_pkg::LaxityMissed: answer = missed64[31:0];
       weir_regs_pkg::LaxityMissed + 9'(weir_regs_pkg::LaxityMissedStride): answer = missed64[63:32];
       weir_regs_pkg::LaxityClocks: answer = weir_regs_pkg::laxity_clocks(16'(MinTick), 16'(DecisionClocks));
-      default: if (of_task)
-        answer = 32'(beyond) % weir_regs_pkg::LaxityStateStride == 0 ? state : weir_regs_pkg::laxity_counters(shown_left, shown_deadline);
+      default: begin
+        absent = !of_task;
+        if (of_task) answer = 32'(beyond) % weir_regs_pkg::LaxityStateStride == 0 ? state : weir_regs_pkg::laxity_counters(shown_left, shown_deadline);
+      end
     endcase
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       rvalid_o <= 1'b0;
+      err_o    <= 1'b0;
       rdata_o  <= '0;
     end else begin
       rvalid_o <= req_q;
+      err_o    <= req_q && (we_q ? !writable : absent);
       if (req_q) rdata_o <= we_q ? '0 : answer;
     end
   end

@@ -23,6 +23,8 @@ module weir_laxity_axil #(
   parameter bit ReadBack = 1'b1,
   /// As weir_laxity.
   parameter int unsigned TickClocks = 4800,
+  /// 1: transfers without privilege are refused, so that user programs cannot claim or report for others.
+  parameter bit PrivilegedOnly = 1'b0,
   /// Dependent, do not override: bits of a CPU number.
   localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1,
   /// Dependent, do not override: bits of a task number.
@@ -33,6 +35,7 @@ module weir_laxity_axil #(
   input  logic               awvalid_i,  /// AXI4-Lite, as weir_axil_bus.
   output logic               awready_o,  /// AXI4-Lite.
   input  logic [15:0]        awaddr_i,   /// AXI4-Lite.
+  input  logic [2:0]         awprot_i,   /// AXI4-Lite.
   input  logic               wvalid_i,   /// AXI4-Lite.
   output logic               wready_o,   /// AXI4-Lite.
   input  logic [31:0]        wdata_i,    /// AXI4-Lite.
@@ -43,24 +46,25 @@ module weir_laxity_axil #(
   input  logic               arvalid_i,  /// AXI4-Lite.
   output logic               arready_o,  /// AXI4-Lite.
   input  logic [15:0]        araddr_i,   /// AXI4-Lite.
+  input  logic [2:0]         arprot_i,   /// AXI4-Lite.
   output logic               rvalid_o,   /// AXI4-Lite.
   input  logic               rready_i,   /// AXI4-Lite.
   output logic [31:0]        rdata_o,    /// AXI4-Lite.
   output logic [1:0]         rresp_o,    /// AXI4-Lite.
   output logic [NumCpus-1:0] irq_o       /// One line a CPU: level, until it has read SCHED.
 );
-  logic                            req, we, answered, decided;
+  logic                            req, we, answered, err, decided;
   logic [CpuWidth-1:0]             cpu;
   logic [10:2]                     addr;
   logic [31:0]                     wdata, rdata;
   logic [NumCpus-1:0]              busy;
   logic [NumCpus-1:0][IdWidth-1:0] task_no;
 
-  weir_axil_bus #(.NumCpus(NumCpus)) u_bus (
+  weir_axil_bus #(.NumCpus(NumCpus), .PrivilegedOnly(PrivilegedOnly)) u_bus (
     .clk_i, .rst_ni,
-    .awvalid_i, .awready_o, .awaddr_i, .wvalid_i, .wready_o, .wdata_i, .wstrb_i, .bvalid_o, .bready_i, .bresp_o,
-    .arvalid_i, .arready_o, .araddr_i, .rvalid_o, .rready_i, .rdata_o, .rresp_o,
-    .req_o(req), .we_o(we), .cpu_o(cpu), .addr_o(addr), .wdata_o(wdata), .rvalid_i(answered), .rdata_i(rdata)
+    .awvalid_i, .awready_o, .awaddr_i, .awprot_i, .wvalid_i, .wready_o, .wdata_i, .wstrb_i, .bvalid_o, .bready_i, .bresp_o,
+    .arvalid_i, .arready_o, .araddr_i, .arprot_i, .rvalid_o, .rready_i, .rdata_o, .rresp_o,
+    .req_o(req), .we_o(we), .cpu_o(cpu), .addr_o(addr), .wdata_o(wdata), .rvalid_i(answered), .err_i(err), .rdata_i(rdata)
   );
 
   weir_laxity #(
@@ -68,7 +72,7 @@ module weir_laxity_axil #(
     .Separation(Separation), .ReadBack(ReadBack), .TickClocks(TickClocks)
   ) u_engine (
     .clk_i, .rst_ni,
-    .req_i(req), .we_i(we), .cpu_i(cpu), .addr_i(addr), .wdata_i(wdata), .rvalid_o(answered), .rdata_o(rdata),
+    .req_i(req), .we_i(we), .cpu_i(cpu), .addr_i(addr), .wdata_i(wdata), .rvalid_o(answered), .err_o(err), .rdata_o(rdata),
     .irq_o, .decided_o(decided), .busy_o(busy), .task_o(task_no)
   );
 

@@ -30,7 +30,8 @@ package weir_regs_pkg;
   localparam int unsigned LaxityCountersStride = 2;
 
   // Their values.
-  localparam logic [7:0] LaxityVersion = 8'd1;
+  localparam logic [3:0] LaxityVersionMajor = 4'd1;
+  localparam logic [3:0] LaxityVersionMinor = 4'd1;
   localparam logic [1:0] LaxityPolicyLlf = 2'd0;
   localparam logic [1:0] LaxityPolicyEdf = 2'd1;
   localparam logic [1:0] LaxityPolicyEdzl = 2'd2;
@@ -214,7 +215,8 @@ package weir_regs_pkg;
   endfunction
 
   typedef struct packed {
-    logic [7:0] version_f;
+    logic [3:0] major_f;
+    logic [3:0] minor_f;
     logic [1:0] hole_22;
     logic read_back_f;
     logic separation_f;
@@ -223,14 +225,15 @@ package weir_regs_pkg;
     logic [7:0] tasks_f;
   } laxity_status_t;
   function automatic logic [31:0] laxity_status(
-    input logic [7:0] version_f,
+    input logic [3:0] major_f,
+    input logic [3:0] minor_f,
     input logic read_back_f,
     input logic separation_f,
     input logic [3:0] policies_f,
     input logic [7:0] cpus_f,
     input logic [7:0] tasks_f
   );
-    laxity_status = {version_f, 2'd0, read_back_f, separation_f, policies_f, cpus_f, tasks_f};
+    laxity_status = {major_f, minor_f, 2'd0, read_back_f, separation_f, policies_f, cpus_f, tasks_f};
   endfunction
 
   typedef struct packed {

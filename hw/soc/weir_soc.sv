@@ -145,15 +145,16 @@ module weir_soc #(
     );
     assign tick_o = 1'b0;
   end else if (Scheduler == 3) begin : gen_laxity
+    logic                                      err;
     logic [NumCpus-1:0]                        busy;
     logic [NumCpus-1:0][$clog2(NumTasks)-1:0] task_no;
     weir_laxity #(.NumTasks(NumTasks), .NumCpus(NumCpus)) u_laxity (
       .clk_i, .rst_ni, .req_i(is_sched), .we_i(we), .cpu_i(granted), .addr_i(at[10:2]), .wdata_i(data),
-      .rvalid_o(sched_rvalid), .rdata_o(sched_rdata), .irq_o(irq_sched), .decided_o(tick_o), .busy_o(busy), .task_o(task_no)
+      .rvalid_o(sched_rvalid), .err_o(err), .rdata_o(sched_rdata), .irq_o(irq_sched), .decided_o(tick_o), .busy_o(busy), .task_o(task_no)
     );
     assign {wake_o, wake_id_o} = '0;
     logic unused_laxity;
-    assign unused_laxity = ^{busy, task_no};
+    assign unused_laxity = ^{err, busy, task_no};
   end else begin : gen_none
     assign {sched_rvalid, sched_rdata, irq_sched, wake_o, wake_id_o, tick_o} = '0;
   end

@@ -11,7 +11,7 @@ struct engine_in {
 struct engine_out {
 	uint64_t task;
 	uint32_t rdata;
-	uint8_t rvalid, irq, decided, busy;
+	uint8_t rvalid, err, irq, decided, busy;
 };
 
 extern "C" void WEIR_NAME(clock)(void *p, const engine_in *in, engine_out *out)
@@ -27,6 +27,7 @@ extern "C" void WEIR_NAME(clock)(void *p, const engine_in *in, engine_out *out)
 	out->task = t.task_o;
 	out->rdata = t.rdata_o;
 	out->rvalid = t.rvalid_o;
+	out->err = t.err_o;
 	out->irq = t.irq_o;
 	out->decided = t.decided_o;
 	out->busy = t.busy_o;

@@ -25,8 +25,22 @@ impl Field {
     }
 }
 
+/// A register, or `count` of a kind, `stride` bytes apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Register {
+    pub name: &'static str,
+    pub at: u16,
+    pub count: u16,
+    pub stride: u16,
+    /// It can be read, and written; else the engine answers with an error.
+    pub reads: bool,
+    pub writes: bool,
+}
+
 /// Registers of `weir_laxity`: byte offsets in the window of a CPU.
 pub mod laxity {
+    use crate::map::Register;
+
     /// Bytes of a window.
     pub const WINDOW: u32 = 0x800;
     pub const CTRL: u16 = 0x0;
@@ -50,7 +64,8 @@ pub mod laxity {
     pub const STATE_STRIDE: u16 = 8;
     pub const COUNTERS: u16 = 0x404;
     pub const COUNTERS_STRIDE: u16 = 8;
-    pub const VERSION: u32 = 1;
+    pub const VERSION_MAJOR: u32 = 1;
+    pub const VERSION_MINOR: u32 = 1;
     pub const POLICY_LLF: u32 = 0;
     pub const POLICY_EDF: u32 = 1;
     pub const POLICY_EDZL: u32 = 2;
@@ -58,6 +73,27 @@ pub mod laxity {
     pub const OP_SET: u32 = 1;
     pub const OP_DELETE: u32 = 2;
     pub const OP_RELEASE: u32 = 3;
+
+    /// All of them.
+    pub const REGISTERS: &[Register] = &[
+        Register { name: "CTRL", at: CTRL, count: 1, stride: 4, reads: true, writes: true },
+        Register { name: "TICK", at: TICK, count: 1, stride: 4, reads: true, writes: true },
+        Register { name: "PARAM0", at: PARAM0, count: 1, stride: 4, reads: true, writes: true },
+        Register { name: "PARAM1", at: PARAM1, count: 1, stride: 4, reads: true, writes: true },
+        Register { name: "CMD", at: CMD, count: 1, stride: 4, reads: true, writes: true },
+        Register { name: "SCHED", at: SCHED, count: 1, stride: 4, reads: true, writes: false },
+        Register { name: "DONE", at: DONE, count: 1, stride: 4, reads: false, writes: true },
+        Register { name: "PEEK", at: PEEK, count: 1, stride: 4, reads: true, writes: false },
+        Register { name: "CPU", at: CPU, count: 1, stride: 4, reads: true, writes: false },
+        Register { name: "STATUS", at: STATUS, count: 1, stride: 4, reads: true, writes: false },
+        Register { name: "TICKS", at: TICKS, count: 1, stride: 4, reads: true, writes: false },
+        Register { name: "MISSES", at: MISSES, count: 1, stride: 4, reads: true, writes: false },
+        Register { name: "READY", at: READY, count: 2, stride: 4, reads: true, writes: false },
+        Register { name: "MISSED", at: MISSED, count: 2, stride: 4, reads: true, writes: true },
+        Register { name: "CLOCKS", at: CLOCKS, count: 1, stride: 4, reads: true, writes: false },
+        Register { name: "STATE", at: STATE, count: 64, stride: 8, reads: true, writes: false },
+        Register { name: "COUNTERS", at: COUNTERS, count: 64, stride: 8, reads: true, writes: false },
+    ];
 
     /// Fields of [`CTRL`].
     pub mod ctrl {
@@ -145,8 +181,10 @@ pub mod laxity {
         pub const SEPARATION: Field = Field::new(20, 20);
         /// ReadBack.
         pub const READ_BACK: Field = Field::new(21, 21);
-        /// Version of this map.
-        pub const VERSION: Field = Field::new(31, 24);
+        /// Minor.
+        pub const MINOR: Field = Field::new(27, 24);
+        /// And major version of these modules.
+        pub const MAJOR: Field = Field::new(31, 28);
     }
 
     /// Fields of [`CLOCKS`].

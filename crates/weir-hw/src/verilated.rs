@@ -22,6 +22,7 @@ pub struct EngineOut {
     pub task: u64,
     pub rdata: u32,
     pub rvalid: u8,
+    pub err: u8,
     pub irq: u8,
     pub decided: u8,
     pub busy: u8,
@@ -182,7 +183,6 @@ models! {
         systolic_16_new systolic_16_free systolic_16_trace systolic_16_clock;
     KERNEL_256 "kernel_256" 256 0 false KernelIn KernelOut
         kernel_256_new kernel_256_free kernel_256_trace kernel_256_clock;
-    LISTS_256 "lists_256" 256 0 false ListsIn ListsOut lists_256_new lists_256_free lists_256_trace lists_256_clock;
 }
 
 /// All engines that are built.
@@ -214,6 +214,15 @@ impl Engine {
         let out = self.clock(EngineIn::default());
         debug_assert_eq!(out.rvalid, 1);
         out.rdata
+    }
+
+    /// Whether a request is answered with an error.
+    pub fn errs(&mut self, cpu: usize, addr: u16, store: Option<u32>) -> bool {
+        let (we, wdata) = (u8::from(store.is_some()), store.unwrap_or(0));
+        self.clock(EngineIn { wdata, addr, req: 1, we, cpu: cpu as u8 });
+        let out = self.clock(EngineIn::default());
+        debug_assert_eq!(out.rvalid, 1);
+        out.err == 1
     }
 
     /// What each CPU is to run, by the outputs.

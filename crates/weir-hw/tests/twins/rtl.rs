@@ -403,11 +403,91 @@ fn what_cannot_be_is_refused() {
         rtl.engine.write(0, regs::CMD, command);
         assert_eq!(rtl.engine.read(0, regs::CMD), 1, "{command:#x}");
     }
-    // Ticks closer than a decision lasts.
+    // Ticks closer than a decision lasts, and a policy that is not built in (64x8 has no MLLF), with all else that is in the write.
     let (tick, least) =
         (rtl.engine.read(0, regs::TICK), regs::clocks::LEAST.get(rtl.engine.read(0, regs::CLOCKS)));
     rtl.engine.write(0, regs::TICK, least - 1);
-    assert_eq!(rtl.engine.read(0, regs::TICK), tick);
+    assert_eq!((rtl.engine.read(0, regs::TICK), rtl.engine.read(0, regs::CMD)), (tick, 1));
+    rtl.engine.write(0, regs::TICK, least);
+    assert_eq!((rtl.engine.read(0, regs::TICK), rtl.engine.read(0, regs::CMD)), (least, 0));
+    let without = ENGINES.iter().find(|b| !b.full).expect("one of them lacks MLLF");
+    let mut engine = Engine::new(without);
+    engine.write(0, regs::CTRL, regs::settings(Policy::Mllf, false, false) | regs::ctrl::RUN.put(1));
+    assert_eq!((engine.read(0, regs::CTRL), engine.read(0, regs::CMD)), (0, 1));
+}
+
+/// Each word of the window is read and written without an error where the map says so, and nowhere else.
+#[test]
+fn errors_are_where_the_map_has_no_register() {
+    for built in ENGINES {
+        let mut engine = Engine::new(built);
+        for at in (0..regs::WINDOW as u16).step_by(4) {
+            let register = regs::REGISTERS.iter().find(|r| (0..r.count).any(|n| r.at + n * r.stride == at));
+            let exists = |r: &&weir_hw::map::Register| {
+                !["STATE", "COUNTERS"].contains(&r.name) || usize::from((at - r.at) / r.stride) < built.tasks
+            };
+            let register = register.filter(exists);
+            let shown = format!("{}, {at:#x}, {register:?}", built.name);
+            assert_eq!(engine.errs(0, at, None), !register.is_some_and(|r| r.reads), "read: {shown}");
+            assert_eq!(engine.errs(0, at, Some(0)), !register.is_some_and(|r| r.writes), "write: {shown}");
+        }
+    }
+}
+
+/// READY and MISSED, both words, say of each task what its STATE says; what is written to MISSED clears those bits and no others. CPU and
+/// PEEK say of each CPU what SCHED says to it.
+#[test]
+fn words_of_all_tasks_are_those_of_each() {
+    for built in ENGINES {
+        let mut rtl = Rtl::new(built, Policy::Edf, true, true);
+        for n in 0..built.tasks {
+            // Too much for the CPUs: some are late. Every third is not set.
+            if n % 3 != 1 {
+                let period = 4 + n as u32 % 5;
+                rtl.set(n, &Task { period, wcet: 3, deadline: period, phase: n as u32 % 3, sporadic: false });
+            }
+        }
+        let (mut seen_ready, mut seen_missed) = (0u64, 0u64);
+        for tick in 0..40 {
+            rtl.decision(true).expect("a decision");
+            let word = |rtl: &mut Rtl, at: u16| {
+                u64::from(rtl.engine.read(0, at)) | u64::from(rtl.engine.read(0, at + 4)) << 32
+            };
+            let states: Vec<_> =
+                (0..built.tasks).map(|n| regs::State::of(rtl.engine.read(0, regs::state(n as u8)))).collect();
+            let bits = |f: fn(&regs::State) -> bool| {
+                states.iter().enumerate().map(|(n, s)| u64::from(f(s)) << n).sum::<u64>()
+            };
+            let (ready, missed) = (bits(|s| s.ready), bits(|s| s.missed));
+            let at = format!("{}, tick {tick}", built.name);
+            assert_eq!(word(&mut rtl, regs::READY), ready, "{at}");
+            assert_eq!(word(&mut rtl, regs::MISSED), missed, "{at}");
+            seen_ready |= ready;
+            seen_missed |= missed;
+            // One bit of each word.
+            if tick % 7 == 6 {
+                let half = tick as u16 / 7 % 2;
+                let some = (missed >> (32 * half)) as u32;
+                let bit = some & some.wrapping_neg();
+                rtl.engine.write(0, regs::MISSED + 4 * half, bit);
+                let left = missed & !(u64::from(bit) << (32 * half));
+                assert_eq!(word(&mut rtl, regs::MISSED), left, "{at}: after {bit:#x} is cleared");
+            }
+            // A CPU a tick: a tick has not the clocks for all.
+            {
+                let c = tick as usize % built.cpus;
+                assert_eq!(rtl.engine.read(c, regs::CPU) as usize, c, "{at}");
+                let peek = rtl.engine.read(c, regs::PEEK);
+                assert_eq!(rtl.engine.read(c, regs::PEEK), peek, "{at}: PEEK changes nothing");
+                assert_eq!(rtl.engine.read(c, regs::SCHED), peek, "{at}");
+            }
+        }
+        let all = (0..built.tasks).filter(|n| n % 3 != 1).map(|n| 1u64 << n).sum::<u64>();
+        assert_eq!(seen_ready, all, "{}", built.name);
+        // More than the CPUs can do, but for five tasks on three of them: late ones, and some in each word.
+        let late = [seen_missed as u32 != 0, built.tasks <= 32 || seen_missed >> 32 != 0];
+        assert!(built.tasks == 5 || late == [true; 2], "{}: {seen_missed:#x}", built.name);
+    }
 }
 
 /// A job that is reported complete while a decision is made is not given a CPU by it, in whichever clock the report comes.
