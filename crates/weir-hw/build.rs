@@ -28,6 +28,7 @@ mod verilated {
         ("systolic_16", "weir_pq_systolic", &["NumEntries=16", "KeyWidth=48"], "queue.cpp"),
         ("lists_256", "weir_lists", &[], "lists.cpp"),
         ("kernel_256", "weir_kernel", &[], "kernel.cpp"),
+        ("unified_256", "weir_unified", &["NumLines=16", "Edges=16'h00ff"], "unified.cpp"),
     ];
 
     pub fn build() {

@@ -2,7 +2,7 @@
 
 /// weir_level_field - one bit per priority, and the highest set bit, found in two stages.
 ///
-/// twin:     none
+/// twin:     crates/weir-hw/src/unified.rs, within weir_unified
 /// latency:  top_o is valid with settled_o, 3 clocks after the last change
 /// area:     NumLevels registers, two encoders of 16
 /// source:   Preston, 2011, 3.2.4 (five clocks there)

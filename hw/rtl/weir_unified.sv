@@ -7,7 +7,7 @@
 /// Greater numbers are more urgent; among equals interrupts go before timers before threads, and the lowest line first.
 /// Word address, from bit 2: command (4 bits), thread (8), priority (8), line or timer (6). Commands and answers: docs/hardware.md.
 ///
-/// twin:     none
+/// twin:     crates/weir-hw/src/unified.rs
 /// latency:  NEXT within 8 clocks unless events keep coming, other calls within 4; from a line to irq_o 7 clocks
 /// area:     three fields of NumLevels bits, a memory of NumLevels thread numbers, a thread and a priority per line and per timer
 /// source:   Preston, 2011, 3.4; identity of equal interrupts, empty levels, acceptance and latencies are ours
@@ -257,9 +257,10 @@ module weir_unified #(
               if (32'(which_q) >= NumLines) rdata_o <= '1;
               else begin
                 // Already pending: served at once. An active level counts, too.
+                // What was posted for the thread before is not: its level may have gone.
+                posted_q[line] <= 1'b0;
                 if (pending[line]) begin
                   latched_q[line] <= 1'b0;
-                  posted_q[line]  <= 1'b0;
                   enabled_q[line] <= 1'b0;
                   rdata_o         <= 32'd1;
                 end else enabled_q[line] <= 1'b1;

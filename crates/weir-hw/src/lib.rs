@@ -13,5 +13,6 @@ pub mod engine;
 pub mod kernel;
 pub mod map;
 pub mod regs;
+pub mod unified;
 #[cfg(feature = "verilated")]
 pub mod verilated;

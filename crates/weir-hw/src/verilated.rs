@@ -92,6 +92,28 @@ pub struct KernelOut {
     pub wake_id: u8,
 }
 
+/// Inputs of `weir_unified` in a clock.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct UnifiedIn {
+    /// Byte address: a call, as [`crate::regs::unified_call`] makes it; held until its answer.
+    pub addr: u32,
+    pub wdata: u32,
+    /// Interrupt lines.
+    pub lines: u32,
+    pub req: u8,
+    pub we: u8,
+}
+
+/// Its outputs after the clock.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct UnifiedOut {
+    pub rdata: u32,
+    pub rvalid: u8,
+    pub irq: u8,
+}
+
 /// A module with certain parameters, as build.rs makes it.
 pub struct Kind<I, O> {
     pub name: &'static str,
@@ -120,6 +142,7 @@ pub type Engine = Model<EngineIn, EngineOut>;
 pub type Queue = Model<QueueIn, QueueOut>;
 pub type KernelRtl = Model<KernelIn, KernelOut>;
 pub type Lists = Model<ListsIn, ListsOut>;
+pub type UnifiedRtl = Model<UnifiedIn, UnifiedOut>;
 
 impl<I: Default, O: Default> Model<I, O> {
     /// After reset.
@@ -183,6 +206,9 @@ models! {
         systolic_16_new systolic_16_free systolic_16_trace systolic_16_clock;
     KERNEL_256 "kernel_256" 256 0 false KernelIn KernelOut
         kernel_256_new kernel_256_free kernel_256_trace kernel_256_clock;
+    UNIFIED_256 "unified_256" 256 0 false UnifiedIn UnifiedOut
+        unified_256_new unified_256_free unified_256_trace unified_256_clock;
+    LISTS_256 "lists_256" 256 0 false ListsIn ListsOut lists_256_new lists_256_free lists_256_trace lists_256_clock;
 }
 
 /// All engines that are built.

@@ -14,6 +14,8 @@ mod lists;
 mod queue;
 #[cfg(feature = "verilated")]
 mod rtl;
+#[cfg(feature = "verilated")]
+mod unified;
 
 use component::{Component, Kind};
 use history::History;
