@@ -220,6 +220,7 @@ pub fn catalog() -> Catalog {
                 param("slice", Unit::Ns, 750_000, 10_000, 1_000_000_000),
                 param("scale", Unit::Flag, 1, 0, 1),
                 param("gentle", Unit::Flag, 1, 0, 1),
+                param("rules", Unit::Count, 7, 6, 7),
             ],
             keyed_out: true,
             ..component(name, Order, (1, 1), (1, 1))
