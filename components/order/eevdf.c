@@ -96,7 +96,7 @@ struct eevdf {
 	u64 longest;  /* (p) */
 	u32 mixed;    /* (p) some slices may differ from `slice`; 0: none does */
 	u32 turns;    /* (p) turns that have begun, and 1 */
-	u32 owing;    /* (p) bits: places of `debtor` in use; their weights are in the sums of `q` */
+	u32 owing; /* (p) bits: places of `debtor` in use; their weights are in the sums of `q` */
 	u32 unused;
 	struct eevdf_debtor debtor[EEVDF_DEBTORS];
 	struct weir_fair_queue q;
@@ -180,8 +180,8 @@ WEIR_INLINE void eevdf_grant(struct eevdf weir_mem *self, struct weir_task weir_
 			     const struct weir_fair weir_mem *f, u32 stays)
 {
 	/* Alone after its deadline: were another one to arrive now, a whole slice would begin. */
-	u64 left = eevdf_before(f->vruntime, f->deadline) ? f->deadline - f->vruntime
-							  : eevdf_turn(f);
+	u64 left =
+		eevdf_before(f->vruntime, f->deadline) ? f->deadline - f->vruntime : eevdf_turn(f);
 
 	/* As virtual time is computed, rounded up. */
 	left = ((left << 22) + f->inverse - 1) / f->inverse;
@@ -321,8 +321,7 @@ WEIR_INLINE s64 eevdf_owed(struct eevdf weir_mem *self, const struct weir_fair w
 WEIR_INLINE u32 eevdf_resume(struct eevdf weir_mem *self, struct weir_fair weir_mem *f)
 {
 	u64 left = eevdf_before(f->vruntime, f->deadline) ? f->deadline - f->vruntime : 0;
-	int timer = !(f->flags & WEIR_FAIR_RESCHED) &&
-		    weir_load(&f->seen) >= f->base;
+	int timer = !(f->flags & WEIR_FAIR_RESCHED) && weir_load(&f->seen) >= f->base;
 
 	if (timer && left * f->weight < EEVDF_ROUNDING * 1024)
 		left = 0;
@@ -674,8 +673,8 @@ WEIR_HELPER u32 eevdf_came(struct eevdf weir_mem *self weir_arg,
 	if (f->queue == self->q.id && !(f->flags & WEIR_FAIR_SLEPT)) {
 		if (f->weight != old) {
 			u64 load = self->q.load + self->q.run_load + old;
-			u64 sum = self->q.sum + self->q.run_sum +
-				  (f->vruntime - self->q.zero) * old;
+			u64 sum =
+				self->q.sum + self->q.run_sum + (f->vruntime - self->q.zero) * old;
 
 			eevdf_reweigh(f, old, self->q.zero + eevdf_ratio(sum, load));
 		}
@@ -729,14 +728,14 @@ WEIR_INLINE int eevdf_arrived(struct eevdf weir_mem *self, struct weir_pipe weir
 	/* Debtors leave when Linux chooses; from 6.17 on also when it looks who would be chosen. */
 	if (self->owing && out->nr_cpus == 1) {
 		struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
-		struct weir_fair weir_mem *r = weir_fair_runs(&self->inst, &self->q, in,
-							      weir_fair_busy(out, 0), &first);
+		struct weir_fair weir_mem *r =
+			weir_fair_runs(&self->inst, &self->q, in, weir_fair_busy(out, 0), &first);
 
 		if (f && r &&
 		    ((how & EEVDF_CROWD && eevdf_due(self, r)) ||
-		     (self->rules >= 7 && (eevdf_before(self->q.zero, r->vruntime) ||
-					   !eevdf_before(r->vruntime, r->protect) ||
-					   f->slice < r->slice))))
+		     (self->rules >= 7 &&
+		      (eevdf_before(self->q.zero, r->vruntime) ||
+		       !eevdf_before(r->vruntime, r->protect) || f->slice < r->slice))))
 			eevdf_clear(self, in, r);
 	}
 	first = eevdf_first(self);
@@ -934,8 +933,7 @@ WEIR_ENTRY int eevdf_on_tick(struct eevdf weir_mem *self, const struct weir_msg 
 		if (f && self->owing && eevdf_due(self, f))
 			err = eevdf_clear(self, in, f);
 		first = eevdf_first(self);
-		if (f && eevdf_yields(self, f,
-				      first ? weir_fair_of(self->inst.sched, first) : 0, 0,
+		if (f && eevdf_yields(self, f, first ? weir_fair_of(self->inst.sched, first) : 0, 0,
 				      EEVDF_CROWD))
 			weir_fair_displace(&self->inst, &self->q, in, msg->cpu, first);
 	}
