@@ -10,8 +10,9 @@ import re
 import sys
 from pathlib import Path
 
+from generated import keep
+
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "decisions"
-BEGIN, END = "<!-- index -->\n", "<!-- end of the index -->\n"
 
 
 def rows():
@@ -24,22 +25,6 @@ def rows():
         yield f"| [{title[1]}]({page.name}) | {title[2]} | {status[1]} |"
 
 
-def main(words):
-    if words not in ([], ["--check"]):
-        print(__doc__.strip(), file=sys.stderr)
-        return 2
-    readme = FOLDER / "README.md"
-    text = readme.read_text()
-    head, rest = text.split(BEGIN)
-    fresh = head + BEGIN + "| | decision | status |\n|---|---|---|\n" + "\n".join(rows()) + "\n" + END + rest.split(END)[1]
-    if fresh == text:
-        return 0
-    if words:
-        print("decisions: the index is out of date: run tools/decisions.py", file=sys.stderr)
-        return 1
-    readme.write_text(fresh)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    table = ["| | decision | status |", "|---|---|---|", *rows()]
+    sys.exit(keep(FOLDER / "README.md", "index", table, sys.argv[1:], __doc__))

@@ -11,8 +11,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from generated import keep
+
 FOLDER = Path(__file__).resolve().parent.parent / "experiments"
-BEGIN, END = "<!-- counts -->\n", "<!-- end of the counts -->\n"
 # Source, and how the names of its experiments begin; the others are ours.
 SOURCES = {
     "0: CoBaS, schedulers made of components": "cobas-",
@@ -41,22 +42,5 @@ def table():
     yield "| **all** | " + " | ".join(f"**{total[verdict]}**" for verdict in FOUND + OTHER) + " |"
 
 
-def main(words):
-    if words not in ([], ["--check"]):
-        print(__doc__.strip(), file=sys.stderr)
-        return 2
-    page = FOLDER / "README.md"
-    text = page.read_text()
-    head, rest = text.split(BEGIN)
-    fresh = head + BEGIN + "\n".join(table()) + "\n" + END + rest.split(END)[1]
-    if fresh == text:
-        return 0
-    if words:
-        print("evidence: experiments/README.md is out of date: run tools/evidence.py", file=sys.stderr)
-        return 1
-    page.write_text(fresh)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(keep(FOLDER / "README.md", "counts", table(), sys.argv[1:], __doc__))
