@@ -27,24 +27,9 @@ fn advise(dir: &Path, more: &[&str]) -> Ran {
 fn a_recording_gives_a_proposal_with_its_gain_and_errors() {
     let dir = temp();
     std::fs::write(dir.path().join("slow.weir"), SLOW).expect("writable");
-    let ran = advise(
-        dir.path(),
-        &[
-            "--under",
-            "slow.weir",
-            "-t",
-            "decentral",
-            "-t",
-            "linux",
-            "-t",
-            "accelerator",
-            "--objective",
-            "wakeup_latency_ns.p99",
-            "--out",
-            "o",
-            "--json",
-        ],
-    );
+    let choices = ["--under", "slow.weir", "-t", "decentral", "-t", "linux", "-t", "accelerator"];
+    let question = [&choices[..], &["--objective", "wakeup_latency_ns.p99", "--json"]].concat();
+    let ran = advise(dir.path(), &[&question[..], &["--out", "o"]].concat());
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     let page: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!((&page["topology"], &page["objective"]), (&json!("slow"), &json!("wakeup_latency_ns.p99")));
@@ -71,22 +56,7 @@ fn a_recording_gives_a_proposal_with_its_gain_and_errors() {
     let fitted: Value = serde_json::from_str(&fitted.stdout).expect("JSON");
     assert_eq!(fitted["by_parts"], json!(false));
     // And the same question has the same answer.
-    let again = advise(
-        dir.path(),
-        &[
-            "--under",
-            "slow.weir",
-            "-t",
-            "decentral",
-            "-t",
-            "linux",
-            "-t",
-            "accelerator",
-            "--objective",
-            "wakeup_latency_ns.p99",
-            "--json",
-        ],
-    );
+    let again = advise(dir.path(), &question);
     assert_eq!(again.stdout, ran.stdout);
 }
 
