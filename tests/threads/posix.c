@@ -155,9 +155,13 @@ static void started(int argc, char **argv)
 	printf("%s %s env=%s preload=%s", argv[2], argv[3],
 	       getenv("POSIX_TEST") ? getenv("POSIX_TEST") : "-",
 	       getenv("LD_PRELOAD") && !getenv("WEIR_THREADS_JOIN") ? "yes" : "-");
+	/*
+	 * Signals 32 and 33 are the C library's: it takes them when the first thread is created, be it ours, and no program can ask for
+	 * them. A handler of theirs ends with the program, where a service that started us had them ignored.
+	 */
 	while (fgets(line, sizeof(line), f))
 		if (!strncmp(line, "SigBlk:", 7) || !strncmp(line, "SigIgn:", 7))
-			printf(" %.23s", line);
+			printf(" %.7s%llx", line, strtoull(line + 7, 0, 16) & ~(3ULL << 31));
 	putchar('\n');
 	fflush(stdout);
 	/* Joined, the program has a CPU of the policy. */

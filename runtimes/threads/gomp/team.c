@@ -107,13 +107,15 @@ struct member *me(void)
 
 /*
  * When all members of generation @generation have arrived and no task is left, exactly one of the members that see this opens the
- * barrier. The word holds the generation, so a late member does nothing.
+ * barrier. The word holds the generation, so a late member does nothing. Arrivals are looked at first, since a member creates tasks
+ * before it arrives and later ones only by a task that is unfinished itself. What tasks wrote is seen behind the barrier by their
+ * count, not by the arrivals, which came before.
  */
 static int barrier_open(struct team *t, u64 generation, u32 n)
 {
 	u64 all = generation << 32 | n;
 
-	if (glance(&t->unfinished) || get(&t->barrier) != all ||
+	if (get(&t->barrier) != all || get(&t->unfinished) ||
 	    !cas(&t->barrier, &all, (generation + 1) << 32))
 		return 0;
 	event_bump(&t->event);
