@@ -22,7 +22,7 @@ flags=(-std=gnu11 -D_GNU_SOURCE -g -fno-strict-aliasing -Wall -Wextra -Werror -W
 	-Icore/port/native -Icore/src -Iruntimes/threads/include)
 # What build.sh makes the library of, but for the unit.
 library=(core/port/native/{port,host}.c runtimes/multikernel/{plan,manifest,controller}.c
-	runtimes/threads/{driver,foreign,gang,trace,status,tasks,thread,sync,events,open,join,serve,switch,watch}.c)
+	runtimes/threads/{driver,foreign,gang,trace,status,tasks,thread,sync,events,open,overflow,join,serve,switch,watch}.c)
 compile() { "$debug/runweir" compile "$@" -q 2>/dev/null; }
 # Kernels with much randomisation do not always leave room for a sanitizer's shadow memory.
 plainly=()

@@ -23,8 +23,9 @@
 
 #include "remote.h"
 
-#define RETRY_NS 100000ull /* until another attempt at a thread that could not be preempted, */
-#define RETRIES	 6u	   /* doubled with each further one, this often at most */
+#define FAULT_STACK (32u << 10) /* a frame with all vector registers, and room to print */
+#define RETRY_NS    100000ull	/* until another attempt at a thread that could not be preempted, */
+#define RETRIES	    6u		/* doubled with each further one, this often at most */
 /* A timer that was due so long ago has fired, and a handler of the program has not returned to ours, or took its place. */
 #define LOST_NS 100000000ull
 #define WINDOW_NS \
@@ -624,7 +625,9 @@ static void *driver(void *arg)
 {
 	struct cpu *c = arg;
 	struct self *s = me();
+	char faults[FAULT_STACK];
 
+	overflow_stack(faults, sizeof(faults));
 	s->disabled = 1;
 	s->cpu = c;
 	s->home = c;

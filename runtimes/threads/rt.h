@@ -266,6 +266,13 @@ void lost_point(void);
 void go_astray(void);
 char state_of(int pid, int tid);
 
+/* overflow.c */
+/* What cannot be touched below a green thread's stack: more than most functions have as local variables. */
+#define GUARD (64u << 10)
+void overflow_reported(void);
+/* For the calling thread, on which green ones run: where faults are handled. */
+void overflow_stack(char *stack, size_t bytes);
+
 /* switch.c */
 void weir_switch(void **from, void *to);
 void *weir_first_frame(char *top, void (*entry)(void));

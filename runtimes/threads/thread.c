@@ -17,7 +17,7 @@
 #endif
 
 #define MIN_STACK     (32u << 10) /* a signal's frame with all vector registers, and room to work */
-#define GUARD	      4096u
+#define PAGE	      4096u
 #define CACHED_STACKS 64u
 
 /* --- records and stacks -------------------------------------------------------------------------------------- */
@@ -445,6 +445,10 @@ static int start_bound(struct weir_thread *t)
 
 static int start_green(struct weir_thread *t)
 {
+	static u32 reported;
+
+	if (!__atomic_exchange_n(&reported, 1, __ATOMIC_RELAXED))
+		overflow_reported();
 	t->stack = stack_new(t->stack_bytes);
 	if (!t->stack)
 		return -ENOMEM;
@@ -475,8 +479,7 @@ WEIR_API int weir_thread_create(weir_thread **thread, const struct weir_thread_a
 	t->kind = kind;
 	t->run = run;
 	t->arg = arg;
-	t->stack_bytes =
-		((bytes < MIN_STACK ? MIN_STACK : bytes) + GUARD - 1) & ~(size_t)(GUARD - 1);
+	t->stack_bytes = ((bytes < MIN_STACK ? MIN_STACK : bytes) + PAGE - 1) & ~(size_t)(PAGE - 1);
 	if (!thread)
 		t->owners = 1;
 	else

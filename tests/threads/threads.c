@@ -1471,6 +1471,89 @@ static void t_refusals(void)
 	end();
 }
 
+/* --- a stack that is used up -------------------------------------------------------------------------------------- */
+
+/* A frame is larger than a page: the first touch may be far below the stack's end. */
+static int deep(int n)
+{
+	volatile char frame[20000];
+
+	frame[0] = (char)n;
+	return n ? deep(n - 1) + frame[0] : frame[0];
+}
+
+static void *too_deep(void *arg)
+{
+	return (void *)(long)deep((int)(long)arg);
+}
+
+static void *at_nowhere(void *arg)
+{
+	*(volatile int *)arg = 1;
+	return 0;
+}
+
+static void own_handler(int sig)
+{
+	_exit(sig == SIGSEGV ? 7 : 8);
+}
+
+/* What a child in which a thread of kind @i runs @run says and ends with. */
+static int fault(int i, void *(*run)(void *), void *arg, int handler, char *said, size_t room)
+{
+	struct rlimit none = { 0 };
+	int out[2], status;
+	ssize_t n;
+	size_t had = 0;
+	pid_t child;
+
+	REQUIRE(!pipe(out));
+	child = fork();
+	REQUIRE(child >= 0);
+	if (!child) {
+		const struct sigaction action = { .sa_handler = own_handler,
+						  .sa_flags = SA_ONSTACK };
+		weir_thread *t;
+
+		dup2(out[1], STDERR_FILENO);
+		setrlimit(RLIMIT_CORE, &none);
+		if (handler)
+			sigaction(SIGSEGV, &action, 0);
+		begin("decentral");
+		start(&t, i, run, arg);
+		weir_thread_join(t, 0);
+		_exit(0);
+	}
+	close(out[1]);
+	while ((n = read(out[0], said + had, room - 1 - had)) > 0)
+		had += n;
+	said[had] = 0;
+	close(out[0]);
+	REQUIRE(waitpid(child, &status, 0) == child);
+	return status;
+}
+
+static void t_overflow(void)
+{
+	char said[1024];
+	int status;
+
+	if (no_green)
+		return;
+	REQUIRE(!fault(1, too_deep, (void *)4, 0, said, sizeof(said)) && !said[0]);
+	status = fault(1, too_deep, (void *)40, 0, said, sizeof(said));
+	REQUIRE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	REQUIRE(strstr(said, "stack overflow: its 128 KiB are used up"));
+	/* Other faults are no matter of the stack. */
+	status = fault(1, at_nowhere, 0, 0, said, sizeof(said));
+	REQUIRE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV && !said[0]);
+	status = fault(0, at_nowhere, 0, 0, said, sizeof(said));
+	REQUIRE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV && !said[0]);
+	/* The program's own handler stays. */
+	status = fault(1, too_deep, (void *)40, 1, said, sizeof(said));
+	REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 7 && !said[0]);
+}
+
 static const struct test {
 	const char *name;
 	void (*run)(void);
@@ -1486,6 +1569,7 @@ static const struct test {
 	{ "words", t_words },	      { "trace", t_trace },
 	{ "status", t_status },	      { "topics", t_topics },
 	{ "foreign", t_foreign },     { "refusals", t_refusals },
+	{ "overflow", t_overflow },
 };
 
 int main(int argc, char **argv)
