@@ -98,6 +98,39 @@ row_tsan() {
 	[[ -x $work/tsan ]] || gcc -std=gnu11 -D_GNU_SOURCE -O1 -fsanitize=thread -o "$work/tsan" tests/threads/posix.c -lpthread || return 77
 	"${under[@]}" "$work/tsan" shared_between_processes
 }
+# A debugger comes while it runs, stops, steps and leaves; the program goes on to its own end.
+row_gdb() {
+	[[ -x $work/debugged ]] || {
+		cat >"$work/debugged.c" <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static volatile int stop;
+static long done;
+static void *work(void *arg) { while (!stop) usleep(100); __atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST); return arg; }
+int turn(int n) { n++; return n; }
+int main(void)
+{
+	pthread_t t[4];
+	for (int i = 0; i < 4; i++) pthread_create(&t[i], 0, work, 0);
+	for (int n = 0; n < 30;) { usleep(100000); n = turn(n); }
+	stop = 1;
+	for (int i = 0; i < 4; i++) pthread_join(t[i], 0);
+	printf("%ld threads\n", done);
+	return 5;
+}
+END
+		gcc -g -O0 -o "$work/debugged" "$work/debugged.c" -lpthread || return 77
+	}
+	local started status=0
+	"${under[@]}" "$work/debugged" &
+	started=$!
+	sleep 0.8
+	timeout 60 gdb -q -batch -p "$(pgrep -fx "$work/debugged" | head -1)" -ex 'break turn' -ex continue -ex next -ex 'info threads' -ex delete -ex detach 2>&1 |
+		grep -c -E 'hit Breakpoint 1, turn|detached'
+	wait "$started" || status=$?
+	return "$status"
+}
 row_nginx() {
 	local port=$((20000 + RANDOM % 20000)) pid
 	mkdir -p "$work/nginx/logs"
@@ -130,7 +163,7 @@ missing() { # ROW: the program that it needs
 	stress_*) command -v stress-ng >/dev/null || echo stress-ng ;;
 	nginx) command -v nginx >/dev/null && command -v ab >/dev/null || echo nginx, ab ;;
 	redis) command -v redis-benchmark >/dev/null || echo redis ;;
-	node | java | go | xz) command -v "$1" >/dev/null || echo "$1" ;;
+	node | java | go | xz | gdb) command -v "$1" >/dev/null || echo "$1" ;;
 	esac
 }
 run() { # ROW FILE: output and status; returns ns
