@@ -22,6 +22,7 @@ from .api import (
     guard,
     import_trace,
     machines,
+    requests,
     run,
     sweep,
     topologies,
@@ -29,7 +30,7 @@ from .api import (
     workloads,
     worst,
 )
-from .results import Analysis, Comparison, Explanation, Import, Result, Sweep, Tuning, Verdicts
+from .results import Analysis, Comparison, Explanation, Import, Requests, Result, Sweep, Tuning, Verdicts
 from .texts import Topology, Workload
 from .widget import Graph
 
@@ -40,6 +41,7 @@ __all__ = [
     "Graph",
     "Import",
     "InputError",
+    "Requests",
     "Result",
     "Sweep",
     "SystemFault",
@@ -57,6 +59,7 @@ __all__ = [
     "guard",
     "import_trace",
     "machines",
+    "requests",
     "run",
     "sweep",
     "topologies",

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _native
 from .progress import Progress, make
-from .results import Analysis, Comparison, Explanation, Import, Result, Sweep, Tuning, Verdicts
+from .results import Analysis, Comparison, Explanation, Import, Requests, Result, Sweep, Tuning, Verdicts
 from .texts import Topology, Workload, files, settings, time_ns
 
 TopologyLike = str | os.PathLike[str] | Topology
@@ -250,6 +250,17 @@ def worst(path: str | os.PathLike[str], n: int = 10, group: str | None = None) -
     """The ``n`` longest waits that tasks did not choose, with their causes, longest first; with ``group`` those of tasks whose names
     begin so."""
     return [Explanation(e) for e in json.loads(_native.Explainer(os.fspath(path)).worst(n, group))]
+
+
+def requests(path: str | os.PathLike[str], *threads: str, marker: str | None = None, slowest: int = 5) -> Requests:
+    """How long a service took for its requests, across its threads: ``requests("perf.data", "nginx", "php-fpm")``. The first name is that
+    of the threads that take requests, the others work on them; or ``marker="begin..end"`` names marks of the program. ``path`` is a
+    folder of results or a recording."""
+    if bool(threads) == (marker is not None):
+        raise _native.InputError("requests are told by the names of threads, or by marker=, and not by both")
+    names = ",".join(threads) if threads else None
+    page, table = _native.Explainer(os.fspath(path)).requests(names, marker, slowest)
+    return Requests(json.loads(page), table)
 
 
 def drawing(topology: TopologyLike, machine: str | None = None, *, set: Settings = None) -> str:

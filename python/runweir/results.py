@@ -304,6 +304,28 @@ class Verdicts:
         return _pre(self._text)
 
 
+class Requests:
+    """How long requests took. ``count``, ``latency_ns``, ``parts`` (who decided when they ended), ``slowest``, ``notes``."""
+
+    def __init__(self, page: dict[str, Any], text: str) -> None:
+        self.page = page
+        self._text = text
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__dict__.get("page", {}):
+            return self.page[name]
+        raise AttributeError(name)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<runweir.Requests: {self.page['count']}, p99 {self.page['latency_ns']['p99']} ns>"
+
+    def _repr_html_(self) -> str:
+        return _pre(self._text)
+
+
 class Explanation:
     """Why a task waited. ``cause`` is the main one, ``causes`` all with their shares, ``steps`` the chain, ``text`` a paragraph."""
 

@@ -16,6 +16,7 @@ use weir::text::json as to_json;
 use weir_report::Screen;
 use weir::{
     AnalyzeOptions, CheckOptions, CompareOptions, ImportOptions, OutDir, PreparedRun, RunOptions, Setting,
+    Told,
 };
 
 use crate::fault::raised;
@@ -338,6 +339,7 @@ pub fn import_trace(
         under,
         costs,
         strict: false,
+        requests: None,
     };
     watched(py, progress.as_ref(), |watch| {
         let done = weir::import(&options, watch)?;
@@ -368,6 +370,25 @@ impl PyExplainer {
     #[pyo3(signature = (n, group=None))]
     fn worst(&self, py: Python<'_>, n: usize, group: Option<String>) -> PyResult<String> {
         watched(py, None, |_| to_json(&self.0.worst(n, group.as_deref())?))
+    }
+
+    /// How long requests took, as JSON and as a table: by threads' names, or by marks.
+    #[pyo3(signature = (threads, marks, slowest))]
+    fn requests(
+        &self,
+        py: Python<'_>,
+        threads: Option<String>,
+        marks: Option<String>,
+        slowest: usize,
+    ) -> PyResult<(String, String)> {
+        watched(py, None, |_| {
+            let told = match (&threads, &marks) {
+                (Some(names), _) => Told::wakeups(names)?,
+                (None, marks) => Told::marks(marks.as_deref().unwrap_or(""))?,
+            };
+            let found = self.0.requests(&told, slowest)?;
+            Ok((to_json(&found)?, found.table(&Screen::default())))
+        })
     }
 }
 

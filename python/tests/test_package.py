@@ -138,6 +138,12 @@ def test_import_and_explain(tmp_path):
     assert done.fidelity["all"]["recorded"]["switches"] > 0 and "hackbench" not in done.workload.text
     assert runweir.run("linux", "smp-2", done.workload, tables=()).totals["busy_ns"] > 0
     assert runweir.worst(RECORDINGS / "hackbench.perf.data", 2)[0].ns > 0
+    taken = runweir.requests(RECORDINGS / "rt-app.ftrace.txt", "taker", slowest=2)
+    assert taken.count >= len(taken.slowest) > 0 and taken.latency_ns["max"] == taken.slowest[0]["ns"] and "p99" in str(taken)
+    with pytest.raises(runweir.InputError, match="both"):
+        runweir.requests(RECORDINGS / "rt-app.ftrace.txt")
+    with pytest.raises(runweir.InputError, match="did you mean `taker"):
+        runweir.requests(RECORDINGS / "rt-app.ftrace.txt", "takr")
     low = {
         "task": [
             {"name": "low", "policy": "fifo", "priority": 1, "program": "lock m; run 5ms; unlock m"},

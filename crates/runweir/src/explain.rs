@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! `runweir explain`: why a task waited.
+//! `runweir explain`: why a task waited, how long requests took.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
+use weir::Told;
 use weir::explain::{Explainer, Explanation, parse_place};
 use weir::units::exact;
 
 use crate::fault::Result;
-use crate::output::{json, print, say};
+use crate::output::{json, print, say, screen};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -20,6 +21,8 @@ Examples:
   runweir explain results --worst 10      the ten longest waits, with their causes
   runweir explain results --worst 5 --group web     of the tasks whose names begin so
   runweir explain perf.data 'cc1@1.2s'    a recording of another tool: no pipes and no locks
+  runweir explain perf.data --requests nginx,php-fpm     how long requests took, across threads
+  runweir explain trace.dat --marker request_begin..request_end     the same, by the program's marks
 
 A task is a name, or # and its number where several are called so; of several, that is explained which waited longest then. Times count from the start of the run. If the task ran
 then, the wait before that run is explained, and what made the run itself slower.")]
@@ -28,15 +31,21 @@ pub struct ExplainArgs {
     #[arg(value_name = "DIR", value_hint = ValueHint::AnyPath)]
     pub dir: PathBuf,
     /// Which task, and when: web@12ms
-    #[arg(value_name = "TASK@TIME", value_parser = Text::new(), required_unless_present_any = ["worst", "group"])]
+    #[arg(value_name = "TASK@TIME", value_parser = Text::new(), required_unless_present_any = ["worst", "group", "requests", "marker"])]
     pub place: Option<String>,
-    /// Explain the N longest waits for a CPU, a lock or a budget
+    /// Explain the N longest waits for a CPU, a lock or a budget; or list the N longest requests
     #[arg(long, value_name = "N", conflicts_with = "place", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub worst: Option<u32>,
     /// With --worst: only of tasks whose names begin so
     #[arg(long, value_name = "NAME", value_parser = Text::new(), conflicts_with = "place")]
     pub group: Option<String>,
-    /// Print as JSON: an object, or with --worst a list
+    /// How long requests took: threads that take them, then those that work on them, by how their names begin
+    #[arg(long, value_name = "NAME,…", value_parser = Text::new(), conflicts_with_all = ["place", "group"])]
+    pub requests: Option<String>,
+    /// How long requests took: marks of the program (trace_marker, USDT), as BEGIN..END or one name of atrace's
+    #[arg(long, value_name = "BEGIN..END", value_parser = Text::new(), conflicts_with_all = ["place", "group", "requests"])]
+    pub marker: Option<String>,
+    /// Print as JSON: an object, or with --worst alone a list
     #[arg(long)]
     pub json: bool,
 }
@@ -44,7 +53,21 @@ pub struct ExplainArgs {
 /// Read, explain, print.
 pub fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     let place = args.place.as_deref().map(parse_place).transpose()?;
+    let told = match (&args.requests, &args.marker) {
+        (Some(names), _) => Some(Told::wakeups(names)?),
+        (None, Some(marks)) => Some(Told::marks(marks)?),
+        (None, None) => None,
+    };
     let run = Explainer::open(&args.dir)?;
+    if let Some(told) = told {
+        let found = run.requests(&told, args.worst.unwrap_or(5) as usize)?;
+        if args.json {
+            print(&json(&found)?)?
+        } else {
+            print(&found.table(&screen()))?
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     if let Some((task, at_ns)) = place {
         let why = run.at(&task, at_ns)?;
         if args.json { print(&json(&why)?)? } else { say(&paragraph(&why))? }

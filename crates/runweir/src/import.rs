@@ -20,6 +20,7 @@ use crate::stop;
 Examples:
   perf sched record -- make -j8; runweir import perf.data -o compile.toml
   trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup_new COMMAND; runweir import trace.dat --fit -o app.toml
+  runweir import perf.data --requests nginx --no-fidelity    how long requests took, across threads
   runweir import results/ -o app.toml        a folder that `live --record` wrote
   runweir run -t edf -m smp-8 -w app.toml    what would another scheduler do to it?
 
@@ -57,6 +58,9 @@ pub struct ImportArgs {
     /// Do not replay the workload to compare it with the recording
     #[arg(long)]
     pub no_fidelity: bool,
+    /// Compare how long requests took, too: threads that take them, then those that work on them
+    #[arg(long, value_name = "NAME,…", value_parser = Text::new(), conflicts_with = "anonymise")]
+    pub requests: Option<String>,
     /// Print the table as JSON
     #[arg(long)]
     pub json: bool,
@@ -91,6 +95,7 @@ pub fn import(args: &ImportArgs) -> Result<ExitCode> {
             under: args.under.clone(),
             costs: args.costs.clone(),
             strict: args.strict,
+            requests: args.requests.as_deref().map(weir::Told::wakeups).transpose()?,
         },
         &progress,
     );

@@ -46,7 +46,7 @@ pub use meta::{Meta, Names, stages};
 pub use metrics::Metrics;
 pub use plot::{Curve, Plot, Spot};
 pub use screen::{Cell, Columns, Screen, Tone, pairs, pairs_at, wrap};
-pub use stats::{Buckets, Dist, MeanCi, Ratio};
+pub use stats::{Buckets, Dist, MeanCi, Ratio, Samples};
 pub use summary::{
     BarrierSummary, CallSummary, ClockSummary, ComponentSummary, CpuSummary, CrashSummary, FaultSummary,
     GangSummary, GroupSummary, GuestSummary, Histograms, Ignored, MessageSummary, PipeSummary,

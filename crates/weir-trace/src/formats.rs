@@ -25,6 +25,10 @@ enum Kind {
     Fork,
     Rename,
     Frequency,
+    /// What was written to `trace_marker`.
+    Print,
+    /// A probe that somebody set: its name and its arguments.
+    Probe,
 }
 
 /// The decoders of the events that matter, by the kernel's number.
@@ -67,6 +71,9 @@ impl Formats {
             ("sched", "sched_process_fork") => Kind::Fork,
             ("task", "task_rename") => Kind::Rename,
             ("power", "cpu_frequency") => Kind::Frequency,
+            ("ftrace", "print") => Kind::Print,
+            // As the kernel describes uprobes and kprobes; USDT are uprobes.
+            _ if text.contains(" __probe_ip;") || text.contains(" __probe_func;") => Kind::Probe,
             _ => return,
         };
         // The parser relies on what a kernel's have: ASCII, one list of fields, and all of them within a page.
@@ -121,6 +128,8 @@ impl Formats {
                 cpu: event.number("cpu_id")? as u32,
                 khz: u64::try_from(event.number("state")?).ok()?,
             },
+            Kind::Print => What::Mark { text: names.id(&event.text("buf")?) },
+            Kind::Probe => What::Mark { text: names.id(&event.probe(format.name())) },
         };
         Some(Decoded { pid, irq: flags & IN_INTERRUPT != 0, what })
     }
@@ -167,6 +176,20 @@ impl Event<'_> {
         Some(n as i64)
     }
 
+    /// `name arg1=42`, as far as the first argument: what follows tells nothing apart.
+    fn probe(&self, name: &str) -> String {
+        let first = self
+            .fields
+            .iter()
+            .find(|f| !f.name().starts_with("common_") && !f.name().starts_with("__probe_"));
+        let value = first.and_then(|f| {
+            let text = f.field().contains("char") && f.field().contains("__data_loc");
+            let value = if text { self.text(f.name()) } else { self.number(f.name()).map(|n| n.to_string()) };
+            Some(format!(" {}={}", f.name(), value?))
+        });
+        format!("{name}{}", value.unwrap_or_default())
+    }
+
     fn text(&self, name: &str) -> Option<String> {
         let b = self.bytes(name)?;
         let end = b.iter().position(|c| *c == 0).unwrap_or(b.len());
@@ -174,7 +197,7 @@ impl Event<'_> {
     }
 }
 
-/// Reads the lists of format files: Ftrace's own, which are skipped, and those by system.
+/// Reads the lists of format files: those by system.
 pub(crate) fn event_formats(at: &mut Bytes<'_>, formats: &mut Formats, long_is_64: bool) -> Result<()> {
     let systems = count(at.u32()?, "event systems")?;
     for _ in 0..systems {
@@ -188,11 +211,11 @@ pub(crate) fn event_formats(at: &mut Bytes<'_>, formats: &mut Formats, long_is_6
     Ok(())
 }
 
-/// Skips Ftrace's own formats.
-pub(crate) fn ftrace_formats(at: &mut Bytes<'_>) -> Result<()> {
+/// Reads Ftrace's own formats.
+pub(crate) fn ftrace_formats(at: &mut Bytes<'_>, formats: &mut Formats, long_is_64: bool) -> Result<()> {
     for _ in 0..count(at.u32()?, "ftrace events")? {
         let size = at.u64()?;
-        at.take(size)?;
+        formats.add("ftrace", &String::from_utf8_lossy(at.take(size)?), long_is_64);
     }
     Ok(())
 }
@@ -226,4 +249,45 @@ pub(crate) fn command_lines(bytes: &[u8], names: &mut Names) -> Vec<(i32, crate:
 
 fn count(n: u32, what: &str) -> Result<u32> {
     if n <= MANY { Ok(n) } else { Err(Error::broken(format!("it claims to have {n} {what}"))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Format files of a kernel, shortened; the common fields are the first eight bytes.
+    fn formats() -> Formats {
+        let common = "format:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
+        let print = "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n\tfield:char buf[];\toffset:16;\tsize:0;\tsigned:0;\n\nprint fmt: \"%ps: %s\", (void *)REC->ip, REC->buf\n";
+        let probe = "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n\tfield:u64 arg1;\toffset:16;\tsize:8;\tsigned:0;\n\nprint fmt: \"(%lx) arg1=%Lu\", REC->__probe_ip, REC->arg1\n";
+        let bare = "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n\nprint fmt: \"(%lx)\", REC->__probe_ip\n";
+        let mut out = Formats::new(false);
+        out.add("ftrace", &format!("name: print\nID: 5\n{common}{print}"), true);
+        out.add("sdt_web", &format!("name: request_begin\nID: 1700\n{common}{probe}"), true);
+        out.add("probe_web", &format!("name: request_end\nID: 1701\n{common}{bare}"), true);
+        out
+    }
+
+    fn mark(raw: &[u8]) -> Option<(i32, String)> {
+        let mut names = Names::default();
+        let event = formats().decode(raw, &mut names)?;
+        let What::Mark { text } = event.what else { return None };
+        Some((event.pid, names.text(text).to_string()))
+    }
+
+    #[test]
+    fn marks_in_the_kernels_own_form() {
+        let raw = |id: u16, rest: &[u8]| {
+            let ip = 0x55d0c1u64.to_le_bytes();
+            [&id.to_le_bytes()[..], &[0, 0], &20i32.to_le_bytes(), &ip, rest].concat()
+        };
+        let of = |pid: i32, text: &str| Some((pid, text.to_string()));
+        assert_eq!(mark(&raw(5, b"request_begin 7\n\0\0\0")), of(20, "request_begin 7\n"));
+        assert_eq!(mark(&raw(1700, &42u64.to_le_bytes())), of(20, "request_begin arg1=42"));
+        assert_eq!(mark(&raw(1701, &[])), of(20, "request_end"));
+        // Cut off: the name is what is left, and of a print nothing.
+        assert_eq!(mark(&raw(1700, &[1, 2])), of(20, "request_begin"));
+        assert_eq!(mark(&raw(5, b"")[..10]), None);
+        assert_eq!(mark(&raw(6, b"x")), None);
+    }
 }

@@ -115,6 +115,10 @@ pub(crate) enum What {
         cpu: u32,
         khz: u64,
     },
+    /// The program says something about itself; kept among the names.
+    Mark {
+        text: Comm,
+    },
 }
 
 /// An event with its time and context.

@@ -3,7 +3,7 @@
 //!
 //! [`read`] takes what `perf sched record`, trace-cmd, ftrace, Perfetto and Runweir itself record of the scheduler, and makes a
 //! [`Recording`] of it: threads, their wakers, where they ran. [`import()`] makes a workload of a recording.
-//! [`history()`] makes a [`History`] of it, which [`causes`] takes apart: why a task waited.
+//! [`history()`] makes a [`History`] of it, which [`causes`] takes apart: why a task waited; and [`requests`]: how long a request took.
 //! Nothing here reads a clock, a file or depends on hash order: equal bytes give equal results.
 
 mod bytes;
@@ -16,12 +16,14 @@ mod html;
 mod import;
 mod kernel;
 mod ks;
+pub mod marks;
 mod own;
 mod packed;
 mod perfdata;
 mod perfetto;
 mod pieces;
 mod recording;
+pub mod requests;
 mod ring;
 mod text;
 mod tracedat;

@@ -231,6 +231,7 @@ impl Own {
             threads,
             events,
             queued: Vec::new(),
+            marks: Vec::new(),
             lost: 0,
             mended: 0,
             top_khz: BTreeMap::new(),

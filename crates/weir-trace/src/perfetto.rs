@@ -150,7 +150,7 @@ impl Reader {
                 (1, v) => t_ns = v.number(),
                 (2, v) => pid = v.int(),
                 (5, Value::Number(flags)) => irq = Some(flags & 0x18 != 0),
-                (n @ (4 | 11 | 17 | 20 | 114 | 236 | 239), Value::Bytes(b)) => body = Some((n, b)),
+                (n @ (3 | 4 | 11 | 17 | 20 | 114 | 236 | 239), Value::Bytes(b)) => body = Some((n, b)),
                 _ => {}
             }
         }
@@ -175,6 +175,7 @@ impl Reader {
                 next_comm: name(5),
                 next_prio: int(7),
             },
+            3 => What::Mark { text: name(2) },
             11 => What::Frequency { khz: f[1].map_or(0, Value::number), cpu: int(2) as u32 },
             20 => What::Waking { pid: int(2), comm: name(1), prio: int(3) },
             17 => What::Wakeup { pid: int(2), comm: name(1), prio: int(3), target: Some(int(5) as u32) },

@@ -8,6 +8,7 @@ use weir_core::event::{self, Observer};
 
 use crate::error::{Error, Result};
 use crate::kernel::{Comm, Found, Stamped, State, What};
+use crate::marks::{self, Mark};
 use crate::own::WHO_RUNS;
 use crate::tracedat::RECORD;
 
@@ -105,6 +106,8 @@ pub struct Recording {
     pub events: Vec<(u64, Event)>,
     /// In the queue of which CPU a thread that is able to run stands from then on, where the tool says.
     pub queued: Vec<(u64, u32, u32)>,
+    /// What programs said about themselves, with the recording's clock.
+    pub marks: Vec<Mark>,
     /// Events that the tool lost.
     pub lost: u64,
     /// Contradictions: places where events must be missing. Each gap was closed.
@@ -171,6 +174,7 @@ pub(crate) fn build(mut found: Found, source: Source) -> Result<Recording> {
             end_ns: last.t_ns,
             threads: Vec::new(),
             queued: Vec::new(),
+            marks: Vec::new(),
             events: Vec::with_capacity(events.len()),
             lost: found.lost,
             mended: 0,
@@ -235,6 +239,13 @@ impl Story {
                     let top = self.out.top_khz.entry(cpu).or_insert(0);
                     *top = (*top).max(khz);
                     self.push(t, Event::Frequency { cpu, khz });
+                }
+            }
+            What::Mark { text } => {
+                if let (Some(slot), Some((phase, name, id))) =
+                    (self.slots.get(&context), marks::parse(found.names.text(text)))
+                {
+                    self.out.marks.push(Mark { t_ns: t, thread: slot.no, phase, name: name.into(), id });
                 }
             }
         }
@@ -465,6 +476,7 @@ impl Recording {
         kept.extend(self.events.iter().filter(|e| (from..=to).contains(&e.0)));
         self.events = kept;
         self.queued.retain(|q| (from..=to).contains(&q.0));
+        self.marks.retain(|m| (from..=to).contains(&m.t_ns));
         (self.begin_ns, self.end_ns) = (from, to);
         self
     }

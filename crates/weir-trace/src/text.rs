@@ -337,6 +337,18 @@ fn fields(l: &Line<'_>, names: &mut Names) -> Option<What> {
             let (pid, comm) = renamed(l)?;
             What::Rename { pid, comm: names.id(comm) }
         }
+        // The function that wrote it, or its address, may stand before.
+        "print" | "bprint" => {
+            let text = f.split_once(": ").map_or(f, |p| p.1);
+            What::Mark { text: names.id(text) }
+        }
+        "tracing_mark_write" => What::Mark { text: names.id(f) },
+        // `(0x55d0c) arg1=42`: a probe, by its place in the program.
+        name if f.starts_with('(') => {
+            let rest = f.split_once(')')?.1;
+            let first = rest.split_whitespace().next().unwrap_or("");
+            What::Mark { text: names.id(&format!("{name} {first}")) }
+        }
         "cpu_frequency" => What::Frequency { cpu: number(f, "cpu_id=")?, khz: number(f, "state=")? },
         _ => return None,
     })

@@ -54,7 +54,7 @@ pub(crate) fn tracing_data(bytes: &[u8], found: &mut Found) -> Result<Formats> {
 /// Headers, formats, symbols, texts and names; bytes of the kernel's `long`. perf leaves the names out.
 fn head(at: &mut Bytes<'_>, formats: &mut Formats, found: &mut Found) -> Result<u64> {
     let long = formats::headers(at)?;
-    formats::ftrace_formats(at)?;
+    formats::ftrace_formats(at, formats, long == 8)?;
     formats::event_formats(at, formats, long == 8)?;
     for _ in ["kallsyms", "printk"] {
         if at.left() == 0 {
@@ -288,6 +288,11 @@ fn version_7(mut at: Bytes<'_>, begin: &Start, found: &mut Found) -> Result<()> 
     };
     let header = part(places[0], 16)?;
     let long = formats::headers(&mut Bytes::new(&header, begin.big, "the headers of trace.dat"))?;
+    if places[1].is_some() {
+        let own = part(places[1], 17)?;
+        let mut list = Bytes::new(&own, begin.big, "ftrace's formats in trace.dat");
+        formats::ftrace_formats(&mut list, &mut formats, long == 8)?;
+    }
     let events = part(places[2], 18)?;
     let mut list = Bytes::new(&events, begin.big, "the event formats of trace.dat");
     formats::event_formats(&mut list, &mut formats, long == 8)?;

@@ -4,6 +4,7 @@
 //! `recordings/` was made in a virtual machine with two CPUs: hackbench by trace-cmd 3.1.6 (version 6 without the parts that
 //! are not read; version 7 with the packed events as written; its report) and by perf 6.1, rt-app by tracefs.
 
+mod requests;
 mod support;
 
 use proptest::prelude::*;

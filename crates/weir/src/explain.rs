@@ -159,6 +159,11 @@ impl Explainer {
         Ok(Self { history: weir_trace::history(trace).map_err(broken)?, report: None })
     }
 
+    /// Of what was read.
+    pub(crate) fn of_history(history: History) -> Self {
+        Self { history, report: None }
+    }
+
     /// What the trace says.
     pub fn history(&self) -> &History {
         &self.history
@@ -229,7 +234,7 @@ impl Explainer {
     }
 
     /// There is no such task.
-    fn unknown(&self, name: &str, what: &str) -> Fault {
+    pub(crate) fn unknown(&self, name: &str, what: &str) -> Fault {
         let mut names: Vec<&str> =
             self.history.tasks.iter().map(|t| &*t.name).filter(|n| !n.is_empty()).collect();
         names.sort_unstable();

@@ -7,12 +7,14 @@ use serde::Serialize;
 use weir_core::Plan;
 use weir_core::event::{Event, Observer, Stop};
 use weir_model::{Costs, Machine, Workload};
-use weir_report::{Columns, Dist, Meta, Metrics, Screen, Summary, count};
+use weir_report::{Columns, Dist, InMemory, Meta, Metrics, Screen, Summary, Trace, count};
 use weir_sim::engine::{self, RunConfig};
 use weir_trace::Recording;
 
+use crate::explain::Explainer;
 use crate::fault::{Fault, Result};
 use crate::import::ImportOptions;
+use crate::requests::Requests;
 use crate::units::duration;
 use crate::watch::Watch;
 use crate::{machine, topology};
@@ -53,6 +55,8 @@ pub struct Fidelity {
     pub verdicts: Vec<Verdict>,
     pub recorded: Manner,
     pub replayed: Manner,
+    /// The replay's, where they were asked for.
+    pub requests: Option<Requests>,
 }
 
 /// One line of the table.
@@ -183,13 +187,18 @@ pub(crate) fn fidelity(
     if let Some(refused) = crate::ignored::refusal(&ignored).filter(|_| options.strict) {
         return Err(refused);
     }
-    let stage = Stage { recording, machine, workload, plan: &plan };
+    let traced = options.requests.is_some();
+    let stage = Stage { recording, machine, workload, plan: &plan, traced };
     let mut done = stage.replay(&costs, watch)?;
     if measured && let Some(more_ns) = slower(&theirs, &done.manner) {
         costs.context_switch += more_ns;
         done = stage.replay(&costs, watch)?;
     }
-    let Replay { summary: replayed, manner: ours, unfinished } = done;
+    let Replay { summary: replayed, manner: ours, unfinished, trace } = done;
+    let requests = match (&options.requests, trace) {
+        (Some(told), Some(trace)) => Some(Explainer::of(&trace, "the replay")?.requests(told, 0)?),
+        _ => None,
+    };
 
     let mut groups = Vec::new();
     let mut order: Vec<_> = recorded.groups.iter().collect();
@@ -212,6 +221,7 @@ pub(crate) fn fidelity(
         ignored,
         recorded: theirs,
         replayed: ours,
+        requests,
     })
 }
 
@@ -221,6 +231,8 @@ struct Stage<'a> {
     machine: &'a Machine,
     workload: &'a Workload,
     plan: &'a Plan,
+    /// A trace is kept.
+    traced: bool,
 }
 
 struct Replay {
@@ -228,16 +240,20 @@ struct Replay {
     manner: Manner,
     /// Tasks that had work left.
     unfinished: u64,
+    trace: Option<Vec<u8>>,
 }
 
 impl Stage<'_> {
     fn replay(&self, costs: &Costs, watch: &dyn Watch) -> Result<Replay> {
         let meta = Meta { nr_cpus: self.machine.nr_cpus(), ..Meta::default() };
-        let mut seen = (Metrics::new(meta), Probe::default());
+        let bytes = InMemory::default();
+        let trace = self.traced.then(|| Trace::new(meta.clone(), Box::new(bytes.clone())));
+        let mut seen = (Metrics::new(meta), (Probe::default(), trace));
         let config = RunConfig {
             seed: 1,
             duration_ns: Some(self.recording.duration_ns().max(1)),
             stop: Some(watch.stop()),
+            causes: self.traced,
             ..RunConfig::default()
         };
         let running = watch.running();
@@ -250,8 +266,18 @@ impl Stage<'_> {
                 "run the import again, or with --no-fidelity",
             ));
         }
-        let summary = seen.0.finish(self.recording.duration_ns().max(outcome.end_ns));
-        Ok(Replay { summary, manner: seen.1.manner(), unfinished: outcome.alive.into() })
+        let end_ns = self.recording.duration_ns().max(outcome.end_ns);
+        let (metrics, (probe, trace)) = seen;
+        let trace = match trace {
+            Some(trace) => {
+                let kept = |e| Fault::system(format!("the replay's trace cannot be kept: {e}"), "try again");
+                trace.finish(end_ns).map_err(kept)?;
+                Some(bytes.take())
+            }
+            None => None,
+        };
+        let summary = metrics.finish(end_ns);
+        Ok(Replay { summary, manner: probe.manner(), unfinished: outcome.alive.into(), trace })
     }
 }
 
@@ -562,6 +588,7 @@ mod tests {
             ignored: Vec::new(),
             recorded: manner,
             replayed: manner,
+            requests: None,
         };
         let table = fidelity.table("smp-2", &Screen::default());
         let lines: Vec<&str> = table.lines().collect();

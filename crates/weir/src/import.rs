@@ -12,16 +12,21 @@ pub use weir_trace::Mode;
 
 pub use crate::fidelity::{Fidelity, Figures, Manner, Row, Verdict};
 
+use crate::explain::Explainer;
 use crate::fault::{Fault, Result};
 use crate::fidelity::{RECORDED, fidelity};
 use crate::input;
 use crate::machine;
+use crate::requests::{Requests, Told};
 use crate::session::trace_in;
 use crate::units::duration;
 use crate::watch::Watch;
 
 /// Largest recording that is read.
 const MAX_FILE: u64 = 8 << 30;
+
+/// Longest requests that are listed.
+const SLOWEST: usize = 3;
 
 /// The recording to be imported, and options.
 #[derive(Clone, Debug)]
@@ -41,6 +46,8 @@ pub struct ImportOptions {
     pub costs: String,
     /// What the workload asks for and the replay's scheduler does not obey is an error.
     pub strict: bool,
+    /// Whose requests are compared, too.
+    pub requests: Option<Told>,
 }
 
 impl Default for ImportOptions {
@@ -55,6 +62,7 @@ impl Default for ImportOptions {
             under: None,
             costs: RECORDED.into(),
             strict: false,
+            requests: None,
         }
     }
 }
@@ -79,6 +87,8 @@ pub struct ImportResult {
     pub fits: Vec<GroupFit>,
     /// Absent where it was not asked for.
     pub fidelity: Option<Fidelity>,
+    /// Those of the recording, where they were asked for; those of the replay are in `fidelity`.
+    pub requests: Option<Requests>,
     /// Facts that the recording does not show.
     pub notes: Vec<String>,
 }
@@ -161,6 +171,13 @@ impl Opened {
             true => Some(fidelity(recording, options, machine, &workload, watch)?),
             false => None,
         };
+        let requests = match &options.requests {
+            Some(told) => {
+                let history = weir_trace::history::from_recording(recording);
+                Some(Explainer::of_history(history).requests(told, SLOWEST)?)
+            }
+            None => None,
+        };
         let mut notes = imported.notes;
         notes.extend(recording.gaps());
         if imported.wakeups.by_threads == 0 && imported.wakeups.unknown > 0 && options.mode == Mode::Verbatim
@@ -182,6 +199,7 @@ impl Opened {
             mended: recording.mended,
             fits: imported.groups,
             fidelity,
+            requests,
             notes,
         })
     }
@@ -250,6 +268,26 @@ impl ImportResult {
         }
         if let Some(f) = &self.fidelity {
             t += &f.table(&self.machine, screen);
+        }
+        if let Some(r) = &self.requests {
+            t.push_str("\nrequests, recorded:\n");
+            t += &r.table(screen);
+            match self.fidelity.as_ref().and_then(|f| f.requests.as_ref()) {
+                Some(again) if again.count > 0 => {
+                    let l = &again.latency_ns;
+                    let _ = writeln!(
+                        t,
+                        "in the replay: {}, p50 {}, p95 {}, p99 {}, max {}",
+                        count(again.count),
+                        duration(l.p50),
+                        duration(l.p95),
+                        duration(l.p99),
+                        duration(l.max)
+                    );
+                }
+                Some(_) => t.push_str("in the replay: none was seen from its beginning to its end\n"),
+                None => {}
+            }
         }
         t.push_str("\nnot seen:\n");
         for note in &self.notes {

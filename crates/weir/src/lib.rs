@@ -15,7 +15,7 @@
 //! | [`advise()`] | what would another scheduler do for the machine that was recorded? |
 //! | [`shrink()`] | what is the smallest run that still fails? |
 //! | [`import()`] | what did a real machine do, as a workload? |
-//! | [`Explainer`] | why did a task wait? |
+//! | [`Explainer`] | why did a task wait? how long did requests take? |
 //! | [`analyze()`] | what limits a topology, and which task sets meet their deadlines? |
 //!
 //! Each has a form in two steps (`PreparedRun`, `PreparedComparison`, `Sweep`), which first looks everything up, so that a
@@ -67,6 +67,7 @@ pub mod latency;
 pub mod live_config;
 pub mod machine;
 pub mod outdir;
+pub mod requests;
 pub mod run;
 pub mod scenario;
 pub mod session;
@@ -95,6 +96,7 @@ pub use fault::{Blame, Diag, Fault, Result};
 pub use guard::{Guard, GuardResult};
 pub use import::{ImportOptions, ImportResult, import};
 pub use outdir::OutDir;
+pub use requests::{Requests, Told};
 pub use run::{PreparedRun, RunOptions, run};
 pub use session::{RunResult, Setting, trace_in, trace_name};
 pub use shrink::{ShrinkOptions, ShrinkResult, shrink};

@@ -176,6 +176,14 @@ impl PreparedRun {
         Ok(Tabled { result, jobs, slices, waits })
     }
 
+    /// The trace of the whole run, in memory. The scenario is the workload's own.
+    ///
+    /// # Errors
+    /// As [`PreparedRun::run`].
+    pub fn trace(&self, watch: &dyn Watch) -> Result<Vec<u8>> {
+        self.session.traced(&self.candidate, self.seed, (0, u64::MAX), watch)
+    }
+
     /// The topology as a drawing.
     pub fn drawing(&self) -> String {
         weir_lang::draw::svg(&self.candidate.graph, &weir_lang::draw::SvgOptions::default())

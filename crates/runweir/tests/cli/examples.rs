@@ -84,7 +84,20 @@ fn shortened(words: &[String]) -> Vec<String> {
 
 /// Where the page itself says that the file is made in an earlier step, or elsewhere.
 fn needs_more(dir: &Path, example: &Example) -> bool {
-    let ends = [".toml", ".xml", ".json", ".weir", ".data", ".c", ".so", ".manifest", ".csv", ".png"];
+    let ends = [
+        ".toml",
+        ".xml",
+        ".json",
+        ".weir",
+        ".data",
+        ".dat",
+        ".pftrace",
+        ".c",
+        ".so",
+        ".manifest",
+        ".csv",
+        ".png",
+    ];
     let mut after_output = false;
     example.words.iter().any(|w| {
         let made = std::mem::replace(&mut after_output, w == "-o" || w == "--out" || w == "--output");

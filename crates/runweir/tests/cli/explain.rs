@@ -105,3 +105,42 @@ fn what_is_wrong_is_said() {
         assert!(ran.stdout.is_empty());
     }
 }
+
+/// Requests by wake-ups and by marks: a table, the same as JSON, and what is wrong with a name.
+#[test]
+fn requests() {
+    let dir = temp();
+    let recording = format!("{FOLDER}/rt-app.ftrace.txt");
+    let text = good_in(dir.path(), &["explain", &recording, "--requests", "taker", "--worst", "2"]);
+    for part in [" requests: p50 ", "taker runs", "longest:\n  1. ", "\n  2. ", "- by wake-ups: "] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("\n  3. "), "{text}");
+    let found = json(&good_in(dir.path(), &["explain", &recording, "--requests", "taker", "--json"]));
+    let sum: u64 = found["slowest"][0]["legs"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|l| l["ns"].as_u64().expect("a number"))
+        .sum();
+    assert_eq!(Some(sum), found["latency_ns"]["max"].as_u64());
+    let marked = "\
+app-7 [000] d..2. 1.000000: sched_switch: prev_comm=x prev_pid=9 prev_prio=120 prev_state=S ==> next_comm=app next_pid=7 next_prio=120
+app-7 [000] d..3. 1.000100: tracing_mark_write: begin 1
+app-7 [000] d..3. 1.000350: tracing_mark_write: end 1
+app-7 [000] d..2. 1.000400: sched_switch: prev_comm=app prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=x next_pid=9 next_prio=120
+";
+    std::fs::write(dir.path().join("trace.txt"), marked).expect("writable");
+    let text = good_in(dir.path(), &["explain", "trace.txt", "--marker", "begin..end"]);
+    assert!(text.starts_with("1 request: p50 250 us"), "{text}");
+    for (args, words) in [
+        (["--requests", "takr"], "no task's name begins with `takr`"),
+        (["--requests", "taker,"], "has an empty name"),
+        (["--marker", "begin..end"], "the trace has no marks"),
+        (["--marker", "begin.."], "does not name two marks"),
+    ] {
+        let run = runweir_in(dir.path(), &["explain", &recording, args[0], args[1]]);
+        assert_eq!(run.status, 2, "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains(words), "{args:?}: {}", run.stderr);
+    }
+}

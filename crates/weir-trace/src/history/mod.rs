@@ -9,6 +9,7 @@ mod recorded;
 
 use weir_core::CpuSet;
 
+use crate::marks::Mark;
 use crate::recording::Waker;
 
 pub(crate) use own::Reader;
@@ -25,6 +26,8 @@ pub struct History {
     pub tasks: Vec<Task>,
     pub cpus: Vec<Cpu>,
     pub stages: Vec<Stage>,
+    /// What programs said about themselves, in order of time.
+    pub marks: Vec<Mark>,
     /// Which CPUs a task may use is not recorded.
     pub any_cpu: bool,
     /// What such a recording does not say.
@@ -39,6 +42,8 @@ pub struct Task {
     pub prio: Option<i32>,
     /// In order of time, without overlap.
     pub spans: Vec<Span>,
+    /// Each wake-up that was seen, and who made it.
+    pub woken: Vec<(u64, Waker)>,
     /// How far it had got, as index of [`History::stages`], from when on.
     pub places: Vec<(u64, u32)>,
     /// Where it could run, from when on; everywhere before the first.
@@ -166,6 +171,13 @@ impl Task {
         }
         // The very end of its life.
         self.spans.iter().rposition(|s| s.to_ns == t_ns)
+    }
+
+    /// Who woke it at this very time.
+    pub fn woken_at(&self, t_ns: u64) -> Option<Waker> {
+        let i = self.woken.partition_point(|w| w.0 <= t_ns);
+        let (at, by) = *self.woken.get(i.checked_sub(1)?)?;
+        (at == t_ns).then_some(by)
     }
 
     /// Where it could run at a time.

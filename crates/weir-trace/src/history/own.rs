@@ -190,7 +190,13 @@ impl Reader {
             1 => {
                 let state = match name {
                     "running" => State::Running { cpu: self.number(event, "cpu").unwrap_or(0) as u32 },
-                    "runnable" => State::Ready { by: self.waker(event) },
+                    "runnable" => {
+                        let by = self.waker(event);
+                        if by != Waker::Unknown {
+                            self.task(task).woken.push((t, by));
+                        }
+                        State::Ready { by }
+                    }
                     _ => {
                         let on = self.text_id(event, "waits_for").and_then(|id| self.texts.get(&id));
                         State::Blocked {
@@ -283,6 +289,7 @@ impl Reader {
         }
         for task in &mut self.out.tasks {
             apart(&mut task.spans, |s| (s.from_ns, s.to_ns));
+            task.woken.sort_by_key(|w| w.0);
             task.places.sort_by_key(|p| p.0);
             task.allowed.sort_by_key(|a| a.0);
             task.withheld.sort_by_key(|w| w.0);

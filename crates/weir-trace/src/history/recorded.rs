@@ -3,6 +3,7 @@
 //! which thread woke it; neither pipes nor locks.
 
 use super::{Cpu, History, Run, Span, Stage, State, Task};
+use crate::marks::Mark;
 use crate::recording::{Event, Recording, Stop, Waker};
 
 /// What a recording says. Times count from its beginning.
@@ -20,6 +21,11 @@ pub fn from_recording(recording: &Recording) -> History {
         cpus: vec![Cpu::default(); recording.nr_cpus as usize],
         stages: (0..recording.nr_cpus)
             .map(|cpu| Stage { exit: Some([cpu].into_iter().collect()), ..Stage::default() })
+            .collect(),
+        marks: recording
+            .marks
+            .iter()
+            .map(|m| Mark { t_ns: m.t_ns.saturating_sub(recording.begin_ns), ..m.clone() })
             .collect(),
         any_cpu: true,
         notes: recording.notes.clone(),
@@ -53,6 +59,9 @@ pub fn from_recording(recording: &Recording) -> History {
             }
             Event::Ready { thread, by, .. } => {
                 seen[thread as usize] = true;
+                if let Some(by) = by {
+                    out.tasks[thread as usize].woken.push((t, by));
+                }
                 let by = by.unwrap_or(Waker::Unknown);
                 turn(&mut out, thread, t, Some(State::Ready { by }));
             }

@@ -200,6 +200,11 @@ pub fn perfetto(text: &str, form: Form) -> Vec<u8> {
                     number(&mut body, 7, n("next_prio"));
                     4
                 }
+                "tracing_mark_write:" => {
+                    let text = line.split_once("tracing_mark_write: ").expect("a text").1;
+                    bytes(&mut body, 2, text.as_bytes());
+                    3
+                }
                 kind => {
                     bytes(&mut body, 1, value(line, "comm").as_bytes());
                     number(&mut body, 2, n("pid"));
@@ -219,7 +224,7 @@ pub fn perfetto(text: &str, form: Form) -> Vec<u8> {
                 }
             };
             bytes(&mut event, field, &body);
-            if form != Form::Compact || field == 114 {
+            if form != Form::Compact || matches!(field, 3 | 114) {
                 bytes(&mut bundle, 2, &event);
             }
         }

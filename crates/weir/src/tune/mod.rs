@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 use weir_report::{Cell, Columns, MeanCi, Screen, Tone};
 
+use crate::explain::Explainer;
 use crate::fault::{Fault, Result};
 use crate::guard::{metric, show};
 use crate::run::PreparedRun;
@@ -224,6 +225,9 @@ fn beside(spec: &Spec) -> Vec<String> {
         all.extend(own.iter().map(|m| format!("{prefix}.{m}")));
     }
     let of_run = [
+        "requests.latency_ns.p50",
+        "requests.latency_ns.p99",
+        "requests.count",
         "response_ns.p50",
         "response_ns.p99",
         "wakeup_latency_ns.p99",
@@ -266,8 +270,13 @@ impl Lab<'_> {
                 return Ok(None);
             }
             self.watch.one();
-            let tree = serde_json::to_value(&summary)
-                .map_err(|e| Fault::system(format!("a summary cannot be written: {e}"), "this is a bug"))?;
+            let written = |e| Fault::system(format!("a summary cannot be written: {e}"), "this is a bug");
+            let mut tree = serde_json::to_value(&summary).map_err(written)?;
+            if let Some(told) = &self.spec.requests {
+                let trace = run.trace(self.watch)?;
+                let requests = Explainer::of(&trace, "the run")?.requests(told, 0)?;
+                tree["requests"] = serde_json::to_value(&requests).map_err(written)?;
+            }
             self.read(&tree).map(Some)
         };
         let all: Result<Vec<_>> = self.pool.install(|| seeds.into_par_iter().map(one).collect());

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Config, Trial};
 use crate::fault::{Diag, Fault, Result};
 use crate::input;
+use crate::requests::Told;
 use crate::run::{PreparedRun, RunOptions};
 use crate::session::Setting;
 use crate::units::parse_duration;
@@ -35,6 +36,7 @@ struct File {
     seeds: Option<u64>,
     held_out: Option<u64>,
     search_seed: Option<u64>,
+    requests: Option<String>,
     #[serde(default)]
     parameter: Vec<ParameterFile>,
     #[serde(default)]
@@ -193,6 +195,8 @@ pub struct Spec {
     pub(super) seeds: u64,
     pub(super) held_out: u64,
     pub(super) search_seed: u64,
+    /// Whose requests are followed.
+    pub(super) requests: Option<Told>,
 }
 
 impl Spec {
@@ -274,10 +278,12 @@ impl Spec {
             seeds: range("seeds", spec.seeds, 3, 1, 1000)?,
             held_out: range("held_out", spec.held_out, 10, 2, 10_000)?,
             search_seed: spec.search_seed.unwrap_or(1),
+            requests: spec.requests.as_deref().map(Told::wakeups).transpose()?,
         };
         if out.objectives.is_empty() {
-            out.default_objective = true;
-            out.objectives.push(Objective { metric: "response_ns.p99".into(), goal: Goal::Min });
+            out.default_objective = out.requests.is_none();
+            let metric = if out.requests.is_some() { "requests.latency_ns.p99" } else { "response_ns.p99" };
+            out.objectives.push(Objective { metric: metric.into(), goal: Goal::Min });
         }
         for c in spec.constraint {
             let number = |q: &Option<Quantity>| match q {
@@ -306,6 +312,16 @@ impl Spec {
                 max: None,
                 of_base: Some(WORK),
             });
+        }
+        let metrics =
+            out.objectives.iter().map(|o| &o.metric).chain(out.constraints.iter().map(|c| &c.metric));
+        if out.requests.is_none()
+            && let Some(metric) = metrics.into_iter().find(|m| m.starts_with("requests."))
+        {
+            return Err(wrong(
+                format!("`{metric}`: nobody says whose requests"),
+                "add a line `requests = \"web\"`: threads that take requests, then those that work on them, as in docs/requests.md",
+            ));
         }
         // Everything is looked up before the first run.
         for topology in &out.topologies {
