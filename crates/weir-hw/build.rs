@@ -26,9 +26,9 @@ mod verilated {
         ),
         ("array_16", "weir_pq_array", &["NumEntries=16", "KeyWidth=48"], "queue.cpp"),
         ("systolic_16", "weir_pq_systolic", &["NumEntries=16", "KeyWidth=48"], "queue.cpp"),
-        ("lists_256", "weir_lists", &[], "lists.cpp"),
-        ("kernel_256", "weir_kernel", &[], "kernel.cpp"),
-        ("unified_256", "weir_unified", &["NumLines=16", "Edges=16'h00ff"], "unified.cpp"),
+        ("lists_256", "weir_lists", &[], "calls.cpp"),
+        ("kernel_256", "weir_kernel", &[], "calls.cpp"),
+        ("unified_256", "weir_unified", &["NumLines=16", "Edges=16'h00ff"], "calls.cpp"),
     ];
 
     pub fn build() {

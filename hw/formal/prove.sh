@@ -5,10 +5,9 @@
 # refused. Prints a line a proof and a line a mutant, in the order in which they end; as many run at once as there are CPUs.
 # Status 1 if one is not as it should be.
 #
-#   hw/formal/prove.sh [--quick|--deep] [--only NAME] [--keep FOLDER]
+#   hw/formal/prove.sh [--quick] [--only NAME] [--keep FOLDER]
 #
 #   --quick        the proofs that take seconds, no mutants
-#   --deep         those with more clocks, which take an hour, too
 #   --only NAME    proofs and mutants whose name contains it
 #   --keep FOLDER  leave the work of each proof there, with the waveform of what failed
 #
@@ -17,14 +16,13 @@ set -euo pipefail
 cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
 
-quick=0 deep=0 only='' keep=''
+quick=0 only='' keep=''
 while (($#)); do
 	case $1 in
 	--quick) quick=1 && shift ;;
-	--deep) deep=1 && shift ;;
 	--only) only=${2:?--only wants a name} && shift 2 ;;
 	--keep) keep=${2:?--keep wants a folder} && shift 2 ;;
-	*) sed -n '3,16s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
+	*) sed -n '3,15s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
 	esac
 done
 bin=$("$root/tools/hw-setup.sh" --where) || {
@@ -46,11 +44,10 @@ trap clean_up EXIT
 trap 'exit 130' INT TERM
 export PATH=$bin:$PATH
 
-# A proof: name, module of properties, mode (prove: for all time, bmc: DEPTH clocks), depth, parameters, q: quick, d: deep. The longest are
+# A proof: name, module of properties, mode (prove: for all time, bmc: DEPTH clocks), depth, parameters, q: quick. The longest are
 # first, so that the others run beside it.
 proofs='
-unified-deep  weir_unified_props        bmc   22 Settle=7                         d
-unified       weir_unified_props        bmc   18 Settle=7                         -
+unified       weir_unified_props        prove 12 ClockWidth=34                    -
 contexts      weir_laxity_props         bmc   28 Select=1,NumTasks=2,Policies=1,Contexts=1 -
 context       weir_laxity_context_props prove 3  NumCpus=4                       q
 context-8     weir_laxity_context_props prove 3  NumCpus=8,IdWidth=6             q
@@ -79,7 +76,6 @@ threads-two   weir_threads_props        prove 4  NumThreads=2                   
 interrupts    weir_interrupts_props     prove 4  NumThreads=4                     q
 threads       weir_threads_props        prove 4  NumThreads=4                     q
 timers        weir_timers_props         prove 4  NumThreads=2                     q
-unified-quick weir_unified_props        bmc   16 Settle=7                         q
 engine-one    weir_laxity_props         prove 8 Select=1,NumTasks=2,NumCpus=1,Policies=1 q
 engine        weir_laxity_props         prove 8  Select=1                        -
 engine-8      weir_laxity_props         prove 8  Select=1,NumTasks=8             -
@@ -143,9 +139,18 @@ puts-back-all	threads-two	weir_threads	s/assign rests    = runs_q \&\& !blocked_
 queues-current	threads-two	weir_threads	s/Add: ask = alive \&\& !here;/Add: ask = alive;/
 too-early	timers	weir_timers	s/assign due        = valid \&\& key <= now_q;/assign due        = valid;/
 rings-twice	timers	weir_timers	s/armed_q\[first\] <= 1'b0;//
-not-strictly	unified-quick	weir_unified	s/best > current_level_q/best >= current_level_q/
-any-source	unified-quick	weir_unified	s/(!task_some || line_top >= task_top);/1'b1;/
-leaves-bit	unified-quick	weir_unified	s/assign drop_line  = (take_line || clear_line)/assign drop_line  = clear_line/
+not-strictly	unified	weir_unified	s/first > current_level_q/first >= current_level_q/
+any-source	unified	weir_unified	s/ \&\& (!task_some || best_level_q >= task_top);/;/
+old-best	unified	weir_unified	s/        best_some_q <= 1'b0;//
+not-read-again	unified	weir_unified	s/        seen_q      <= '0;//
+highest-first	unified	weir_unified	s/{picked_level, ~picked_item_q} > {best_level_q, ~best_item_q}/{picked_level, picked_item_q} > {best_level_q, best_item_q}/
+in-a-moment	unified	weir_unified	s/if (task_settled \&\& !some_hot \&\& !picked_q) state_q/if (task_settled) state_q/
+edge-goes-too	unified	weir_unified	s/(latched_q \& ~gone\[NumLines-1:0\]) | (lines_i \& ~lines_q)/(latched_q | (lines_i \& ~lines_q)) \& ~gone[NumLines-1:0]/
+rings-on	unified	weir_unified	s/if (gone\[NumLines+t\]) armed_q\[t\] <= add;/if (gone[NumLines+t] \&\& add) armed_q[t] <= 1'b1;/
+old-expiry	unified	weir_unified	s/ \&\& !added_q;/;/
+irq-in-settling	unified	weir_unified	s/ \&\& !req_i \&\& task_settled \&\& some/ \&\& !req_i \&\& some/
+old-word	unified	weir_level_field	s/some_q\[group_q\] ? word : '0/word/
+word-stays	unified	weir_level_field	s/some_q\[group_q\] <= |changed;/some_q[group_q] <= 1'b1;/
 never-idles	engine-one	weir_laxity	s/assign irq_d\[c\] = busy_o\[c\] != holds\[c\]/assign irq_d[c] = (busy_o[c] \&\& !holds[c])/
 forgets-release	monitor-3	weir_laxity_monitor	s/wait_q <= release_i \&\& valid_q/wait_q <= !come \&\& release_i \&\& valid_q/
 always-stays	engine	weir_laxity	s/\.stay_i(!roam_q)/.stay_i(1'b1)/
@@ -222,7 +227,6 @@ mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS FILE CHANGE
 while read -r name top mode depth params fast; do
 	[[ -n $name && $name == *"$only"* ]] || continue
 	((!quick)) || [[ $fast == q ]] || continue
-	((deep)) || [[ $fast != d ]] || continue
 	beside prove_one "$name" "$top" "$mode" "$depth" "$params"
 done <<<"$proofs"
 

@@ -50,29 +50,13 @@ pub struct QueueOut {
     pub id: u8,
 }
 
-/// Inputs of `weir_lists` in a clock.
+/// Inputs in a clock of a module whose accesses are calls: `weir_lists`, `weir_kernel`, `weir_unified`. What a module does not have,
+/// a store or lines, has no effect.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub struct ListsIn {
-    /// Byte address: a call, as [`crate::regs::lists_call`] makes it.
-    pub addr: u32,
-    pub req: u8,
-}
-
-/// Its outputs after the clock.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct ListsOut {
-    pub rdata: u32,
-    pub rvalid: u8,
-    pub irq: u8,
-}
-
-/// Inputs of `weir_kernel` in a clock.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct KernelIn {
-    /// Byte address: a call, as [`crate::kernel::Call::address`] makes it; held until its answer.
+pub struct CallIn {
+    /// Byte address: the call, as [`crate::regs::lists_call`], [`crate::kernel::Call::address`] and [`crate::regs::unified_call`] make
+    /// it; held until its answer.
     pub addr: u32,
     pub wdata: u32,
     /// Interrupt lines.
@@ -81,37 +65,15 @@ pub struct KernelIn {
     pub we: u8,
 }
 
-/// Its outputs after the clock.
+/// Its outputs after the clock; `wake` and `wake_id` of `weir_kernel`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub struct KernelOut {
+pub struct CallOut {
     pub rdata: u32,
     pub rvalid: u8,
     pub irq: u8,
     pub wake: u8,
     pub wake_id: u8,
-}
-
-/// Inputs of `weir_unified` in a clock.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct UnifiedIn {
-    /// Byte address: a call, as [`crate::regs::unified_call`] makes it; held until its answer.
-    pub addr: u32,
-    pub wdata: u32,
-    /// Interrupt lines.
-    pub lines: u32,
-    pub req: u8,
-    pub we: u8,
-}
-
-/// Its outputs after the clock.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct UnifiedOut {
-    pub rdata: u32,
-    pub rvalid: u8,
-    pub irq: u8,
 }
 
 /// A module with certain parameters, as build.rs makes it.
@@ -140,9 +102,8 @@ pub struct Model<I: 'static, O: 'static> {
 pub type EngineKind = Kind<EngineIn, EngineOut>;
 pub type Engine = Model<EngineIn, EngineOut>;
 pub type Queue = Model<QueueIn, QueueOut>;
-pub type KernelRtl = Model<KernelIn, KernelOut>;
-pub type Lists = Model<ListsIn, ListsOut>;
-pub type UnifiedRtl = Model<UnifiedIn, UnifiedOut>;
+/// `weir_lists`, `weir_kernel` or `weir_unified`.
+pub type Calls = Model<CallIn, CallOut>;
 
 impl<I: Default, O: Default> Model<I, O> {
     /// After reset.
@@ -204,24 +165,29 @@ models! {
     ARRAY_16 "array_16" 16 0 false QueueIn QueueOut array_16_new array_16_free array_16_trace array_16_clock;
     SYSTOLIC_16 "systolic_16" 16 0 false QueueIn QueueOut
         systolic_16_new systolic_16_free systolic_16_trace systolic_16_clock;
-    KERNEL_256 "kernel_256" 256 0 false KernelIn KernelOut
+    KERNEL_256 "kernel_256" 256 0 false CallIn CallOut
         kernel_256_new kernel_256_free kernel_256_trace kernel_256_clock;
-    UNIFIED_256 "unified_256" 256 0 false UnifiedIn UnifiedOut
+    UNIFIED_256 "unified_256" 256 0 false CallIn CallOut
         unified_256_new unified_256_free unified_256_trace unified_256_clock;
-    LISTS_256 "lists_256" 256 0 false ListsIn ListsOut lists_256_new lists_256_free lists_256_trace lists_256_clock;
+    LISTS_256 "lists_256" 256 0 false CallIn CallOut lists_256_new lists_256_free lists_256_trace lists_256_clock;
 }
 
 /// All engines that are built.
 pub static ENGINES: &[&EngineKind] = &[&ENGINE_8X2, &ENGINE_5X3, &ENGINE_16X1, &ENGINE_64X8];
 
-impl Lists {
-    /// A call: its answer, and the clocks until it came.
-    pub fn call(&mut self, addr: u32) -> (u32, u64) {
+impl Calls {
+    /// A call, held until its answer: that, and the clocks until it came. `each` sees the outputs of each clock.
+    ///
+    /// # Panics
+    /// After `latest` clocks without an answer.
+    pub fn call(&mut self, input: CallIn, latest: u64, mut each: impl FnMut(CallOut)) -> (u32, u64) {
         let asked = self.clocks;
-        let mut out = self.clock(ListsIn { addr, req: 1 });
+        let mut out = self.clock(CallIn { req: 1, ..input });
+        each(out);
         while out.rvalid == 0 {
-            out = self.clock(ListsIn::default());
-            assert!(self.clocks - asked <= 20, "call {addr:#x} is not answered");
+            assert!(self.clocks - asked < latest, "call {:#x} is not answered", input.addr);
+            out = self.clock(CallIn { req: 0, ..input });
+            each(out);
         }
         (out.rdata, self.clocks - asked)
     }

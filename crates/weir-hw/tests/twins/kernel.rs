@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use weir_hw::kernel::{Call, FAILED, Kernel};
 use weir_hw::map::{conditions, interrupts, lists, mutexes, threads, timers, unit};
-use weir_hw::verilated::{KERNEL_256, KernelIn, KernelRtl};
+use weir_hw::verilated::{CallIn, CallOut, Calls, KERNEL_256};
 
 use crate::number;
 
@@ -16,7 +16,7 @@ const LATEST: u64 = 24 * 260;
 const LINES: u8 = 16;
 
 struct World {
-    rtl: KernelRtl,
+    rtl: Calls,
     model: Kernel,
     /// Lines that are asserted now, threads that are to be woken by them, and timers: thread, clock of expiry.
     lines: u32,
@@ -30,7 +30,7 @@ struct World {
 impl World {
     fn new() -> Self {
         let mut this = Self {
-            rtl: KernelRtl::new(&KERNEL_256),
+            rtl: Calls::new(&KERNEL_256),
             model: Kernel::default(),
             lines: 0,
             associated: BTreeMap::new(),
@@ -40,30 +40,23 @@ impl World {
         };
         // The stack of free numbers is filled.
         for _ in 0..300 {
-            this.clock(KernelIn::default());
+            this.clock(CallIn::default());
         }
         this
     }
 
-    fn clock(&mut self, mut input: KernelIn) -> weir_hw::verilated::KernelOut {
+    fn clock(&mut self, mut input: CallIn) -> CallOut {
         input.lines = self.lines;
         let out = self.rtl.clock(input);
-        if out.wake == 1 {
-            self.woken.push(out.wake_id);
-        }
+        self.woken.extend((out.wake == 1).then_some(out.wake_id));
         out
     }
 
     fn ask(&mut self, addr: u32, store: Option<u32>) -> u32 {
-        let input =
-            KernelIn { addr, wdata: store.unwrap_or(0), lines: 0, req: 1, we: u8::from(store.is_some()) };
-        let mut out = self.clock(input);
-        let asked = self.rtl.clocks;
-        while out.rvalid == 0 {
-            out = self.clock(KernelIn { req: 0, ..input });
-            assert!(self.rtl.clocks - asked < LATEST, "call {addr:#x} is not answered");
-        }
-        out.rdata
+        let lines = self.lines;
+        let input = CallIn { addr, wdata: store.unwrap_or(0), lines, we: store.is_some().into(), req: 0 };
+        let woken = &mut self.woken;
+        self.rtl.call(input, LATEST, |out| woken.extend((out.wake == 1).then_some(out.wake_id))).0
     }
 
     /// The same call of both.
@@ -85,7 +78,7 @@ impl World {
     /// Wait until hand-overs are through, and take what interrupts and timers have woken into account.
     fn settle(&mut self) {
         for _ in 0..40 {
-            self.clock(KernelIn::default());
+            self.clock(CallIn::default());
         }
     }
 
@@ -255,7 +248,7 @@ fn the_set_is_its_model() {
             }
             w.settle();
             w.outside(&at);
-            let irq = w.clock(KernelIn::default()).irq == 1;
+            let irq = w.clock(CallIn::default()).irq == 1;
             assert_eq!(irq, w.model.preempts(), "{at}: interrupt");
             if irq {
                 w.both(unit::THREADS, threads::NEXT, 0, 0, &at);
