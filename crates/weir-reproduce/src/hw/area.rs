@@ -324,7 +324,7 @@ fn shares(_: &Lab<'_>) -> Done<Report> {
             format!("{:.1} % ({} of {} LUTs)", 100.0 * share, short(unified), short(sum)),
             Judged::near(share, 0.216, NEAR, FAR),
         )
-        .remark("ours keeps 16 lines and 8 timers with a thread and a priority each in registers; the source's memories are block RAM"),
+        .remark("ours is smaller: lines and timers share one memory, one search and one comparator, while our thread manager and timers are larger than the source's"),
     );
     let mut table =
         Table::new("data", &["module", "in_the_source", "slices_there", "luts", "flip_flops", "mhz"]);

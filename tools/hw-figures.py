@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""The tables of figures in docs/hardware.md, from the recorded measurements in experiments/.
+
+    tools/hw-figures.py          write them
+    tools/hw-figures.py --check  write nothing; status 1 if they are out of date
+"""
+
+import csv
+import sys
+from pathlib import Path
+
+from generated import keep
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs/hardware.md"
+
+
+def rows(file):
+    with (ROOT / "experiments" / file).open() as lines:
+        return list(csv.DictReader(lines))
+
+
+def parameters(row):
+    return dict(word.split("=") for word in row["parameters"].split())
+
+
+def engine():
+    """Area and clock of the engine, by selector and tasks; each placement is a row of the record."""
+    yield "| tasks | selector | LUTs (carry included) | flip-flops | MHz: least and greatest placement |"
+    yield "|---|---|---|---|---|"
+    sizes = {}
+    for row in rows("llf-e7/synthesis.csv"):
+        p = parameters(row)
+        sizes.setdefault((int(p["Select"]), int(p["NumTasks"])), []).append(row)
+    for (select, tasks), placed in sorted(sizes.items()):
+        mhz = sorted(float(r["mhz"]) for r in placed)
+        clock = f"{mhz[0]}, {mhz[-1]}" if len(mhz) > 1 else f"{mhz[0]} (one placement)"
+        selector = {0: "serial", 1: "tree", 2: "pipelined tree"}[select]
+        yield f"| {tasks} | {selector} | {placed[0]['luts']} | {placed[0]['flip_flops']} | {clock} |"
+
+
+# The units, and what they take in the source: Preston, 2011, table 5.1, slices of a Virtex-2 Pro.
+UNITS = {
+    "weir_mutexes": 344,
+    "weir_conditions": 294,
+    "weir_threads": 500,
+    "weir_lists": 1455,
+    "weir_timers": 842,
+    "weir_interrupts": 667,
+    "weir_unified": 887,
+}
+REPLACED = ("weir_lists", "weir_timers", "weir_interrupts")
+
+
+def units():
+    """The units of the whole set and the unified controller, with the source's figures beside them."""
+    yield "| unit | LUTs (carry included) | flip-flops | MHz | slices in the source |"
+    yield "|---|---:|---:|---:|---:|"
+    recorded = rows("unified-area/synthesis.csv")
+    plain = {r["module"]: r for r in recorded if not r["parameters"]}
+    for row in recorded:
+        slices = "" if row["parameters"] else UNITS[row["module"]]
+        name = " ".join([f"`{row['module']}`", row["parameters"].replace(" ", ", ")]).strip()
+        yield f"| {name} | {int(row['luts']):,} | {int(row['flip_flops']):,} | {row['mhz']} | {slices} |"
+    for what, names in (("scheduler, timers and interrupts, which the unified controller replaces", REPLACED),
+                        ("all six units", [u for u in UNITS if u != "weir_unified"])):
+        luts, slices = sum(int(plain[n]["luts"]) for n in names), sum(UNITS[n] for n in names)
+        of = lambda all, one: f"the unified controller: {100 * one / all:.1f} % of it"
+        yield (f"| {what} | {luts:,}; {of(luts, int(plain['weir_unified']['luts']))} | | | "
+               f"{slices:,}; {of(slices, UNITS['weir_unified'])} |")
+
+
+def operations():
+    """Clocks of single operations, by system."""
+    names = {"schedule": "yield, until another thread of the same priority runs", "interrupt": "device event to its service",
+             "add": "add a thread", "mutex": "lock and unlock a mutex"}
+    systems = ("software", "threaded", "unified", "hardware")
+    mean = {(r["system"], r["operation"]): int(r["mean"]) for r in rows("unified-x1/data.csv")}
+    yield "| mean clocks | " + " | ".join(systems) + " |"
+    yield "|---|" + "---|" * len(systems)
+    for operation, name in names.items():
+        yield f"| {name} | " + " | ".join(f"{mean[s, operation]:,}" for s in systems) + " |"
+
+
+parts = {"engine's area": engine, "units' area": units, "clocks of operations": operations}
+sys.exit(max(keep(PAGE, mark, list(part()), sys.argv[1:], __doc__) for mark, part in parts.items()))
