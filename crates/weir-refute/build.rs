@@ -17,13 +17,8 @@ const PLANTED: [(&str, &str, &str, &str); 5] = [
     ("jitter", "uni_fixed.rs", "let jobs = (w + u128::from(t.jitter))", "let jobs = w"),
     // Sections do not block intervals under EDF.
     ("demand", "uni_edf.rs", "u128::from(sections) + self.declared(t)", "self.declared(t)"),
-    // Tasks that sleep hit others as if they did not.
-    (
-        "sleep",
-        "uni_fixed.rs",
-        "let jitter = response.saturating_sub(t.wcet).max(t.jitter);",
-        "let jitter = t.jitter;",
-    ),
+    // A task's own sleep takes no time where others are deferred.
+    ("sleep", "uni_fixed.rs", "first: 0, each: each.saturating_add(own.sleep)", "first: 0, each"),
     // What breaks an assumption changes nothing.
     (
         "assumptions",

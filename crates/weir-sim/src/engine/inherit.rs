@@ -112,6 +112,11 @@ impl Locking {
         Self { protocols, ceilings, since, lines, locked: BTreeSet::new(), any }
     }
 
+    /// Some mutex has a protocol.
+    pub fn any(&self) -> bool {
+        self.any
+    }
+
     pub fn protocol(&self, mutex: u32) -> Protocol {
         self.protocols[mutex as usize]
     }
@@ -343,26 +348,30 @@ impl Sim<'_> {
         }
     }
 
-    /// `no` has released a mutex of the original ceiling. Of the tasks that wait for a free mutex, the most urgent one that is not
-    /// held up any longer becomes ready and asks for it again when it runs: it does not hold what it cannot use yet. The others
-    /// would find the mutex taken; they wait for the next release. A task that comes from a condition, which asks
-    /// only once, gets its mutex.
+    /// `no` has released a mutex of the original ceiling. Of the tasks that wait for a free mutex, the first one that is not
+    /// held up any longer becomes ready and asks for it again when it runs: it does not hold what it cannot use yet. First is
+    /// that with the earliest deadline, and that of the highest level if it is another: which of the two is more urgent the
+    /// topology decides, and the other finds the mutex taken, as all others would. They wait for the next release. A task that
+    /// comes from a condition, which asks only once, gets its mutex.
     pub fn release_held_up(&mut self, c: CpuNo, no: TaskNo) -> Result<()> {
         self.refresh(no, c)?;
         let lines = &self.locking.lines;
         let top = self.highest_locked();
-        let free = |m: u32| {
+        let mut next: Vec<(TaskNo, u32)> = Vec::new();
+        for m in lines.wanted() {
             // Nobody is above the highest ceiling, as a rule: no need to ask each.
             let held_up = |(level, owner): (Level, TaskNo)| {
                 lines.of(m).highest().is_none_or(|l| l <= level)
                     && lines.get(owner).is_none_or(|filed| filed.mutex != m)
             };
             if self.objects.mutexes[m as usize].owner.is_some() || top.is_some_and(held_up) {
-                return None;
+                continue;
             }
-            lines.of(m).by_rank().find(|&w| self.in_the_way_of(w).is_none())
-        };
-        let mut next: Vec<(TaskNo, u32)> = lines.wanted().filter_map(|m| Some((free(m)?, m))).collect();
+            let free = |w: &TaskNo| self.in_the_way_of(*w).is_none();
+            let first = lines.of(m).by_rank().find(free);
+            let highest = first.and_then(|_| lines.of(m).by_level().find(free));
+            next.extend(first.iter().chain(highest.iter().filter(|h| Some(**h) != first)).map(|w| (*w, m)));
+        }
         next.sort_by_key(|w| (Reverse(self.known_urgency(w.0).rank()), lines.get(w.0).map(|f| f.arrival)));
         for (other, mutex) in next {
             let task = &self.tasks[other as usize];
@@ -370,8 +379,10 @@ impl Sim<'_> {
             if matches!(ops.get(task.pc as usize - 1), Some(Op::Lock { .. })) {
                 self.locking.leave(other);
                 self.tasks[other as usize].pc -= 1;
-            } else {
+            } else if self.objects.mutexes[mutex as usize].owner.is_none() {
                 self.grant(other, mutex);
+            } else {
+                continue;
             }
             self.refresh(other, c)?;
             self.wake(other, c)?;

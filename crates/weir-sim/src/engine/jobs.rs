@@ -437,9 +437,12 @@ impl Sim<'_> {
         let h = self.caller(by);
         // Where there is none, 0 is published.
         let known = |ns: u64| if ns == NEVER { 0 } else { ns };
-        if let Some(timing) = self.workload.tasks[task.spec as usize].timing.filter(|_| self.job_wanted) {
+        let timing = self.workload.tasks[task.spec as usize].timing;
+        // A task without parameters of its own is known by the relative deadline that it inherits, as long as it does.
+        if self.job_wanted && (timing.is_some() || self.locking.any()) {
+            let value = timing.map_or(0, |t| t.wcet_ns);
             let value2 = known(urgency.relative_ns);
-            let msg = Msg { task: Some(task.id), value: timing.wcet_ns, value2, ..Msg::default() };
+            let msg = Msg { task: Some(task.id), value, value2, ..Msg::default() };
             self.notify_scheduler(h, Topic::Job, &msg)?;
         }
         let task = &self.tasks[no as usize];

@@ -23,7 +23,7 @@ pub struct Filed {
 pub struct Line {
     /// The last one is the most urgent; of equals it is the one that came first.
     ranks: BTreeSet<(Rank, Reverse<u64>, TaskNo)>,
-    levels: BTreeSet<(Level, TaskNo)>,
+    levels: BTreeSet<(Level, Reverse<u64>, TaskNo)>,
     deadlines: BTreeSet<(u64, TaskNo)>,
     periods: BTreeSet<(u64, TaskNo)>,
     relatives: BTreeSet<(u64, TaskNo)>,
@@ -33,7 +33,7 @@ impl Line {
     fn add(&mut self, no: TaskNo, filed: &Filed) {
         let u = &filed.urgency;
         self.ranks.insert((u.rank(), Reverse(filed.arrival), no));
-        self.levels.insert((u.level(), no));
+        self.levels.insert((u.level(), Reverse(filed.arrival), no));
         self.deadlines.insert((u.deadline_ns, no));
         self.periods.insert((u.period_ns, no));
         self.relatives.insert((u.relative_ns, no));
@@ -42,7 +42,7 @@ impl Line {
     fn remove(&mut self, no: TaskNo, filed: &Filed) {
         let u = &filed.urgency;
         self.ranks.remove(&(u.rank(), Reverse(filed.arrival), no));
-        self.levels.remove(&(u.level(), no));
+        self.levels.remove(&(u.level(), Reverse(filed.arrival), no));
         self.deadlines.remove(&(u.deadline_ns, no));
         self.periods.remove(&(u.period_ns, no));
         self.relatives.remove(&(u.relative_ns, no));
@@ -57,9 +57,14 @@ impl Line {
         self.ranks.iter().rev().map(|r| r.2)
     }
 
+    /// Highest level first, of equals the one that came first.
+    pub fn by_level(&self) -> impl Iterator<Item = TaskNo> + '_ {
+        self.levels.iter().rev().map(|l| l.2)
+    }
+
     /// Not above a level.
     pub fn up_to(&self, level: Level) -> impl Iterator<Item = TaskNo> + '_ {
-        self.levels.range(..=(level, TaskNo::MAX)).map(|l| l.1)
+        self.levels.range(..=(level, Reverse(0), TaskNo::MAX)).map(|l| l.2)
     }
 
     /// The highest level.
@@ -193,6 +198,7 @@ mod tests {
                 for line in [lines.of(0), lines.held_up()] {
                     prop_assert_eq!(line.by_rank().next(), plain.iter().rev().max_by_key(|p| p.1.rank()).map(|p| p.0));
                     prop_assert_eq!(line.by_rank().count(), plain.len());
+                    prop_assert_eq!(line.by_level().next(), plain.iter().rev().max_by_key(|p| p.1.level()).map(|p| p.0));
                     prop_assert_eq!(line.highest(), plain.iter().map(|p| p.1.level()).max());
                     let most = plain.iter().fold(Urgency::LEAST, |a, b| a.with(b.1));
                     prop_assert_eq!(line.most(), most);

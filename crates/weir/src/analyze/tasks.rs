@@ -267,7 +267,22 @@ struct Body {
     sleep: u64,
     sleeps: u32,
     steps: Vec<Step>,
+    last: Last,
 }
+
+/// What a job does last. One that does not compute needs the CPU once more to end, for no time at all. A task that comes at this very
+/// instant and is more urgent goes first, while one that computes until then is over: the job counts as longer by [`INSTANT`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Last {
+    #[default]
+    Nothing,
+    Compute,
+    Lock,
+    Sleep,
+}
+
+/// The least time, ns.
+const INSTANT: u64 = 1;
 
 /// Most steps with mutexes of a job.
 const STEPS: usize = 10_000;
@@ -329,13 +344,18 @@ impl Reader<'_> {
             _ => None,
         };
         let body = self.body(job.map_or(ops, |j| j.1));
+        let (end, sleep) = match body.last {
+            Last::Compute => (0, 0),
+            Last::Sleep => (0, INSTANT),
+            Last::Nothing | Last::Lock => (INSTANT, 0),
+        };
         let base = Task {
             name: name.clone(),
             wcet: body.run,
             priority: i64::from(*priority),
             offset: *start,
             blocking,
-            sleep: body.sleep,
+            sleep: body.sleep.saturating_add(sleep),
             sleeps: body.sleeps,
             steps: body.steps,
             ..Task::default()
@@ -361,7 +381,7 @@ impl Reader<'_> {
             }
             let declared = Task { wcet: known, level, ..task };
             Read::Recurrent {
-                task: Task { wcet: known.max(declared.wcet.max(body.run)), ..declared.clone() },
+                task: Task { wcet: known.max(body.run.saturating_add(end)), ..declared.clone() },
                 declared,
             }
         };
@@ -448,6 +468,7 @@ impl Reader<'_> {
                 Op::Sleep { ns } => {
                     body.sleep = body.sleep.saturating_add(*ns);
                     body.sleeps = body.sleeps.saturating_add(1);
+                    body.last = Last::Sleep;
                     self.odd.extend(&self.held);
                 }
                 Op::Lock { mutex } => {
@@ -456,6 +477,7 @@ impl Reader<'_> {
                     }
                     self.held.push(*mutex);
                     body.steps.push(Step::Lock(self.mutex(*mutex)));
+                    body.last = Last::Lock;
                 }
                 Op::Unlock { mutex } => {
                     if !self.held.contains(mutex) {
@@ -533,6 +555,9 @@ impl Reader<'_> {
         body.sleep = body.sleep.saturating_add(inner.sleep.saturating_mul(count));
         let sleeps = u64::from(inner.sleeps).saturating_mul(count);
         body.sleeps = body.sleeps.saturating_add(u32::try_from(sleeps).unwrap_or(u32::MAX));
+        if count > 0 && inner.last != Last::Nothing {
+            body.last = inner.last;
+        }
         let locks = |s: &Step| !matches!(s, Step::Run(_));
         if !inner.steps.iter().any(locks) {
             body.steps.push(Step::Run(inner.run.saturating_mul(count)));
@@ -552,4 +577,7 @@ impl Reader<'_> {
 fn compute(body: &mut Body, ns: u64) {
     body.run = body.run.saturating_add(ns);
     body.steps.push(Step::Run(ns));
+    if ns > 0 {
+        body.last = Last::Compute;
+    }
 }
