@@ -17,7 +17,7 @@ CARGO := cargo
 LOCKED := --locked
 
 .PHONY: help setup build demo test test-all test-rust test-live test-tools check fmt vm-setup bench docs threads bare deb install uninstall clean \
-	hw-setup hw-test hw-prove hw-area hw-activity python test-python
+	hw-setup hw-test hw-prove hw-area hw-activity python test-python release
 
 help: ## this list
 	@echo "Runweir: CPU schedulers made of components. Targets:"
@@ -111,6 +111,9 @@ docs: build $(MDBOOK) ## regenerate what is made from the program, check all lin
 
 deb: build threads ## build a Debian package below build/: program, service, pages, completions, catalogue, headers, thread library
 	@tools/deb.sh $(RUNWEIR) build $(TARGET)/threads
+
+release: ## the files of a release, from this commit, into build/release: program, packages, wheel, sources, checksums (RELEASING.md)
+	@tools/release.sh
 
 install: build threads ## install program, man pages and completions below PREFIX (default /usr/local)
 	@tools/install.sh $(RUNWEIR) "$(DESTDIR)$(PREFIX)" $(TARGET)/threads
