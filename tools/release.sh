@@ -127,7 +127,18 @@ git archive --format=tar --prefix="runweir-$version/" HEAD | gzip -9n >"$out/run
 [[ -x build/tools/bin/cargo-cyclonedx ]] || RUSTFLAGS='' cargo install --quiet --locked cargo-cyclonedx --version 0.5.7 --root build/tools
 tar -xzf "$out/runweir-$version.tar.gz" -C "$work"
 (cd "$work/runweir-$version" && "$root/build/tools/bin/cargo-cyclonedx" cyclonedx --quiet --manifest-path crates/runweir/Cargo.toml --format json --spec-version 1.5 --override-filename runweir)
-cp "$work/runweir-$version/crates/runweir/runweir.json" "$out/runweir-$version.cdx.json"
+# Its number is random, its time now, its names hold the folder: they follow from the commit here.
+python3 - "$work/runweir-$version" "$(git rev-parse HEAD)" >"$out/runweir-$version.cdx.json" <<'BOM'
+import datetime, json, os, sys, uuid
+folder, commit = sys.argv[1:]
+text = open(folder + "/crates/runweir/runweir.json").read().replace(folder, "/runweir")
+bom = json.loads(text)
+bom["serialNumber"] = uuid.uuid5(uuid.NAMESPACE_OID, commit).urn
+at = datetime.datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), datetime.timezone.utc)
+bom["metadata"]["timestamp"] = at.strftime("%Y-%m-%dT%H:%M:%SZ")
+json.dump(bom, sys.stdout, indent=2)
+print()
+BOM
 
 cat >"$out/Containerfile" <<CONTAINER
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
@@ -141,4 +152,4 @@ CONTAINER
 touch -d "@$SOURCE_DATE_EPOCH" "$out"/*
 (cd "$out" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
 echo "built in $out:"
-(cd "$out" && ls -l --time-style=+ | awk 'NR > 1 { print "  " $NF, $5 }')
+(cd "$out" && stat -c '  %n %s' -- *)

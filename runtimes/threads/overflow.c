@@ -22,10 +22,12 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	(void)context;
 	if (info->si_code > 0 && t && t->kind == WEIR_GREEN && t->stack && at >= t->stack &&
 	    at < t->stack + GUARD) {
-		int n = snprintf(text, sizeof(text),
-				 "runweir threads: green thread %u%s%s: stack overflow: its %zu KiB are used up; "
-				 "give it more (stack_bytes of weir_thread_attr or of weir_rt_config)\n",
-				 t->number, t->name[0] ? " " : "", t->name, t->stack_bytes >> 10);
+		int n = snprintf(
+			text, sizeof(text),
+			"runweir threads: green thread %u%s%s: stack overflow: its %zu KiB are "
+			"used up; "
+			"give it more (stack_bytes of weir_thread_attr or of weir_rt_config)\n",
+			t->number, t->name[0] ? " " : "", t->name, t->stack_bytes >> 10);
 
 		if (write(rt.says ? rt.says : STDERR_FILENO, text, n) < 0)
 			n = 0;
