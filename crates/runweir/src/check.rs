@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use serde_json::json;
+use weir::units::plural;
 use weir::{CheckOptions, topology};
 
 use crate::args::CheckArgs;
@@ -35,8 +36,12 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode> {
                 }));
                 if !args.json && !args.quiet {
                     output::print(&format!(
-                        "{}: ok on {}: {} instances, {} pipes, at most {} in a row\n",
-                        facts.topology, facts.machine, facts.instances, facts.pipes, facts.depth
+                        "{}: ok on {}: {}, {}, at most {} in a row\n",
+                        facts.topology,
+                        facts.machine,
+                        plural(facts.instances as u64, "instance"),
+                        plural(facts.pipes as u64, "pipe"),
+                        facts.depth
                     ))?;
                     for w in &facts.whens {
                         let case = |(i, c): (usize, &Option<String>)| {

@@ -11,6 +11,7 @@ use clap::ValueHint;
 use clap::builder::NonEmptyStringValueParser as Text;
 use weir::sweep::executor::{Away, Executor};
 use weir::sweep::{Row, Shard, fields};
+use weir::units::plural;
 use weir::{OutDir, Sweep, ignored};
 
 use crate::fault::{Fault, Result};
@@ -238,11 +239,14 @@ fn list(sweep: &Sweep, shard: Shard, as_json: bool) -> Result<ExitCode> {
     print(&text)?;
     let part = match runs().count() as u64 {
         n if n == all => String::new(),
-        n => format!("{n} runs in shard {} of {}, out of ", shard.index + 1, shard.of),
+        n => format!("{} in shard {} of {}, out of ", plural(n, "run"), shard.index + 1, shard.of),
     };
     let (points, seeds) = (spec.nr_points(), spec.seeds.len());
     note(&format!(
-        "{part}{all} runs: {points} grid points with {seeds} seeds each; none was made (--dry-run)"
+        "{part}{}: {} with {} each; none was made (--dry-run)",
+        plural(all, "run"),
+        plural(points as u64, "grid point"),
+        plural(seeds as u64, "seed")
     ));
     Ok(ExitCode::SUCCESS)
 }

@@ -202,7 +202,7 @@ pub fn processor_demand(tasks: &[Task], milder: bool, original: Original, stop: 
     }
     match failed {
         Some(t) => make(false, format!("in {} there is work for {}", time(t), time(with_blocking(t)))),
-        None => make(true, format!("{count} intervals, the longest {}", time(end))),
+        None => make(true, looked_at(count as u64, Some(end))),
     }
     .unless(milder, "with these offsets it may do better")
 }
@@ -249,7 +249,18 @@ pub fn quick_demand(tasks: &[Task], milder: bool, stop: Stop<'_>) -> Finding {
         }
         at = if h < t { Some(h) } else { last_due_before(tasks, t) };
     }
-    make(true, format!("{looked} intervals"))
+    make(true, looked_at(looked, None))
+}
+
+/// How many intervals were looked at, in words; `longest` bounds them.
+fn looked_at(intervals: u64, longest: Option<u128>) -> String {
+    match (intervals, longest) {
+        (0, _) => "no deadline lies in an interval that has to be looked at".into(),
+        (1, Some(end)) => format!("1 interval, of at most {}", time(end)),
+        (1, None) => "1 interval".into(),
+        (n, Some(end)) => format!("{n} intervals, the longest {}", time(end)),
+        (n, None) => format!("{n} intervals"),
+    }
 }
 
 /// The latest deadline before `t` when all tasks are released at 0.

@@ -433,17 +433,18 @@ impl Recording {
     pub fn gaps(&self) -> Vec<String> {
         let mut out = Vec::new();
         if self.lost > 0 {
+            let events =
+                if self.lost == 1 { "1 event is".into() } else { format!("{} events are", self.lost) };
             out.push(format!(
-                "at least {} events are missing, because the tool's buffers were full: as many switches and wake-ups may be wrong; \
-                 record again with larger buffers",
-                self.lost
+                "at least {events} missing, because the tool's buffers were full: as many switches and wake-ups may be wrong; \
+                 record again with larger buffers"
             ));
         }
         if self.mended > 0 {
+            let places = if self.mended == 1 { "1 place".into() } else { format!("{} places", self.mended) };
             out.push(format!(
-                "at {} places an event contradicts those before it, because events between them are missing: each gap was closed \
-                 with the fewest events that explain it; if there are many, record again with larger buffers",
-                self.mended
+                "at {places} an event contradicts those before it, because events between them are missing: each gap was closed \
+                 with the fewest events that explain it; if there are many, record again with larger buffers"
             ));
         }
         out

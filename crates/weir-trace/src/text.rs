@@ -96,7 +96,8 @@ pub(crate) fn read(text: &str) -> Result<Found> {
         return Err(Error::lacking("the text has no event sched_switch", RECORD));
     }
     if unread > 0 {
-        found.notes.push(format!("{unread} lines of events could not be read"));
+        let lines = if unread == 1 { "1 line".into() } else { format!("{unread} lines") };
+        found.notes.push(format!("{lines} of events could not be read"));
     }
     if wakings == 0 {
         found.notes.push("no event sched_waking was recorded".into());

@@ -20,7 +20,7 @@ use crate::import::{Figures, ImportOptions, ImportResult, Mode, Opened, Row};
 use crate::run::{PreparedRun, RunOptions};
 use crate::session::Setting;
 use crate::tune::{Change, Interval, Judged, Spec, TuneResult, tune_spec, what_else};
-use crate::units::{duration, exact};
+use crate::units::{duration, exact, plural};
 use crate::watch::Watch;
 use crate::{machine, topology};
 
@@ -449,11 +449,11 @@ impl Advice {
     /// For people.
     pub fn table(&self, screen: &Screen) -> String {
         let mut out = format!(
-            "recorded {} by {}: {}, {} threads, under {}\n",
+            "recorded {} by {}: {}, {}, under {}\n",
             duration(self.recorded_ns),
             self.source,
             self.machine,
-            self.threads,
+            plural(self.threads, "thread"),
             self.topology
         );
         let _ = writeln!(out, "to be made small: {}, with at least 98 % of the work", self.objective);

@@ -15,7 +15,7 @@ use crate::explain::Explainer;
 use crate::fault::{Fault, Result};
 use crate::import::ImportOptions;
 use crate::requests::Requests;
-use crate::units::duration;
+use crate::units::{duration, plural};
 use crate::watch::Watch;
 use crate::{machine, topology};
 
@@ -324,15 +324,25 @@ fn verdicts(all: &Row, manners: Option<(&Manner, &Manner)>, unfinished: u64) -> 
         _ => None,
     });
     let left = (unfinished > 0 && cpu.is_some_and(|d| d < 0.0)).then(|| {
-        format!("when the recording's time was over, {unfinished} tasks of the replay had work left")
+        format!(
+            "when the recording's time was over, {} of the replay had work left",
+            plural(unfinished, "task")
+        )
     });
     let few = all.recorded.wakeups < MANY;
     let rare = few.then(|| {
         let n = all.recorded.wakeups;
         format!("the 99th percentile rests on the {} longest of {n} wake-ups", n.div_ceil(100))
     });
-    let scarce = (all.recorded.switches < SCARCE)
-        .then(|| format!("only {} switches were recorded", all.recorded.switches));
+    let scarce = (all.recorded.switches < SCARCE).then(|| {
+        format!(
+            "only {} recorded",
+            match all.recorded.switches {
+                1 => "1 switch was".into(),
+                n => format!("{n} switches were"),
+            }
+        )
+    });
     let verdict = |figure, deviation: Option<f64>, bound: f64, reasons: &[&Option<String>]| {
         let deviation_pct = deviation.map(|d| (d * 1000.0).round() / 10.0);
         let within = deviation_pct.is_some_and(|d| d.abs() <= bound);

@@ -19,7 +19,7 @@ use crate::input;
 use crate::machine;
 use crate::requests::{Requests, Told};
 use crate::session::trace_in;
-use crate::units::duration;
+use crate::units::{duration, plural};
 use crate::watch::Watch;
 
 /// Largest recording that is read.
@@ -225,13 +225,13 @@ impl ImportResult {
         let mut t = String::new();
         let _ = writeln!(
             t,
-            "{}: {} on {} CPUs, {} threads -> {} tasks, {} steps",
+            "{}: {} on {}, {} -> {}, {}",
             self.source,
             duration(self.duration_ns),
-            self.cpus,
-            self.threads,
-            self.tasks,
-            self.steps
+            plural(self.cpus.into(), "CPU"),
+            plural(self.threads, "thread"),
+            plural(self.tasks, "task"),
+            plural(self.steps, "step")
         );
         let w = &self.wakeups;
         let _ = writeln!(

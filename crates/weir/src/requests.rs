@@ -13,7 +13,7 @@ use weir_trace::requests::{self, By, Doing, Request};
 
 use crate::explain::{Explainer, TaskRef};
 use crate::fault::{Fault, Result};
-use crate::units::{duration, exact};
+use crate::units::{duration, exact, plural};
 
 /// Fewer requests have no 99th percentile apart from the longest ones.
 const ENOUGH: u64 = 1_000;
@@ -431,8 +431,5 @@ impl Requests {
 }
 
 fn requests_of(n: u64) -> String {
-    match n {
-        1 => "1 request".into(),
-        n => format!("{} requests", count(n)),
-    }
+    plural(n, "request")
 }

@@ -187,6 +187,8 @@ fn as_an_objective() {
     let found = tune("tune.toml", "requests = \"web,db\"\n").expect("it is right");
     assert_eq!(found.objectives[0].0, "requests.latency_ns.p99");
     assert_eq!(found.trials[1].objectives, [Some(4_000_000.0)]);
+    let table = found.table(&weir_report::Screen::default());
+    assert!(table.contains("2 trials on 1 seed each; judged on 2 other seeds, beside"), "{table}");
     assert!(found.trials[0].objectives[0] > Some(4_000_000.0), "{:?}", found.trials);
     let objective = "[[objective]]\nmetric = \"requests.latency_ns.p99\"\ngoal = \"min\"\n";
     let fault = words(&tune("lacks.toml", objective).expect_err("nobody said whose"));

@@ -95,10 +95,14 @@ pub fn from_recording(recording: &Recording) -> History {
         out.tasks[thread as usize].places.push((at.saturating_sub(recording.begin_ns), cpu));
     }
     out.tasks.iter_mut().for_each(keep_sure_places);
-    if without > 0 {
-        out.notes.push(format!(
-            "{without} threads are first seen running, without a wake-up: whether they waited before is not known, and no wait is counted"
-        ));
+    match without {
+        0 => {}
+        1 => out.notes.push(
+            "1 thread is first seen running, without a wake-up: whether it waited before is not known, and no wait is counted".into(),
+        ),
+        n => out.notes.push(format!(
+            "{n} threads are first seen running, without a wake-up: whether they waited before is not known, and no wait is counted"
+        )),
     }
     out.notes.extend(recording.gaps());
     out

@@ -11,7 +11,7 @@ use weir_model::{Composer, Scenario};
 
 use super::Workshop;
 use crate::fault::{Blame, Diag, Fault, Result};
-use crate::units::exact;
+use crate::units::{exact, plural};
 
 /// Address space for graphs that are not run.
 const ARENA: usize = 1 << 32;
@@ -129,10 +129,10 @@ pub fn show(t: &Tried) -> String {
         text.push_str(&format!("  refused: {}\n", t.why));
     } else if !t.diff.is_empty() {
         text.push_str(&format!(
-            "  {} -> {}: {} instances, those of the exits counted, {} of them new\n",
+            "  {} -> {}: {}, those of the exits counted, {} of them new\n",
             t.from,
             t.to,
-            t.instances_built + t.instances_kept,
+            plural((t.instances_built + t.instances_kept).into(), "instance"),
             t.instances_built
         ));
         t.diff.iter().for_each(|line| text.push_str(&format!("  {line}\n")));

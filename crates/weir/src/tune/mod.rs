@@ -19,6 +19,7 @@ use crate::explain::Explainer;
 use crate::fault::{Fault, Result};
 use crate::guard::{metric, show};
 use crate::run::PreparedRun;
+use crate::units::plural;
 use crate::watch::{Watch, pool};
 pub use front::svg;
 use spec::{Bound, WORK_DONE};
@@ -411,11 +412,11 @@ impl TuneResult {
     /// For people.
     pub fn table(&self, screen: &Screen) -> String {
         let mut out = format!(
-            "{}: {} trials on {} seeds each; judged on {} other seeds, beside `{}` seed by seed\n\n",
+            "{}: {} on {} each; judged on {}, beside `{}` seed by seed\n\n",
             self.name,
-            self.trials.len(),
-            self.seeds,
-            self.held_out,
+            plural(self.trials.len() as u64, "trial"),
+            plural(self.seeds, "seed"),
+            plural(self.held_out, "other seed"),
             self.baseline.config.topology
         );
         for (i, (metric, goal)) in self.objectives.iter().enumerate() {
