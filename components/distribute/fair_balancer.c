@@ -401,7 +401,7 @@ WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_
 	return load * 100 > mine * self->imbalance && load > mine + task ? port : 0;
 }
 
-/* The running task leaves @cpu, if it has outgrown it: it goes when it gives the CPU up. 1: it was asked to. */
+/* Whether the task that runs on @cpu has outgrown it. */
 WEIR_HELPER int fair_balancer_misfit(struct fair_balancer weir_mem *self weir_arg, u32 cpu)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
@@ -410,10 +410,7 @@ WEIR_HELPER int fair_balancer_misfit(struct fair_balancer weir_mem *self weir_ar
 	if (!self->differ || !t)
 		return 0;
 	weir_rq_load_track(weir_priv(&self->inst, t), weir_now(s));
-	if (fair_balancer_outgrown(self, t, cpu, weir_affinity(s, t)) == WEIR_NO_CPU)
-		return 0;
-	weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t, cpu, 0);
-	return 1;
+	return fair_balancer_outgrown(self, t, cpu, weir_affinity(s, t)) != WEIR_NO_CPU;
 }
 
 WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,
@@ -425,8 +422,12 @@ WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,
 
 	if (!out)
 		return 0;
-	if (fair_balancer_misfit(self, msg->cpu))
+	/* It goes when it gives the CPU up. */
+	if (fair_balancer_misfit(self, msg->cpu)) {
+		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, weir_cpu_curr(self->inst.sched, msg->cpu),
+			     msg->cpu, 0);
 		return 0;
+	}
 	cpu = fair_balancer_needs_work(self, out, msg->cpu);
 	if (cpu != WEIR_NO_CPU && fair_balancer_move(self, out, cpu))
 		return 0;
