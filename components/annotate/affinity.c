@@ -118,8 +118,8 @@ WEIR_ENTRY int affinity_on_affinity(struct affinity weir_mem *self, const struct
 }
 
 /* Whether a CPU of the mask is online. O(1) in most cases: the first one is. */
-WEIR_HELPER int affinity_lives(struct affinity weir_mem *self weir_arg,
-			       const struct affinity_mask weir_mem *m weir_arg)
+WEIR_INLINE int affinity_lives(struct affinity weir_mem *self,
+			       const struct affinity_mask weir_mem *m)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 

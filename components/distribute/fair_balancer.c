@@ -130,9 +130,9 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
  * For a task that runs on @cpu or ran there until now, and uses more than four fifths of it: a larger CPU of an idle core, one
  * that it fits if there is one; WEIR_NO_CPU: none, or the task fits where it is.
  */
-WEIR_HELPER u32 fair_balancer_outgrown(struct fair_balancer weir_mem *self weir_arg,
-				       struct weir_task weir_mem *t weir_arg, u32 cpu,
-				       const struct weir_cpumask weir_mem *mask weir_arg)
+WEIR_FLAT static u32 fair_balancer_outgrown(struct fair_balancer weir_mem *self,
+					    struct weir_task weir_mem *t, u32 cpu,
+					    const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
@@ -402,7 +402,7 @@ WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_
 }
 
 /* Whether the task that runs on @cpu has outgrown it. */
-WEIR_HELPER int fair_balancer_misfit(struct fair_balancer weir_mem *self weir_arg, u32 cpu)
+WEIR_FLAT static int fair_balancer_misfit(struct fair_balancer weir_mem *self, u32 cpu)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	struct weir_task weir_mem *t = weir_cpu_curr(s, cpu);
@@ -424,8 +424,8 @@ WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,
 		return 0;
 	/* It goes when it gives the CPU up. */
 	if (fair_balancer_misfit(self, msg->cpu)) {
-		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, weir_cpu_curr(self->inst.sched, msg->cpu),
-			     msg->cpu, 0);
+		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT,
+			     weir_cpu_curr(self->inst.sched, msg->cpu), msg->cpu, 0);
 		return 0;
 	}
 	cpu = fair_balancer_needs_work(self, out, msg->cpu);
