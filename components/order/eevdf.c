@@ -232,6 +232,15 @@ WEIR_INLINE void eevdf_span(struct eevdf weir_mem *self, u64 slice)
 		self->longest = slice;
 }
 
+/*
+ * The debtor of the lowest bit of @bits. Loops go through the bits: the kernel's verifier remembers each value of a counter that
+ * something found with it depends on.
+ */
+WEIR_INLINE struct eevdf_debtor weir_mem *eevdf_debtor(struct eevdf weir_mem *self, u32 bits)
+{
+	return &self->debtor[weir_lowest_bit(bits) & (EEVDF_DEBTORS - 1)];
+}
+
 /* Find the shortest and the longest slice in the queue. O(n); not needed while all are equal. */
 WEIR_INLINE void eevdf_measure(struct eevdf weir_mem *self, const struct weir_pipe weir_mem *in)
 {
@@ -254,9 +263,8 @@ WEIR_INLINE void eevdf_measure(struct eevdf weir_mem *self, const struct weir_pi
 		if (f)
 			eevdf_span(self, f->slice);
 	}
-	for (u32 i = 0; i < weir_limit(EEVDF_DEBTORS) && weir_loop; i++)
-		if (self->owing >> i & 1)
-			eevdf_span(self, self->debtor[i & (EEVDF_DEBTORS - 1)].slice);
+	for (u32 bits = self->owing; bits && weir_loop; bits &= bits - 1)
+		eevdf_span(self, eevdf_debtor(self, bits)->slice);
 	if (!self->longest) {
 		self->shortest = self->slice;
 		self->longest = self->slice;
@@ -426,20 +434,19 @@ WEIR_INLINE struct weir_task weir_mem *eevdf_first(const struct eevdf weir_mem *
 	return f && f->key < EEVDF_LATE ? t : 0;
 }
 
-/* The debtor that is eligible and would be chosen before @head (null: before all), or EEVDF_DEBTORS. O(debtors). */
-WEIR_INLINE u32 eevdf_paid(const struct eevdf weir_mem *self, const struct weir_fair weir_mem *head)
+/* The debtor that is eligible and would be chosen before @head (null: before all): the lowest bit of what is returned. 0: none. O(debtors). */
+WEIR_INLINE u32 eevdf_paid(struct eevdf weir_mem *self, const struct weir_fair weir_mem *head)
 {
 	u64 mean = eevdf_mean(self), due = head ? head->deadline : 0;
-	u32 best = EEVDF_DEBTORS;
+	u32 best = 0;
 	int any = head != 0;
 
-	for (u32 i = 0; i < weir_limit(EEVDF_DEBTORS) && weir_loop; i++) {
-		const struct eevdf_debtor weir_mem *d = &self->debtor[i & (EEVDF_DEBTORS - 1)];
+	for (u32 bits = self->owing; bits && weir_loop; bits &= bits - 1) {
+		const struct eevdf_debtor weir_mem *d = eevdf_debtor(self, bits);
 
-		if (!(self->owing >> i & 1) || eevdf_before(mean, d->vruntime) ||
-		    (any && !eevdf_before(d->deadline, due)))
+		if (eevdf_before(mean, d->vruntime) || (any && !eevdf_before(d->deadline, due)))
 			continue;
-		best = i;
+		best = bits;
 		due = d->deadline;
 		any = 1;
 	}
@@ -461,10 +468,10 @@ WEIR_HELPER int eevdf_absolve(struct eevdf weir_mem *self weir_arg,
 	    (!head || eevdf_before(r->deadline, head->deadline)))
 		head = r;
 	paid = eevdf_paid(self, head);
-	if (paid == EEVDF_DEBTORS)
+	if (!paid)
 		return 0;
 	if (!look)
-		eevdf_release(self, paid);
+		eevdf_release(self, weir_lowest_bit(paid));
 	return 1;
 }
 
@@ -699,11 +706,9 @@ WEIR_HELPER u32 eevdf_came(struct eevdf weir_mem *self weir_arg,
 /* The debtors are summed up. */
 WEIR_INLINE void eevdf_owe(struct eevdf weir_mem *self)
 {
-	for (u32 i = 0; i < weir_limit(EEVDF_DEBTORS) && weir_loop; i++) {
-		const struct eevdf_debtor weir_mem *d = &self->debtor[i & (EEVDF_DEBTORS - 1)];
+	for (u32 bits = self->owing; bits && weir_loop; bits &= bits - 1) {
+		const struct eevdf_debtor weir_mem *d = eevdf_debtor(self, bits);
 
-		if (!(self->owing >> i & 1))
-			continue;
 		self->q.load += d->weight;
 		self->q.sum += (d->vruntime - self->q.zero) * d->weight;
 	}
@@ -971,9 +976,9 @@ WEIR_ENTRY void eevdf_take_state(struct eevdf weir_mem *self, struct eevdf weir_
 	self->turns = old->turns;
 	self->mixed = 1;
 	self->owing = old->owing;
-	for (u32 i = 0; i < weir_limit(EEVDF_DEBTORS) && weir_loop; i++) {
-		const struct eevdf_debtor weir_mem *from = &old->debtor[i & (EEVDF_DEBTORS - 1)];
-		struct eevdf_debtor weir_mem *to = &self->debtor[i & (EEVDF_DEBTORS - 1)];
+	for (u32 bits = self->owing; bits && weir_loop; bits &= bits - 1) {
+		const struct eevdf_debtor weir_mem *from = eevdf_debtor(old, bits);
+		struct eevdf_debtor weir_mem *to = eevdf_debtor(self, bits);
 
 		to->vruntime = from->vruntime;
 		to->deadline = from->deadline;
