@@ -37,7 +37,7 @@ simso)
 record)
 	machine="$(nproc) × $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)"
 	commit=$(git rev-parse --short HEAD)$(git diff --quiet HEAD || echo " and changes")
-	exec cargo run --locked --quiet --profile counts --package weir-bench -- \
+	exec cargo run --locked --quiet --package weir-bench -- \
 		record bench/history/instructions.jsonl "$commit" "$(date -u +%F)" "$machine"
 	;;
 live)

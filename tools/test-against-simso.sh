@@ -3,7 +3,7 @@
 #
 # Runweir against SimSo on the same random task sets, job by job (tests/against_simso).
 #
-#   tools/test-against-simso.sh            30 sets a policy, 200 with WEIR_LONG
+#   tools/test-against-simso.sh            15 sets a policy, 200 with WEIR_LONG
 #   tools/test-against-simso.sh --full     1,000 sets a policy
 #   tools/test-against-simso.sh ARGS...    what compare.py takes: --sets N, --seed N, --only rm, --keep DIR ...
 #
@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 
 arguments=("$@")
 [[ ${1:-} == --full ]] && arguments=(--sets 1000 "${@:2}")
-(($#)) || arguments=(--sets "$([[ ${WEIR_LONG:-} ]] && echo 200 || echo 30)")
+(($#)) || arguments=(--sets "$([[ ${WEIR_LONG:-} ]] && echo 200 || echo 15)")
 
 python=$(tools/simso-env.sh) || {
 	echo "$python"

@@ -6,8 +6,8 @@
 #
 #   tools/test-concurrency.sh [seconds of stress: 5, or 20 with WEIR_LONG] [seed]
 #
-# The short form has a mutant for each mechanism, with the scenario that refuses it soonest; with WEIR_LONG there are all mutants, each one meets all
-# scenarios in turn, and the searches also go on with what they cannot finish in their time.
+# The short form has nine mutants, each with the scenario that refuses it soonest; with WEIR_LONG there are all mutants, each one meets all
+# scenarios in turn, the stress runs on the strict port too, and the searches also go on with what they cannot finish in their time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -86,7 +86,7 @@ if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/
 		>"$work/port/weir/port.h"
 	cmp -s core/port/native/weir/port.h "$work/port/weir/port.h" && fail "mutant: port without locks: does not apply"
 	spawn build_stress core/port/native "$work/stress" "${tsan[@]}"
-	spawn build_stress core/port/strict "$work/strict" "${tsan[@]}"
+	[[ ${WEIR_LONG:-} ]] && spawn build_stress core/port/strict "$work/strict" "${tsan[@]}"
 	spawn build_stress "$work/port" "$work/broken" "${tsan[@]}"
 else
 	echo "skip stress under ThreadSanitizer: $cc cannot build or run it: $(tail -1 "$work/log")"
@@ -97,7 +97,7 @@ spawn build_stress core/port/native "$work/fast" -O2
 mkdir "$work/unit"
 cp "$work/unit.c" "$work/unit/weir_unit.c"
 build_kernel() { # runtimes output [carry]
-	"$cc" "${flags[@]}" -O2 -Wno-error -w -DWEIR_CARRY="${3:-1}" -DWEIR_DEEP=0 -DWEIR_DECLINES=1 -I"$work/unit" -I"$1" -Icore/include -Icore/port/native -Icore/src -include $conc/kernel/kernel.h \
+	"$cc" "${flags[@]}" -O1 -Wno-error -w -DWEIR_CARRY="${3:-1}" -DWEIR_DEEP=0 -DWEIR_DECLINES=1 -I"$work/unit" -I"$1" -Icore/include -Icore/port/native -Icore/src -include $conc/kernel/kernel.h \
 		-o "$2" $conc/kernel/kernel.c core/port/native/{port,host}.c $conc/{plan,graphs}.c -lpthread
 }
 spawn build_kernel runtimes/linux "$work/kernel-0"
@@ -116,14 +116,14 @@ kernel_mutant() { # name file sed-script
 	fi
 }
 kernel_mutant "a task enters twice" weir.bpf.c '/^int weir_enqueue/,/^}/s/if (state == WEIR_SCHEDULABLE)/if (0)/'
-kernel_mutant "a task that runs on is not counted" weir.bpf.c '/COUNT(kept);/,/COUNT(dispatches);/s/COUNT(dispatches);/;/'
+[[ ! ${WEIR_LONG:-} ]] || kernel_mutant "a task that runs on is not counted" weir.bpf.c '/COUNT(kept);/,/COUNT(dispatches);/s/COUNT(dispatches);/;/'
 wait
 
 # --- real threads ---------------------------------------------------------------------------------
 
 if [[ $sanitized ]]; then
 	stress "stress, ThreadSanitizer" "$work/stress" $((seconds * 3 / 5)) "$seed"
-	stress "stress, strict port, ThreadSanitizer" "$work/strict" $((seconds / 5)) $((seed + 1))
+	[[ ${WEIR_LONG:-} ]] && stress "stress, strict port, ThreadSanitizer" "$work/strict" $((seconds / 5)) $((seed + 1))
 	if TSAN_OPTIONS=halt_on_error=1 timeout 300 "${plainly[@]}" "$work/broken" 2 1 >"$work/log" 2>&1 ||
 		! grep -q 'data race' "$work/log"; then
 		fail "mutant: port without locks: not seen"
@@ -246,20 +246,20 @@ try_broken() { # folder name scenario number
 	refused "$2" "$1/mutant" "$([[ ${WEIR_LONG:-} ]] || echo "$3")"
 }
 
-for break in 1 2; do
+for break in 1 ${WEIR_LONG:+2}; do
 	mutants+=("$(mktemp -d "$work/mutant-XXXXXX")")
 	spawn reported "${mutants[-1]}" try_broken "$([[ $break == 1 ]] && echo "exchange in two steps" || echo "lock in two steps")" \
 		"$([[ $break == 1 ]] && echo stop-claim || echo admit-admit)" $break
 done
 mutant "a claimed task counts as running" claim-block pick.c 's/WEIR_SCHEDULABLE, WEIR_CLAIMED)/WEIR_SCHEDULABLE, WEIR_RUNNING)/'
-mutant "no second look before idling" idle-admit pick.c 's/^\t\tctx->pick_stage++;/\t\tctx->pick_stage = PICK_FETCH;/'
+long_mutant "no second look before idling" idle-admit pick.c 's/^\t\tctx->pick_stage++;/\t\tctx->pick_stage = PICK_FETCH;/'
 mutant "callers do not look for a writer" swap-admit call.h 's/return !weir_load_acquire(&s->writer);/return 1;/'
 long_mutant "a writer does not wait for callers" swap-admit swap.c 's/while (busy \&\& weir_wait_long(wait, s->patience) \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
 long_mutant "a pipe stays on the worklist" admit-admit propagate.c '/^WEIR_GLOBAL int weir_visit(/,/^}/s/pipe->pending = still;/;/'
-mutant "a receiver runs without its lock" admit-admit propagate.c 's/weir_visited(s, next, weir_class_update(next->to, next));/weir_pipe_unlock(next), weir_class_update(next->to, next), weir_pipe_lock(next), weir_visited(s, next, 0);/'
+long_mutant "a receiver runs without its lock" admit-admit propagate.c 's/weir_visited(s, next, weir_class_update(next->to, next));/weir_pipe_unlock(next), weir_class_update(next->to, next), weir_pipe_lock(next), weir_visited(s, next, 0);/'
 long_mutant "removal leaves its record" admit-admit-block log.c 's/^\t\tif (c->kind == WEIR_ADDED) {/\t\tif (0) {/;s/^\t\tc->kind = WEIR_VOID;/\t\t;/'
-mutant "withdrawal from deep to shallow" move-block-linked withdraw.c '/static int withdraw/,/^}/s/&t->hooks\[i\].pipe/\&t->hooks[nr - 1 - i + slot].pipe/'
-mutant "a CPU blocks what is not its own" decline schedule.c '/^WEIR_GLOBAL int weir_revoke/,/^}/s/^\tint err, linked;/\tint err = weir_retire(s, t, WEIR_UNCONSIDERED), linked; if (1) return err > 0 ? 0 : err;/'
+long_mutant "withdrawal from deep to shallow" move-block-linked withdraw.c '/static int withdraw/,/^}/s/&t->hooks\[i\].pipe/\&t->hooks[nr - 1 - i + slot].pipe/'
+long_mutant "a CPU blocks what is not its own" decline schedule.c '/^WEIR_GLOBAL int weir_revoke/,/^}/s/^\tint err, linked;/\tint err = weir_retire(s, t, WEIR_UNCONSIDERED), linked; if (1) return err > 0 ? 0 : err;/'
 long_mutant "a waiting task is declined without the lock" decline-waiting schedule.c '/^WEIR_GLOBAL int weir_revoke/,/^}/s/if (from == WEIR_SCHEDULABLE) {/if (0) {/'
 long_mutant "a task is declined on its way into an inbox" stop-decline-waiting schedule.c '/^WEIR_GLOBAL int weir_revoke/,/^}/s/weir_pipe_linked/weir_pipe_holds/'
 long_mutant "a task is withheld without a second look" idle-withheld ../kit/background.c 's/if (cpu == WEIR_NO_CPU \&\& !assign->withheld) {/if (cpu == WEIR_NO_CPU) weir_store(\&assign->withheld, 1); if (0) {/'
@@ -269,7 +269,7 @@ long_mutant "a hand-over past the more urgent" hand-over-urgent pick.c 's/weir_l
 mutant "kick without taking the idle bit" admit-admit preempt.c 's/cpu < s->nr_cpus \&\& weir_mask_clear(s->idle, cpu)/cpu < s->nr_cpus/'
 long_mutant "one CPU is kicked for two tasks" idle-admit-admit preempt.c '/^static u32 take_near/,/^}/s/while (cpu < .*/while (0); if (!take_idle(s, cpu)) return WEIR_NO_CPU;/;/^WEIR_GLOBAL u32 weir_kick_target/,/^}/s/weir_pipe_lock(pipe)/1/'
 # Seen with store buffers only.
-mutant "no barrier before the look for a writer" swap-block call.h '/^WEIR_INLINE int weir_may_go_in/,/^}/s/weir_light_fence();/;/'
+long_mutant "no barrier before the look for a writer" swap-block call.h '/^WEIR_INLINE int weir_may_go_in/,/^}/s/weir_light_fence();/;/'
 long_mutant "an idle CPU looks without the lock" idle-admit pick.c 's/(weir_solo(s) || !announced)/1/'
 # Carried tasks (docs/decisions/0050).
 mutant "a step that no review knows of" leave-admit transit.c,transit.h 's/(ctx->seen != weir_load(&s->changes))/(0)/'
@@ -278,8 +278,8 @@ long_mutant "a carried task is unlinked before it is linked" move-block withdraw
 long_mutant "a CPU that takes a task out does not look again" move-block withdraw.c '/^WEIR_FLAT static int withdraw_carried/,/^}/s/pipe = weir_landing(s, t);$/pipe = 0;/'
 long_mutant "topics are held without the lock" topic-hold-remove broker.c '/^int weir_topic_hold/,/^}/{s/lock_topics(s)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
 # Seen where a CPU stops, or gives up waiting (docs/decisions/0034).
-mutant "locks are waited for without bound" stop-inbox internal.h 's/weir_impatient_lock(lock, ctx->waited, s->patience)/(weir_spin_lock(lock), 0)/'
-mutant "a task finds no inbox" stop-admit-merged pipe.c,carried.c 's/return weir_post(pipe, t, [a-z0-9]*);/return -WEIR_EAGAIN;/'
+long_mutant "locks are waited for without bound" stop-inbox internal.h 's/weir_impatient_lock(lock, ctx->waited, s->patience)/(weir_spin_lock(lock), 0)/'
+long_mutant "a task finds no inbox" stop-admit-merged pipe.c,carried.c 's/return weir_post(pipe, t, [a-z0-9]*);/return -WEIR_EAGAIN;/'
 mutant "an inbox that is not reported" stop-idle lock.c '/^WEIR_FLAT int weir_post/,/^}/s/if (!weir_load(&pipe->lock))/if (0)/;/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/if (wanted || .*/if (0)/'
 long_mutant "a CPU lets go of a lock and does not look" stop-kick lock.c '/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/if (wanted || .*/if (0)/'
 long_mutant "no second look at a lock given up" stop-look lock.c '/^static int leave_word/,/^}/s/return weir_try_lock(&pipe->lock) ? 0 : -WEIR_EAGAIN;/return -WEIR_EAGAIN;/;/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/wanted |= .*//'
@@ -288,7 +288,7 @@ long_mutant "a look in vain leaves no mark" stop-look pick.c 's/weir_store(&s->c
 long_mutant "another CPU's worklist is left alone" stop-admit-merged pick.c '/^static int pick_help/,/^}/s/ctx->pick_stage != PICK_AGAIN/1/'
 long_mutant "a task in the inbox is moved" stop-follow ../include/weir/component.h 's/(h->change != 0 || h->prev == t)/h->change != 0/'
 long_mutant "a CPU held off by a swap does not look again" stop-swap-pick pick.c '/weir_mem \*enter_to_pick/,/^}/s/if (weir_load(&s->writer) || !s->graph)/if (1)/'
-mutant "the end of a swap wakes nobody" stop-swap-pick swap.c '/^WEIR_GLOBAL int weir_start_readers/,/^}/s/if (!weir_load(&s->ctx\[i\].missed))/if (1)/'
+long_mutant "the end of a swap wakes nobody" stop-swap-pick swap.c '/^WEIR_GLOBAL int weir_start_readers/,/^}/s/if (!weir_load(&s->ctx\[i\].missed))/if (1)/'
 long_mutant "a block waits for the claim" stop-claim schedule.c '/^WEIR_GLOBAL int weir_retire/,/^}/s/if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_REVOKED) == WEIR_CLAIMED \&\&/if (!weir_wait(ctx->waited, s->patience)) break; if (0 \&\&/'
 mutant "a revoked claim is kept" claim-block pick.c '/^static int pick_keep/,/^}/s/if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_RUNNING) == WEIR_CLAIMED)/weir_store(\&t->state, WEIR_RUNNING); if (1)/'
 

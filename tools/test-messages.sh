@@ -3,7 +3,8 @@
 #
 # UMP and bulk channels, monitors (docs/messages.md): every interleaving of two ends with the model checker of tests/concurrency;
 # real threads and checksums; names, binds and agreement of up to 16 monitors, messages in random order; stubs of an interface over every transport;
-# memory that does not cohere. Each of these has to find mistakes that are planted in copies of the sources, one at a time.
+# memory that does not cohere. Each of these has to find mistakes that are planted in copies of the sources, one at a time: two of each kind in
+# the short form, all with WEIR_LONG=1.
 #
 #   tools/test-messages.sh [messages, 20000 by default]
 set -euo pipefail
@@ -26,6 +27,7 @@ model() { # TREE SECONDS
 	"$cc" "${flags[@]}" "${includes[@]}" -o "$work/model" "$1/tests/concurrency/ump/scenarios.c" "$work"/{unit,host,plan,checker}.o
 	timeout 300 "$work/model" "$2"
 }
+in_long() { [[ -z ${WEIR_LONG:-} ]] || "$@"; }
 # Each mistake: what is wrong, and the change that makes it so.
 found=0
 seen() { # NAME STATUS WANTED
@@ -50,16 +52,16 @@ in_model() { # NAME SCRIPT
 
 model . 1
 in_model "a message too many in a full ring" '/ump_full(/,/^}/s/return c->sent - c->taken >= c->nr/return c->sent - c->taken > c->nr/'
-in_model "the epoch never changes" '/ump_epoch(/,/^}/s/return .*/return 1;/'
-in_model "control before the words" '/ump_send(/,/^}/{/weir_store_release(&s->control/d;s/^\tfor (u32 i = 0; i < nr/\tweir_store_release(\&s->control, control);\n&/}'
-in_model "acknowledged before it is read" '/ump_recv(/,/^}/s/^\tfor (u32 i = 0; i < nr/\tc->received++, ump_ack(c), c->received--;\n&/'
+in_long in_model "the epoch never changes" '/ump_epoch(/,/^}/s/return .*/return 1;/'
+in_long in_model "control before the words" '/ump_send(/,/^}/{/weir_store_release(&s->control/d;s/^\tfor (u32 i = 0; i < nr/\tweir_store_release(\&s->control, control);\n&/}'
+in_long in_model "acknowledged before it is read" '/ump_recv(/,/^}/s/^\tfor (u32 i = 0; i < nr/\tc->received++, ump_ack(c), c->received--;\n&/'
 in_model "no fence before the look at the sleeper" '/ump_rouse(/,/^}/s/weir_fence();/;/'
-in_model "the wrong word is woken" '/ump_rouse(/,/^}/s/ump_wake(&s->control)/ump_wake(\&c->tx->asleep)/'
-in_model "nobody is woken" '/ump_rouse(/,/^}/s/weir_fence();/return;/'
-in_model "nothing is acknowledged" '/ump_recv(/,/^}/s/if (c->received - c->acked >= c->nr \/ 2)/if (0)/'
-in_model "one acknowledged too many" '/ump_ack(/,/^}/s/taken, c->received)/taken, c->received + 1)/'
-in_model "the sleeper's flag is taken from it" '/ump_rouse(/,/^}/s/^\tump_wake/\tweir_store(\&c->tx->asleep, 0);\n&/'
-in_model "no second look before the sleep" '/ump_wait(/,/^}/s/^\t\tif (ump_ready(c))$/\t\tif (0)/'
+in_long in_model "the wrong word is woken" '/ump_rouse(/,/^}/s/ump_wake(&s->control)/ump_wake(\&c->tx->asleep)/'
+in_long in_model "nobody is woken" '/ump_rouse(/,/^}/s/weir_fence();/return;/'
+in_long in_model "nothing is acknowledged" '/ump_recv(/,/^}/s/if (c->received - c->acked >= c->nr \/ 2)/if (0)/'
+in_long in_model "one acknowledged too many" '/ump_ack(/,/^}/s/taken, c->received)/taken, c->received + 1)/'
+in_long in_model "the sleeper's flag is taken from it" '/ump_rouse(/,/^}/s/^\tump_wake/\tweir_store(\&c->tx->asleep, 0);\n&/'
+in_long in_model "no second look before the sleep" '/ump_wait(/,/^}/s/^\t\tif (ump_ready(c))$/\t\tif (0)/'
 told UMP
 
 messages() { # TREE OUT
@@ -89,10 +91,10 @@ in_monitors() { # NAME SCRIPT
 monitors . -fsanitize=address,undefined
 "$work/monitors" "${WEIR_CASES:-1000}"
 in_monitors "two operations on one object" '/^static int promise/,/^}/s/else if (p->id != id \&\& /else if (0 \&\& /'
-in_monitors "a promise is kept for ever" '/^static void forget/,/^}/s/if (c->promise\[i\].id == id)/if (0)/'
-in_monitors "committed although one refused" 's/op->value == MK_COMMIT_YES ? MK_STEP_COMMIT/1 ? MK_STEP_COMMIT/'
+in_long in_monitors "a promise is kept for ever" '/^static void forget/,/^}/s/if (c->promise\[i\].id == id)/if (0)/'
+in_long in_monitors "committed although one refused" 's/op->value == MK_COMMIT_YES ? MK_STEP_COMMIT/1 ? MK_STEP_COMMIT/'
 in_monitors "the answers below are not joined" 's/op->value = both(op->value, msg->value);/;/'
-in_monitors "the first answer is taken for all" 's/if (--op->waiting == 0)/if (--op->waiting + 1)/'
+in_long in_monitors "the first answer is taken for all" 's/if (--op->waiting == 0)/if (--op->waiting + 1)/'
 told monitors
 
 # --- stubs of an interface, over every transport ----------------------------------------------------
@@ -114,14 +116,14 @@ in_program() { # PROGRAM FILE NAME SCRIPT
 multikernel . stubs -fsanitize=address,undefined
 "$work/stubs" "${WEIR_CASES:-1000}"
 in_program stubs stub.h "a second message over the first" '/^WEIR_INLINE int stub_begin/,/^}/s/if (s->busy || s->due)/if (0)/'
-in_program stubs stub.h "a list longer than allowed" '/^WEIR_INLINE u32 stub_length/,/^}/s/ || \*n > most//'
-in_program stubs stub.h "a bool that is 2" '/^WEIR_INLINE void stub_check_bools/,/^}/s/ > 1)/ > 255)/'
+in_long in_program stubs stub.h "a list longer than allowed" '/^WEIR_INLINE u32 stub_length/,/^}/s/ || \*n > most//'
+in_long in_program stubs stub.h "a bool that is 2" '/^WEIR_INLINE void stub_check_bools/,/^}/s/ > 1)/ > 255)/'
 in_program stubs stub.c "a fragment of another message" 's/} else if (kind != s->in_kind || tag != s->in_bytes) {/} else if (0) {/'
 told stubs
 multikernel . noncoherent -fsanitize=undefined
 "$work/noncoherent" "${WEIR_CASES:-2000}"
 in_program noncoherent noncoherent.h "a full notification ring is written" '/^WEIR_INLINE int nc_notify/,/^}/s/if (written.word\[0\] - read.word\[0\] >= r->nr)/if (0)/'
 in_program noncoherent noncoherent.h "counted before it is written" '/^WEIR_INLINE int nc_notify/,/^}/{/nc_write(from, &r->line\[0\], &written);/d;s/^\t\tnc_write(from, &r->line\[2/\t\tnc_write(from, \&r->line[0], \&written);\n&/}'
-in_program noncoherent noncoherent.h "a failed notification is forgotten" '/^WEIR_INLINE int ncp_push/,/^}/s/if (!err)/if (1)/'
-in_program noncoherent noncoherent.h "a full channel is written" '/^WEIR_INLINE int ncp_send/,/^}/s/^\t\tif (c->sent - c->taken >= c->nr)/\t\tif (0)/'
+in_long in_program noncoherent noncoherent.h "a failed notification is forgotten" '/^WEIR_INLINE int ncp_push/,/^}/s/if (!err)/if (1)/'
+in_long in_program noncoherent noncoherent.h "a full channel is written" '/^WEIR_INLINE int ncp_send/,/^}/s/^\t\tif (c->sent - c->taken >= c->nr)/\t\tif (0)/'
 told noncoherent
