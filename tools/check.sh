@@ -40,7 +40,7 @@ fi
 
 # Registers, calls and legal parameters of the hardware have one source.
 stale=$(tools/hw-generate.py --check) || complain "$stale"
-tools/hw-figures.py --check || complain "docs/hardware.md is out of date: run tools/hw-figures.py"
+tools/hw-figures.py --check || complain "docs/hardware-evidence.md is out of date: run tools/hw-figures.py"
 
 # Licences of libraries.
 unfit=$(tools/licences.py) || complain "licences: $unfit"

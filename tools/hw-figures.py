@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""The tables of figures in docs/hardware.md, from the recorded measurements in experiments/.
+"""The tables of figures in docs/hardware-evidence.md, from the recorded measurements in experiments/.
 
     tools/hw-figures.py          write them
     tools/hw-figures.py --check  write nothing; status 1 if they are out of date
@@ -13,7 +13,7 @@ from pathlib import Path
 from generated import keep
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs/hardware.md"
+PAGE = ROOT / "docs/hardware-evidence.md"
 
 
 def rows(file):

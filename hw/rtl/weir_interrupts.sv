@@ -4,7 +4,7 @@
 ///
 /// A thread associates itself with a line. If the line is pending, the answer is 1 and the thread serves at once; else the same call
 /// blocks it, and the next interrupt wakes it. The CPU is not interrupted unless the thread is more urgent than its current one.
-/// Word address, from bit 2: command (4 bits), thread (8), line (8). Commands and answers: docs/hardware.md.
+/// Word address, from bit 2: command (4 bits), thread (8), line (8). Commands and answers: docs/hardware-registers.md.
 ///
 /// At hand-over the line's pending bit and its enable bit are cleared together; later edges are kept, and levels are checked when
 /// the thread associates itself again. A wake-up that the manager has not taken yet stays pending.

@@ -5,7 +5,7 @@
 /// Everything is called by reading, timers are set by a store; any bus master may call, one call at a time. The CPU is
 /// interrupted only if a thread that is strictly more urgent than the current one may run. Word address, from bit 2: command (4
 /// bits), thread (8), argument (8), unit (3): 0 weir_lists, 1 weir_threads, 2 weir_mutexes, 3 weir_conditions, 4
-/// weir_interrupts, 5 weir_timers (docs/hardware.md).
+/// weir_interrupts, 5 weir_timers (docs/hardware-registers.md).
 ///
 /// twin:     crates/weir-hw/src/kernel.rs
 /// latency:  that of the unit and of its current operation; from a line to irq_o 22 clocks if all units are idle

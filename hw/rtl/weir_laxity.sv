@@ -6,12 +6,12 @@
 /// Policies by register: least laxity first (LLF), earliest deadline first (EDF), EDF until zero laxity (EDZL), modified LLF
 /// (MLLF). Rules: decisions leave at ticks only (R1); equals: the task chosen before (R2), then the lowest number (R3); irq_o[c]
 /// is high while CPU c does not hold the task that it must run (R4); a task that is chosen again stays on its CPU (R5). The register
-/// map is in docs/hardware.md; a read of SCHED hands over a context, so a CPU reads it after it has saved its own.
+/// map is in docs/hardware-registers.md; a read of SCHED hands over a context, so a CPU reads it after it has saved its own.
 ///
 /// twin:     components/distribute/laxity.c, with eager = 0 (crates/weir-hw)
 /// latency:  bus: answer 2 clocks after the request, effect of a write after 3; tick to new SCHED DecisionClocks, to irq_o one
 ///           clock more
-/// area:     O(NumTasks); what the selectors take is in docs/hardware.md
+/// area:     O(NumTasks); what the selectors take is in docs/hardware-evidence.md
 /// source:   Mancuso et al., hardware scheduling engine, IV and V; claims, job numbers, sporadic tasks, phases are ours
 module weir_laxity #(
   /// Task monitors, 2..64.

@@ -2,7 +2,7 @@
 
 /// weir_laxity_axil - the scheduling engine behind AXI4-Lite: what an SoC instantiates.
 ///
-/// Window c of 2 KiB, from byte address c * 0x800 on, holds the registers as CPU c sees them (docs/hardware.md).
+/// Window c of 2 KiB, from byte address c * 0x800 on, holds the registers as CPU c sees them (docs/hardware-registers.md).
 ///
 /// latency:  as weir_laxity, and 2 clocks a transfer for the bus
 /// area:     as weir_laxity

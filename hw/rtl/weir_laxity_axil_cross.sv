@@ -2,7 +2,7 @@
 
 /// weir_laxity_axil_cross - the scheduling engine with a clock of its own behind AXI4-Lite of another clock.
 ///
-/// Window c of 2 KiB, from byte address c * 0x800 on, holds the registers as CPU c sees them (docs/hardware.md).
+/// Window c of 2 KiB, from byte address c * 0x800 on, holds the registers as CPU c sees them (docs/hardware-registers.md).
 ///
 /// latency:  as weir_laxity_axil and weir_bus_cross; ticks and decisions are in clocks of the engine
 /// area:     as weir_laxity_axil, and 90 flip-flops

@@ -6,7 +6,7 @@
 /// makes calls atomic. The CPU is interrupted only while a thread strictly more urgent than its current one is queued and
 /// preemption is on. Greater numbers are more urgent. Removing a thread from the middle of its list takes constant time.
 ///
-/// Word address, from bit 2: command (4 bits), thread (8), argument (8). Commands and answers: docs/hardware.md.
+/// Word address, from bit 2: command (4 bits), thread (8), argument (8). Commands and answers: docs/hardware-registers.md.
 ///
 /// twin:     components/order/priority_order.c, priorities set while a task does not wait (crates/weir-hw)
 /// latency:  every answer within 8 clocks of the request; irq_o follows an answer within 3 clocks

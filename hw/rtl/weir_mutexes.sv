@@ -2,7 +2,7 @@
 
 /// weir_mutexes - mutexes, called by reading: waiters get the mutex in order of arrival, and are woken by the hand-over.
 ///
-/// Word address, from bit 2: command (4 bits), thread (8), mutex (8). Commands and answers: docs/hardware.md. A thread that must
+/// Word address, from bit 2: command (4 bits), thread (8), mutex (8). Commands and answers: docs/hardware-registers.md. A thread that must
 /// wait is blocked in the thread manager before it gets its answer, so no wake-up is lost; it then gives up its CPU.
 ///
 /// twin:     crates/weir-hw/src/kernel.rs

@@ -5,7 +5,7 @@
 /// Only it changes the scheduler's queues: calls of the CPU, and wake-ups and blocks of the other cores, pass through here one at a
 /// time. A thread that is blocked while it still runs is not queued again when it leaves its CPU, and a thread that is woken before
 /// it has left continues: so no wake-up is lost between the call that blocks a thread and the switch.
-/// Word address, from bit 2: command (4 bits), thread (8), argument (8). Commands and answers: docs/hardware.md.
+/// Word address, from bit 2: command (4 bits), thread (8), argument (8). Commands and answers: docs/hardware-registers.md.
 ///
 /// twin:     crates/weir-hw/src/kernel.rs
 /// latency:  3 clocks, and the scheduler's for each of its calls: NEXT at most 22, others 12. NumThreads clocks after reset

@@ -4,7 +4,7 @@
 ///
 /// A store to ADD sets the thread's timer and, unless it is an alarm, blocks the thread in the same transfer: it sleeps. The expiry
 /// wakes the thread, and its priority then decides. Word address, from bit 2: command (4 bits), thread (8), argument (8):
-/// 0 ADD, 1 STATUS, 2 CANCEL, 3 CLOCK (docs/hardware.md). An ADD without room does not block the thread: STATUS then says 0.
+/// 0 ADD, 1 STATUS, 2 CANCEL, 3 CLOCK (docs/hardware-registers.md). An ADD without room does not block the thread: STATUS then says 0.
 ///
 /// twin:     crates/weir-hw/src/kernel.rs
 /// latency:  ADD 5 clocks and the manager's, STATUS and CANCEL 4, however many timers there are. A wake-up leaves 1 clock

@@ -5,7 +5,7 @@
 /// Software keeps the lists of ready threads and reports the head of each; the controller keeps one bit per priority for them, and
 /// the most urgent of the interrupts and expired timers. It interrupts the CPU only while one of these is strictly more urgent than
 /// the current thread. Greater numbers are more urgent; among equals interrupts go before timers before threads, and the lowest first.
-/// Word address, from bit 2: command (4 bits), thread (8), priority (8), line or timer (6). Commands and answers: docs/hardware.md.
+/// Word address, from bit 2: command (4 bits), thread (8), priority (8), line or timer (6). Commands and answers: docs/hardware-registers.md.
 ///
 /// Threads and priorities of lines and timers are in a memory, which is read once for each that comes: it is compared with the most
 /// urgent one so far. When one goes, those that are left are read again, one a clock. The timers' expiries are in a memory that is

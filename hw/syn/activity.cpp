@@ -185,7 +185,7 @@ uint64_t netlist::get(const char *port) const
 	return v;
 }
 
-/* Byte offsets of registers: docs/hardware.md. */
+/* Byte offsets of registers: docs/hardware-registers.md. */
 enum { CTRL = 0x00, TICK = 0x04, PARAM0 = 0x08, PARAM1 = 0x0c, CMD = 0x10, SCHED = 0x14, TICKS = 0x28 };
 enum { CPUS = 2, TICK_CLOCKS = 4800, WARM_UP = 100, COUNTED = 400 };
 /* Clocks of a tick by which the choice is made, in which CPUs ask for it, by which they have it. */

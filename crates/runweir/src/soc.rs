@@ -33,7 +33,7 @@ Examples:
   runweir soc --system engine --cpus 2 -- periodic TASKS=8
 
 The first run of a configuration builds its simulator (half a minute), which is kept. Needs the tools of
-`make hw-setup`. docs/hardware.md says what programs may call.")]
+`make hw-setup`. docs/hardware-registers.md says what programs may call.")]
 pub struct SocArgs {
     /// What schedules
     #[arg(long, value_name = "S", default_value = "hardware", value_parser = PossibleValuesParser::new(System::ALL.map(System::name)))]

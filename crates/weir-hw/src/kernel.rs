@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! A model of the whole set (`weir_kernel`), written after docs/hardware.md: what each call answers,
+//! A model of the whole set (`weir_kernel`), written after docs/hardware-registers.md: what each call answers,
 //! and what follows from it.
 
 use std::collections::{BTreeMap, VecDeque};

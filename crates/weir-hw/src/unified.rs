@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! A model of the unified controller (`weir_unified`), written after docs/hardware.md: what each call answers, and whether the CPU is
+//! A model of the unified controller (`weir_unified`), written after docs/hardware-registers.md: what each call answers, and whether the CPU is
 //! interrupted. Time comes from outside: lines rise and fall, timers expire when the caller says so, and nothing is under way.
 
 use std::cmp::Reverse;

@@ -118,7 +118,7 @@ fn e5(_: &Lab<'_>) -> Done<Report> {
     }
     report.tables.push(table());
     report.notes.push(JUDGED.into());
-    report.notes.push("E6, the comparison with a Pfair scheduler in 90 nm, compares other technology; its figure is cited in docs/hardware.md and not reproduced.".into());
+    report.notes.push("E6, the comparison with a Pfair scheduler in 90 nm, compares other technology; its figure is cited in docs/hardware-evidence.md and not reproduced.".into());
     Ok(report)
 }
 
