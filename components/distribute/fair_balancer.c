@@ -6,7 +6,8 @@
  * pipes:     in 1.., out 1..
  * listens:   AFFINITY: move the task if necessary. CPU_STATUS: check all tasks again. DISPATCH, BLOCK, EXIT:
  *            track each task's load. TICK: balance the load
- * publishes: WITHHELD: no CPU that the task may use is online
+ * publishes: WITHHELD: no CPU that the task may use is online. PREEMPT: a larger CPU is idle, and the running task has
+ *            outgrown its own
  * asks:      AFFINITY: where the task may run, and WEIGHT; both needed
  * answers:   -
  * kernel:    on request
@@ -27,12 +28,13 @@
  * A task that gave up its CPU stays there. A waking task goes to its previous CPU or to the CPU of its waker, to the one
  * that is idle or has the smaller load, and from there to an idle CPU of the same last-level cache: an entirely idle core
  * comes before one with a busy sibling, and if CPUs differ, only those count that fit the task
- * with a quarter to spare. New tasks go to the least loaded CPU. A CPU that runs out of work takes a task from the
+ * with a quarter to spare. New tasks go to the largest idle CPU, else to the least loaded one. A running task that has outgrown its CPU
+ * leaves it at a tick, or when its slice ends, for an idle core of larger CPUs. A CPU that runs out of work takes a task from the
  * nearest CPU that can spare one: of its core, its cache, its node, the machine. At ticks a busy CPU with waiting tasks
  * passes one to an idle CPU, and periodically takes one from the most loaded CPU, if the imbalance is large enough.
  *
  * Load is tracked by weight and time (weir/kit/pelt.h), and counts double on a CPU of half the capacity. Differences from Linux:
- * running tasks are never migrated, groups of CPUs are compared by their most loaded member only, and waker
+ * running tasks are migrated only if they have outgrown their CPU, groups of CPUs are compared by their most loaded member only, and waker
  * relationships are not tracked.
  *
  * example:   annotate affinity, weight, fair;
@@ -62,7 +64,7 @@ WEIR_COMPONENT(
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) |
 		   WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) |
 		   WEIR_TOPIC_BIT(TICK),
-	.publishes = WEIR_TOPIC_BIT(WITHHELD),
+	.publishes = WEIR_TOPIC_BIT(WITHHELD) | WEIR_TOPIC_BIT(PREEMPT),
 	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
 	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
 	.per_task = sizeof(struct weir_rq_load_task),
@@ -124,6 +126,28 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 	return weir_cpu_may(s, cpu, mask) ? cpu : WEIR_NO_CPU;
 }
 
+/*
+ * For a task that runs on @cpu or ran there until now, and uses more than four fifths of it: a larger CPU of an idle core, one
+ * that it fits if there is one; WEIR_NO_CPU: none, or the task fits where it is.
+ */
+WEIR_FLAT static u32 fair_balancer_outgrown(struct fair_balancer weir_mem *self,
+					    struct weir_task weir_mem *t, u32 cpu,
+					    const struct weir_cpumask weir_mem *mask)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
+	u64 util = weir_pelt_util(&p->pelt);
+	u32 to;
+
+	if (!self->differ || cpu >= weir_nr_cpus(s) || util * 5 / 4 < weir_cpu_capacity(s, cpu))
+		return WEIR_NO_CPU;
+	to = weir_idle_sibling(&self->loads.near, cpu, cpu, 1 + util, mask);
+	return to != WEIR_NO_CPU && weir_core_idle(s, &self->loads.near, to) &&
+			       weir_cpu_capacity(s, to) > weir_cpu_capacity(s, cpu)
+		       ? to
+		       : WEIR_NO_CPU;
+}
+
 /* --- placement ---------------------------------------------------------------------------------------- */
 
 /* @t, which is in @in, goes to out-pipe @to; null: it is withheld. */
@@ -175,6 +199,19 @@ WEIR_HELPER int fair_balancer_review(struct fair_balancer weir_mem *self weir_ar
 	return fair_balancer_put(self, in, t, 0);
 }
 
+/* Where a task goes on that gave up its CPU. */
+WEIR_FLAT static struct weir_pipe weir_mem *fair_balancer_stay(struct fair_balancer weir_mem *self,
+							       struct weir_task weir_mem *t)
+{
+	u32 cpu = weir_load(&t->cpu), larger = WEIR_NO_CPU;
+
+	if (self->differ) {
+		weir_rq_load_track(weir_priv(&self->inst, t), weir_now(self->inst.sched));
+		larger = fair_balancer_outgrown(self, t, cpu, weir_affinity(self->inst.sched, t));
+	}
+	return weir_port_to(&self->inst, &self->loads.map, larger != WEIR_NO_CPU ? larger : cpu);
+}
+
 WEIR_ENTRY int fair_balancer_construct(struct fair_balancer weir_mem *self)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
@@ -198,9 +235,9 @@ WEIR_ENTRY int fair_balancer_update(struct fair_balancer weir_mem *self,
 		struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
 		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
 
-		/* One that gave up its CPU stays where that is. */
+		/* One that gave up its CPU stays where that is, unless it has outgrown it. */
 		if (!to && weir_rq_load_weight(p))
-			to = weir_port_to(&self->inst, &self->loads.map, weir_load(&t->cpu));
+			to = fair_balancer_stay(self, t);
 		err = fair_balancer_put(self, in, t, to);
 		if (err)
 			return err;
@@ -364,6 +401,18 @@ WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_
 	return load * 100 > mine * self->imbalance && load > mine + task ? port : 0;
 }
 
+/* Whether the task that runs on @cpu has outgrown it. */
+WEIR_FLAT static int fair_balancer_misfit(struct fair_balancer weir_mem *self, u32 cpu)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	struct weir_task weir_mem *t = weir_cpu_curr(s, cpu);
+
+	if (!self->differ || !t)
+		return 0;
+	weir_rq_load_track(weir_priv(&self->inst, t), weir_now(s));
+	return fair_balancer_outgrown(self, t, cpu, weir_affinity(s, t)) != WEIR_NO_CPU;
+}
+
 WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,
 				     const struct weir_msg *msg)
 {
@@ -373,6 +422,12 @@ WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,
 
 	if (!out)
 		return 0;
+	/* It goes when it gives the CPU up. */
+	if (fair_balancer_misfit(self, msg->cpu)) {
+		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT,
+			     weir_cpu_curr(self->inst.sched, msg->cpu), msg->cpu, 0);
+		return 0;
+	}
 	cpu = fair_balancer_needs_work(self, out, msg->cpu);
 	if (cpu != WEIR_NO_CPU && fair_balancer_move(self, out, cpu))
 		return 0;

@@ -193,6 +193,15 @@ WEIR_INLINE int rt_again(struct rt weir_mem *self, const struct weir_msg *msg,
 		       : 0;
 }
 
+/* Only a real-time task changes its place: the others go by the stage before. */
+WEIR_INLINE int rt_event(struct rt weir_mem *self, const struct weir_msg *msg,
+			 struct weir_pipe weir_mem *in, u32 event)
+{
+	struct rt_task weir_mem *p = weir_priv(&self->inst, msg->task);
+
+	return p->place ? rt_again(self, msg, in, event) : 0;
+}
+
 WEIR_ENTRY int rt_follow_priority(struct rt weir_mem *self, const struct weir_msg *msg,
 				  struct weir_pipe weir_mem *in)
 {
@@ -202,13 +211,13 @@ WEIR_ENTRY int rt_follow_priority(struct rt weir_mem *self, const struct weir_ms
 WEIR_ENTRY int rt_follow_unblock(struct rt weir_mem *self, const struct weir_msg *msg,
 				 struct weir_pipe weir_mem *in)
 {
-	return rt_again(self, msg, in, RT_TAIL);
+	return rt_event(self, msg, in, RT_TAIL);
 }
 
 WEIR_ENTRY int rt_follow_relinquish(struct rt weir_mem *self, const struct weir_msg *msg,
 				    struct weir_pipe weir_mem *in)
 {
-	return rt_again(self, msg, in, RT_GAVE_UP);
+	return rt_event(self, msg, in, RT_GAVE_UP);
 }
 
 /* Places go on from where they were. */

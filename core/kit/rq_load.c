@@ -161,9 +161,12 @@ WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_ar
 		load = weir_rq_load_weighs(s, cpu,
 					   weir_rq_load_of(loads, cpu, now) +
 						   weir_rq_load_sum(&loads->port[i]));
+		/* Idle CPUs by size: a new task may compute. Differences below a sixteenth do not count. */
 		if (!weir_cpu_waits(s, cpu))
 			load += 1ull << 40;
-		else if (!weir_core_idle(s, &loads->near, cpu))
+		else
+			load += (u64)(1024 - weir_cpu_capacity(s, cpu)) / 64 << 35;
+		if (weir_cpu_waits(s, cpu) && !weir_core_idle(s, &loads->near, cpu))
 			load += 1ull << 39;
 		load = load * 4 + (here < weir_nr_cpus(s) ? weir_distance(s, here, cpu) : 0);
 		if (load < least) {

@@ -118,6 +118,7 @@ pub fn catalog() -> Catalog {
         ("rbed", &["DEADLINE", "JOB", "EXECUTED"]),
         ("edf_vd", &["DEADLINE", "JOB", "EXECUTED"]),
         ("rt", &["PRIORITY"]),
+        ("fair_server", &["PRIORITY"]),
     ] {
         all.push(ComponentInfo {
             ordering: Ordering::Stable,
@@ -276,8 +277,12 @@ pub fn catalog() -> Catalog {
         out_label: PortLabel::Isa,
         ..component("isa_demux", Distribute, (1, ANY), (1, ANY))
     });
+    all.push(ComponentInfo {
+        answers: topics(&["AFFINITY"]),
+        params: vec![param("fallback", Unit::Flag, 0, 0, 1)],
+        ..component("affinity", Annotate, (0, 0), (0, 0))
+    });
     for (name, answers) in [
-        ("affinity", "AFFINITY"),
         ("lamport", "LAMPORT"),
         ("priority", "PRIORITY"),
         ("counters", "COUNTERS"),

@@ -123,7 +123,7 @@ fn relations_of_parameters_are_refused_with_instance_and_parameters() {
     let shape = machine::parse("smp-1").expect("a machine");
     let mut broken = 0;
     for c in catalog().components.iter().filter(|c| !c.relations.is_empty()) {
-        let annotates = "annotate affinity, deadline, executed, job;";
+        let annotates = "annotate affinity, deadline, executed, job, priority;";
         let around = |with: &str| match c.outs.1 {
             0 => format!("annotate x :: {}{with}; entry -> fifo -> cpus;", c.name),
             _ => format!("{annotates} entry -> x :: {}{with} -> cpus;", c.name),

@@ -99,8 +99,8 @@ u32 weir_pipe_spare(struct weir_pipe weir_mem *pipe);
  */
 u32 weir_rq_load_busiest(struct weir_rq_loads weir_mem *loads, u32 cpu, u32 near, u32 far);
 /*
- * The out-pipe for a task without history: of an idle core, else of an idle CPU, else with the least load for the CPU's
- * capacity; among equals the nearest to @here. 1 + its port; 0: @mask (null: all) has no CPU. O(out-pipes).
+ * The out-pipe for a task without history: of an idle core, else of an idle CPU, the largest first, else with the least load
+ * for the CPU's capacity; among equals the nearest to @here. 1 + its port; 0: @mask (null: all) has no CPU. O(out-pipes).
  */
 u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads, u32 here,
 			const struct weir_cpumask weir_mem *mask);
