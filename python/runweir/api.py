@@ -12,7 +12,7 @@ from typing import Any
 from . import _native
 from .progress import Progress, make
 from .results import Analysis, Comparison, Explanation, Import, Requests, Result, Sweep, Tuning, Verdicts
-from .texts import Topology, Workload, files, settings, time_ns
+from .texts import Topology, Workload, files, groups, settings, time_ns
 
 TopologyLike = str | os.PathLike[str] | Topology
 WorkloadLike = str | os.PathLike[str] | Workload | Mapping[str, Any]
@@ -153,11 +153,12 @@ def gantt(
     file: str | os.PathLike[str],
     *,
     span: tuple[Time, Time] | None = None,
-    group: str | None = None,
+    group: str | Iterable[str] = (),
 ) -> Path:
-    """A folder of results, or a recording, as a figure for a paper: ``file`` ends in ``.svg``, ``.pdf`` or ``.tex``."""
+    """A folder of results, or a recording, as a figure for a paper: ``file`` ends in ``.svg``, ``.pdf`` or ``.tex``. ``group``:
+    only tasks whose names begin so."""
     part = None if span is None else (time_ns(span[0], "span"), time_ns(span[1], "span"))
-    Path(file).write_bytes(_native.gantt(os.fspath(path), part, group, Path(file)))
+    Path(file).write_bytes(_native.gantt(os.fspath(path), part, groups(group), Path(file)))
     return Path(file)
 
 

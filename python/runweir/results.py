@@ -10,11 +10,12 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from . import _native
-from .texts import Workload, did_you_mean
+from .texts import Workload, did_you_mean, groups
 
 _STYLE = "font:12px/1.4 monospace;white-space:pre;margin:0"
 
@@ -108,13 +109,14 @@ class Result:
         return [Explanation(e) for e in json.loads(self._explainer().worst(n, group))]
 
     def gantt(
-        self, path: str | os.PathLike[str], *, span: tuple[int, int] | None = None, group: str | None = None
+        self, path: str | os.PathLike[str], *, span: tuple[int, int] | None = None, group: str | Iterable[str] = ()
     ) -> Path:
-        """The run as a figure for a paper, ``path`` ends in ``.svg``, ``.pdf`` or ``.tex``. ``span``: from when to when, ns. The run is made
+        """The run as a figure for a paper, ``path`` ends in ``.svg``, ``.pdf`` or ``.tex``. ``span``: from when to when, ns; ``group``: only
+        tasks whose names begin so. The run is made
         again."""
         with tempfile.TemporaryDirectory(prefix="runweir-") as folder:
             self.save(Path(folder) / "run")
-            Path(path).write_bytes(_native.gantt(str(Path(folder) / "run"), span, group, Path(path)))
+            Path(path).write_bytes(_native.gantt(str(Path(folder) / "run"), span, groups(group), Path(path)))
         return Path(path)
 
     def _explainer(self) -> _native.Explainer:

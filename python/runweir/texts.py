@@ -252,6 +252,11 @@ def time_ns(value: str | int | float | None, what: str = "duration") -> int | No
     return int(value)
 
 
+def groups(names: str | Iterable[str]) -> list[str]:
+    """One name or several, as a list."""
+    return [names] if isinstance(names, str) else list(names)
+
+
 def settings(values: Mapping[str, Any] | list[str] | None) -> list[str]:
     """Parameters of components: ``{"round_robin.slice": "1ms"}``."""
     if values is None:

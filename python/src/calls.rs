@@ -296,19 +296,20 @@ pub fn guard(py: Python<'_>, spec: String, progress: Option<Bound<'_, PyAny>>) -
 
 /// A run as a figure: the bytes of a file with this ending.
 #[pyfunction]
-#[pyo3(signature = (dir, span_ns, group, file))]
+#[pyo3(signature = (dir, span_ns, groups, file))]
 pub fn gantt(
     py: Python<'_>,
     dir: String,
     span_ns: Option<(u64, u64)>,
-    group: Option<String>,
+    groups: Vec<String>,
     file: PathBuf,
 ) -> PyResult<Vec<u8>> {
     watched(py, None, |_| {
         let format = weir_report::picture::Format::of(&file).ok_or_else(|| {
             weir::Fault::user("a figure ends in .svg, .pdf or .tex", "give the file one of these endings")
         })?;
-        Ok(weir::gantt::gantt(&weir::gantt::GanttOptions { dir: dir.into(), span_ns, group })?.bytes(format))
+        let options = weir::gantt::GanttOptions { dir: dir.into(), span_ns, groups, play: None };
+        Ok(weir::gantt::gantt(&options)?.bytes(format))
     })
 }
 

@@ -21,17 +21,11 @@ pub const STYLES: Styles = Styles::styled()
     .placeholder(AnsiColor::Cyan.on_default());
 
 const AFTER_HELP: &str = "\
-Start here:
-  runweir tour                   half a minute: two schedulers, one picture
-  runweir run -t decentral -m smp-8 -w hackbench:groups=10,loops=100
-  runweir topologies             the schedulers in the catalogue
-  runweir components             the components they consist of
-  runweir help run               a command's options, with examples
+Start here: runweir tour; then runweir help run, with examples.
+Everywhere: --load FILE.so, --allow-code, --color auto|always|never, --help, --version.
+Exit status: 0 done, 2 the input is wrong, 1 anything else.";
 
-Exit status: 0 done, 2 the input is wrong, 1 anything else.
-Results go to stdout; progress, warnings and errors go to stderr.";
-
-/// Build CPU schedulers out of components joined by pipes, and try them on simulated machines.
+/// Build CPU schedulers of components joined by pipes; simulate them, run them
 #[derive(Debug, Parser)]
 #[command(name = "runweir", version, long_version = crate::version::long(), about, styles = STYLES, after_help = AFTER_HELP)]
 #[command(arg_required_else_help = true)]
@@ -62,31 +56,31 @@ pub enum Command {
     Tour,
     /// Run a workload under a scheduler on a simulated machine
     Run(RunArgs),
-    /// Run the same workload under several schedulers and show them side by side
+    /// Run a workload under several schedulers, side by side
     Compare(CompareArgs),
     /// Run a grid of parameters and seeds, and draw success ratios
     Sweep(crate::sweep::SweepArgs),
-    /// Find what limits a topology, or test without running which task sets meet their deadlines
+    /// Find what limits a topology; test which deadlines are met
     Analyze(crate::analyze::AnalyzeArgs),
-    /// Reproduce the papers' tables and figures, with a verdict for each claim
+    /// Reproduce the papers' figures, with a verdict for each claim
     Reproduce(crate::reproduce::ReproduceArgs),
-    /// Make a workload of a recording: perf, trace-cmd, ftrace, Perfetto, live
+    /// Make a workload of a recording: perf, ftrace, Perfetto …
     Import(crate::import::ImportArgs),
-    /// Say why a task waited: the chain of causes, from the trace of a run
+    /// Say why a task waited: the causes, from the trace of a run
     Explain(crate::explain::ExplainArgs),
     /// Draw a run as a figure for a paper: SVG, PDF or TikZ
     Gantt(crate::gantt::GanttArgs),
-    /// Check results against bounds or a base revision, for continuous integration
+    /// Check results against bounds, for continuous integration
     Guard(crate::guard::GuardArgs),
-    /// Make a failing run as small as possible, as files for a report
+    /// Make a failing run as small as possible, as files
     Shrink(crate::shrink::ShrinkArgs),
-    /// Search topologies and parameters for a workload and objectives
+    /// Search topologies and parameters for a workload
     Tune(crate::tune::TuneArgs),
-    /// Record this machine, and propose a scheduler that would serve it better
+    /// Record this machine, and propose a better scheduler
     Advise(Box<crate::advise::AdviseArgs>),
-    /// Record what this machine's scheduler does while a command runs, for import
+    /// Record what this machine's scheduler does, for import
     Record(crate::record::RecordArgs),
-    /// Serve run, compare, check, analyze and explain to an assistant (Model Context Protocol over stdio)
+    /// Serve run, check, explain … to an assistant (MCP over stdio)
     Mcp(crate::mcp::McpArgs),
     /// Check topologies without running them
     Check(CheckArgs),
@@ -115,21 +109,21 @@ pub enum Command {
     Studio(crate::studio::StudioArgs),
     /// Show finished runs again: as a table, or in the browser
     Report(crate::studio::ReportArgs),
-    /// Watch the running scheduler: graph, CPUs and tasks on the terminal
+    /// Watch the running scheduler: graph, CPUs and tasks
     Top(crate::top::TopArgs),
-    /// Run a program's own threads under a scheduler: no root, no kernel module
+    /// Run a program's own threads under a scheduler
     Threads(crate::threads::ThreadsArgs),
     /// Run a program on simulated RISC-V cores, with the scheduler in software or in hardware
     Soc(crate::soc::SocArgs),
     /// Boot the bare multikernel in an emulator with a scheduler and programs
     Bare(crate::bare::BareArgs),
-    /// Measure what timers, wake-ups and messages cost here, and which slices make sense
+    /// Measure what timers and wake-ups cost here
     Doctor(crate::threads::DoctorArgs),
     /// Run a program as a gang: its threads get their CPUs at the same time; check and list gangs
     Gang(Box<crate::gang::GangArgs>),
     /// Let a gang change its phase
     Phase(crate::gang::PhaseArgs),
-    /// Run a command in a virtual machine whose kernel has sched_ext, under a scheduler or not
+    /// Run a command in a virtual machine with sched_ext
     Vm(Box<crate::vm::VmArgs>),
     /// List the components, or show the manual of one
     Components(ListArgs),

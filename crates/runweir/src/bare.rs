@@ -283,8 +283,8 @@ fn report(args: &BareArgs, setup: &Setup, results: &Results, out: Option<OutDir>
     }
     if results.dropped() > 0 && !args.quiet {
         note(&format!(
-            "runweir: {} events found no room; --duration makes the run shorter",
-            results.dropped()
+            "runweir: {} found no room; --duration makes the run shorter",
+            units::plural(results.dropped(), "event")
         ));
     }
     if results.why == StopWhy::Waiting {

@@ -10,13 +10,13 @@ use weir::live_config::{LiveConfig, PLACE};
 use crate::fault::Result;
 use crate::{machine, output};
 
-#[derive(Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 pub enum ConfigCommand {
     /// Check the configuration of the service, for this machine, without changing anything
     Check(CheckConfigArgs),
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
   runweir config check                     /etc/runweir/live.toml

@@ -17,7 +17,7 @@ use weir_report::duration;
 
 use crate::fault::{Fault, Result};
 use crate::output;
-use crate::units::parse_duration;
+use crate::units::{parse_duration, plural};
 
 mod launch;
 
@@ -129,7 +129,7 @@ pub struct LeaveArgs {
     pub socket: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
   sudo runweir phase solver 1
@@ -226,11 +226,11 @@ fn changed(done: &PhaseChanged) -> String {
         None => "best effort",
     };
     format!(
-        "gang {}: phase {} on {} CPUs, {slots}; {} messages between planners, {}",
+        "gang {}: phase {} on {}, {slots}; {} between planners, {}",
         done.gang,
         done.phase,
-        done.cpus,
-        done.messages,
+        plural(done.cpus, "CPU"),
+        plural(done.messages, "message"),
         duration(done.took_ns)
     )
 }
@@ -307,9 +307,9 @@ fn shown(a: &Admission) -> String {
         let alone = if g.alone { ", alone on their cores" } else { "" };
         let _ = writeln!(
             out,
-            "{}: {} threads on CPUs {}{alone}{cut}{between}",
+            "{}: {} on CPUs {}{alone}{cut}{between}",
             g.name,
-            g.threads,
+            plural(g.threads, "thread"),
             cpu_set(&g.cpus)
         );
         for (i, p) in g.phases.iter().enumerate() {

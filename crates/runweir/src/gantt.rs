@@ -12,7 +12,7 @@ use weir_report::picture::Format;
 use crate::fault::{Fault, Result};
 use crate::outdir::replace_file;
 use crate::output::note;
-use crate::units::parse_span;
+use crate::units::{parse_duration, parse_span};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -21,9 +21,10 @@ Examples:
   runweir gantt results -o schedule.pdf                    the whole run
   runweir gantt results --span 0..40ms -o schedule.svg     its first 40 ms
   runweir gantt results --group web -o schedule.tex        TikZ, for LaTeX
+  runweir gantt results --play 10s -o moving.svg           from left to right in ten seconds, for a web page
 
 A row is a task: bars where it ran, coloured by CPU, pale lines where it waited, arrows up for releases and down for
-deadlines, red where a deadline was missed. The same run gives the same bytes.")]
+deadlines, red where a deadline was missed; a line where the scheduler was changed. The same run gives the same bytes.")]
 pub struct GanttArgs {
     /// Folder of `run --out` or `live --record`, or a recording that `import` reads
     #[arg(value_name = "DIR", value_hint = ValueHint::AnyPath)]
@@ -31,9 +32,12 @@ pub struct GanttArgs {
     /// Part of the run: 10ms..50ms, 0..40ms, 2s..
     #[arg(long, value_name = "A..B", value_parser = parse_span)]
     pub span: Option<(u64, u64)>,
-    /// Only tasks whose names begin so
+    /// Only tasks whose names begin so (repeatable; in this order)
     #[arg(long, value_name = "NAME", value_parser = Text::new())]
-    pub group: Option<String>,
+    pub group: Vec<String>,
+    /// Let what happens appear from left to right in this time, over and over; for .svg
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub play: Option<u64>,
     /// File to write; its ending selects the format
     #[arg(short, long, value_name = "F.svg|F.pdf|F.tex", required = true, value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
@@ -55,7 +59,18 @@ pub fn figure(path: &Path) -> Result<Format> {
 /// Draw, write.
 pub fn gantt(args: &GanttArgs) -> Result<ExitCode> {
     let format = figure(&args.output)?;
-    let options = GanttOptions { dir: args.dir.clone(), span_ns: args.span, group: args.group.clone() };
+    if args.play.is_some() && format != Format::Svg {
+        return Err(Fault::user(
+            format!("--play: nothing moves in `{}`", args.output.display()),
+            "write an .svg, or leave --play out",
+        ));
+    }
+    let options = GanttOptions {
+        dir: args.dir.clone(),
+        span_ns: args.span,
+        groups: args.group.clone(),
+        play: args.play.map(|ns| ns as f64 / 1e9),
+    };
     let picture = draw(&options)?;
     replace_file(&args.output, &picture.bytes(format))?;
     if !args.quiet {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use weir_core::{Class, ComponentInfo, ParamInfo, Unit};
-use weir_report::Screen;
+use weir_report::{Screen, wrap};
 
 use crate::args::ListArgs;
 use crate::catalogue::{self, Entry, unknown};
@@ -99,7 +99,7 @@ pub fn components(args: &ListArgs) -> Result<ExitCode> {
         if args.json {
             print(&json(component)?)?
         } else {
-            say(&manual(component, &screen()))?
+            say(&for_screen(&manual(component, &screen()), screen().width))?
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -134,6 +134,20 @@ pub fn manual(component: &ComponentInfo, screen: &Screen) -> String {
         text += &format!("{}: otherwise {}\n", r.rule, r.why);
     }
     format!("{text}\nfile: {}\n", component.source)
+}
+
+/// A manual's paragraphs, broken for the screen instead of as they stand in the source; tags, lists and examples keep their lines.
+fn for_screen(text: &str, width: usize) -> String {
+    let keeps = |line: &str| {
+        let word = line.split(' ').next().unwrap_or_default();
+        line.starts_with([' ', '-']) || word.ends_with(':') || line.contains("->")
+    };
+    let block = |block: &str| match block.lines().any(keeps) {
+        true => block.to_string(),
+        false => wrap(&block.replace('\n', " "), width).join("\n"),
+    };
+    text.trim_end().split("\n\n").map(block).collect::<Vec<_>>().join("\n\n")
+        + if text.ends_with('\n') { "\n" } else { "" }
 }
 
 /// `run time before the task goes to the tail (3ms; 100us to 1s)`

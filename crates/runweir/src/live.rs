@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::Args;
 use clap::ValueHint;
 use clap::builder::NonEmptyStringValueParser as Text;
+use clap::{Args, Subcommand};
 use weir::gang::GangOptions;
 use weir::live_config::LiveConfig;
 use weir_core::{MachineShape, Topic};
@@ -26,7 +26,7 @@ use crate::output::warn;
 use crate::output::{self, note};
 use crate::progress::Waiting;
 use crate::scenario::{self, Found};
-use crate::units::{duration, parse_duration};
+use crate::units::{duration, parse_duration, plural};
 use crate::{machine, topology};
 use recording::Recording;
 use script::Script;
@@ -41,9 +41,11 @@ mod summary;
 static STOP: AtomicBool = AtomicBool::new(false);
 
 #[derive(Clone, Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "\
 Examples:
   sudo runweir live decentral
+  sudo runweir live status                       the same as runweir status; so with the other commands
   sudo runweir live my.weir --duration 10s --json
   sudo runweir switch priority                   from another terminal: change the policy, in place
   sudo runweir live decentral --with edf-vd      so that `switch` can change to it
@@ -56,6 +58,8 @@ It runs until Ctrl-C, SIGTERM, --duration or `stop` at its socket. Then, or if i
 returns to its default scheduler. `attached` on stderr reports that the scheduler is active.
 Exit status 1: the kernel or the watchdog ended it; the message gives the reason.")]
 pub struct LiveArgs {
+    #[command(subcommand)]
+    pub command: Option<LiveCommand>,
     /// Scheduler: a catalogue name or a .weir file; - reads it from stdin
     #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath, required_unless_present_any = ["scenario", "named", "config"])]
     pub topology: Option<String>,
@@ -134,6 +138,41 @@ pub struct LiveArgs {
     pub quiet: bool,
 }
 
+/// What concerns the running scheduler; each is a command of its own, too.
+#[derive(Clone, Debug, Subcommand)]
+pub enum LiveCommand {
+    /// Replace the scheduler of this machine, in place
+    Switch(crate::switch::SwitchArgs),
+    /// Show the state of the running scheduler
+    Status(crate::status::StatusArgs),
+    /// Watch the running scheduler: graph, CPUs and tasks
+    #[cfg(feature = "top")]
+    Top(crate::top::TopArgs),
+    /// Publish a message to the running scheduler
+    Publish(crate::message::PublishArgs),
+    /// Ask the running scheduler: what a component answers for a topic
+    Request(crate::message::RequestArgs),
+    /// Let a gang change its phase
+    Phase(crate::gang::PhaseArgs),
+    /// Check the configuration of the service
+    #[command(subcommand)]
+    Config(crate::config::ConfigCommand),
+}
+
+/// `runweir live switch T` and its like.
+fn about_running(command: &LiveCommand) -> Result<ExitCode> {
+    match command {
+        LiveCommand::Switch(args) => crate::switch::switch(args),
+        LiveCommand::Status(args) => crate::status::status(args),
+        #[cfg(feature = "top")]
+        LiveCommand::Top(args) => crate::top::top(args),
+        LiveCommand::Publish(args) => crate::message::publish(args),
+        LiveCommand::Request(args) => crate::message::request(args),
+        LiveCommand::Phase(args) => crate::gang::phase(args),
+        LiveCommand::Config(command) => crate::config::config(command),
+    }
+}
+
 /// How long a task may wait, if nobody says.
 const WATCHDOG: Duration = Duration::from_secs(2);
 
@@ -165,6 +204,9 @@ pub fn all_obeyed(found: &[weir_linux::protocol::Finding]) -> Result<()> {
 
 /// Be in charge until the end.
 pub fn live(args: &LiveArgs) -> Result<ExitCode> {
+    if let Some(command) = &args.command {
+        return about_running(command);
+    }
     let args = &configured(args)?;
     let sets = topology::parse_sets(&args.set)?;
     let found = args.scenario.as_deref().map(scenario::find).transpose()?;
@@ -224,8 +266,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     let endpoint = args.metrics.map(|at| endpoint(at, &live)).transpose()?;
     if !args.quiet {
         endpoint.iter().for_each(announce);
-        let cpus = if online == 1 { "CPU" } else { "CPUs" };
-        note(&format!("attached {name} ({online} {cpus}, machine {machine})"));
+        note(&format!("attached {name} ({}, machine {machine})", plural(online, "CPU")));
         match live.counting() {
             None => {}
             Some(Ok(names)) => note(&format!("counters: {}", names.join(", "))),
@@ -349,15 +390,15 @@ fn announce(endpoint: &Endpoint) {
 fn farewell(s: &weir_linux::Snapshot) -> String {
     let t = &s.totals;
     format!(
-        "detached {} after {}: {} tasks entered, {} were handed to a CPU, {} taken back by the kernel; \
-         {} outside the graph, {} switches of topology",
+        "detached {} after {}: {} entered, {} were handed to a CPU, {} taken back by the kernel; \
+         {} outside the graph, {} of topology",
         s.topology,
         duration(s.uptime_ns),
-        t.enqueues,
+        plural(t.enqueues, "task"),
         t.dispatches,
         t.dequeues,
         t.aside,
-        t.swaps
+        plural(t.swaps, "switch")
     )
 }
 

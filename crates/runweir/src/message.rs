@@ -15,7 +15,7 @@ use weir_linux::protocol::{Answered, Ask, Notify, Number, Request};
 use crate::fault::{Fault, Result};
 use crate::output;
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
   sudo runweir publish TENANT task=4711 tenant=1
@@ -42,7 +42,7 @@ pub struct PublishArgs {
     pub quiet: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
   sudo runweir request PRIORITY 4711
@@ -135,8 +135,12 @@ pub fn publish(args: &PublishArgs) -> Result<ExitCode> {
         output::print(&output::json(&done)?)?;
     } else if !args.quiet {
         let n = done["hearers"].as_u64().unwrap_or(0);
-        let listen = if n == 1 { "instance listens" } else { "instances listen" };
-        output::print(&format!("published {}: {n} {listen}\n", args.topic.to_uppercase()))?;
+        let listen = if n == 1 { "listens" } else { "listen" };
+        output::print(&format!(
+            "published {}: {} {listen}\n",
+            args.topic.to_uppercase(),
+            crate::units::plural(n, "instance")
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }

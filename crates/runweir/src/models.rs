@@ -17,7 +17,7 @@ use crate::fault::{Fault, Result};
 use crate::listing::{Row, print_rows};
 use crate::output::{json as to_json, pairs, print, say, screen};
 use crate::progress::Counter;
-use crate::units::exact;
+use crate::units::{exact, plural};
 use crate::{input, machine, stop};
 
 #[derive(Debug, Args)]
@@ -151,8 +151,10 @@ fn latency_text(args: &MachinesArgs, m: &Machine, all: &Latencies) -> Result<Str
         let pick = all.pick(n as usize)?;
         let cpus: weir_core::CpuSet = pick.cpus.iter().copied().collect();
         text += &format!(
-            "\n{n} CPUs near each other: {cpus} (at most {:.0} ns, {:.0} ns in the mean)\n",
-            pick.worst_ns, pick.mean_ns
+            "\n{} near each other: {cpus} (at most {:.0} ns, {:.0} ns in the mean)\n",
+            plural(n, "CPU"),
+            pick.worst_ns,
+            pick.mean_ns
         );
     }
     Ok(text)
@@ -327,18 +329,10 @@ fn workload_text(w: &Workload) -> String {
         None => "runs to its end".into(),
     };
     let groups = groups(w);
-    let mut rows: Vec<(String, String)> = groups
-        .iter()
-        .take(LINES)
-        .map(|(name, n)| (name.clone(), format!("{n} task{}", if *n == 1 { "" } else { "s" })))
-        .collect();
+    let mut rows: Vec<(String, String)> =
+        groups.iter().take(LINES).map(|(name, n)| (name.clone(), plural(*n, "task"))).collect();
     if groups.len() > LINES {
-        rows.push(("…".into(), format!("{} more groups", groups.len() - LINES)));
+        rows.push(("…".into(), plural(groups.len() - LINES, "more group")));
     }
-    format!(
-        "{}: {tasks} task{}, {length}\n{}",
-        w.name,
-        if tasks == 1 { "" } else { "s" },
-        pairs(&rows, &screen())
-    )
+    format!("{}: {}, {length}\n{}", w.name, plural(tasks, "task"), pairs(&rows, &screen()))
 }

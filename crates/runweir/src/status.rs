@@ -11,13 +11,13 @@ use weir_linux::{PipeView, Snapshot, TaskState, client};
 
 use crate::fault::Result;
 use crate::output;
-use crate::units::duration;
+use crate::units::{duration, plural};
 use crate::watched::Watched;
 
 /// Rows of each table that are shown; `--json` has all.
 const ROWS: usize = 16;
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
   sudo runweir status
@@ -70,21 +70,21 @@ fn table(s: &Snapshot, rows: usize) -> String {
     line(format!("topology   {}, in charge for {}", s.topology, duration(s.uptime_ns)));
     if let Some(p) = &s.program {
         line(format!(
-            "program    {} (process {}), {} threads made so far",
+            "program    {} (process {}), {} made so far",
             weir_report::clip(&p.name, 64),
             p.pid,
-            p.created
+            plural(p.created, "thread")
         ));
         line(format!(
             "gave up    the CPU: {} by waiting, {} by yielding, {} preempted ({} put off), {} handed over",
             p.blocks, p.yields, p.preemptions, p.deferred, p.handovers
         ));
-        line(format!("idle       {}, {} sleeps of CPUs", duration(p.idle_ns), p.sleeps));
+        line(format!("idle       {}, {} of CPUs", duration(p.idle_ns), plural(p.sleeps, "sleep")));
         if p.deadline_misses > 0 {
             line(format!("deadlines  {} missed", p.deadline_misses));
         }
     }
-    line(format!("machine    {online} of {} CPUs online", s.nr_cpus));
+    line(format!("machine    {online} of {} online", plural(s.nr_cpus, "CPU")));
     line(format!("tasks      {}, {} of them waiting in the graph", t.tasks, t.in_graph));
     line(format!(
         "traffic    {} entered = {} to a CPU + {} taken back + {} waiting; {} direct, {} outside the graph",
@@ -133,15 +133,15 @@ fn table(s: &Snapshot, rows: usize) -> String {
     if let Some(w) = &s.last_swap {
         let ago = s.t_ns.saturating_sub(w.t_ns);
         line(format!(
-            "switched   {} ago, {} -> {}: pause {}, {} tasks moved, {} built, {} kept ({} switches so far)",
+            "switched   {} ago, {} -> {}: pause {}, {} moved, {} built, {} kept ({} so far)",
             duration(ago),
             w.from,
             w.to,
             duration(w.pause_ns),
-            w.represented,
+            plural(w.represented, "task"),
             w.built,
             w.kept,
-            t.swaps
+            plural(t.swaps, "switch")
         ));
     }
     line(String::new());
@@ -259,14 +259,17 @@ fn calls(line: &mut impl FnMut(String), s: &Snapshot) {
     let worst = worst
         .map_or(String::new(), |p| format!(", longest {} for {}", duration(p.longest_lock_wait_ns), p.name));
     line(format!(
-        "locks      {} waits, {} in all{worst}; {} given up",
-        sum(|p| p.lock_waits),
+        "locks      {}, {} in all{worst}; {} given up",
+        plural(sum(|p| p.lock_waits), "wait"),
         duration(sum(|p| p.lock_wait_ns)),
         sum(|p| p.lock_waits_given_up)
     ));
     line(format!(
-        "given up   {} waits for another CPU: {} tried again at once, {} tasks left in inboxes, {} ran outside the graph",
-        t.gave_up, t.retried, t.inboxed, t.aside_given_up
+        "given up   {} for another CPU: {} tried again at once, {} left in inboxes, {} ran outside the graph",
+        plural(t.gave_up, "wait"),
+        t.retried,
+        plural(t.inboxed, "task"),
+        t.aside_given_up
     ));
 }
 

@@ -116,7 +116,7 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
         let (opened, found) = sweep.journal(dir, args.fresh)?;
         (journal, done) = (Some(opened), found.into_iter().filter(|(run, _)| shard.has(*run)).collect());
         if !done.is_empty() && !args.quiet {
-            note(&format!("{} of {all} runs are there already; making the others", done.len()));
+            note(&format!("{} of {} there already; making the others", done.len(), plural(all, "run")));
         }
     }
     stop::install_saying(match &args.out {
@@ -128,7 +128,7 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
     counter.finish();
     let result = result?;
     if (result.rows.len() as u64) < all {
-        note(&format!("interrupted: {} of {all} runs are done", result.rows.len()));
+        note(&format!("interrupted: {} of {} done", result.rows.len(), plural(all, "run")));
         return Ok(ExitCode::from(1));
     }
     if !args.quiet {
@@ -137,10 +137,10 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
     if let Some(shard) = args.shard {
         if !args.quiet {
             note(&format!(
-                "shard {} of {} is done: {all} of {} runs; `runweir sweep SPEC --merge DIR…` makes the results of all shards",
+                "shard {} of {} is done: {all} of {}; `runweir sweep SPEC --merge DIR…` makes the results of all shards",
                 shard.index + 1,
                 shard.of,
-                sweep.nr_runs()
+                plural(sweep.nr_runs(), "run")
             ));
         }
         return Ok(ExitCode::SUCCESS);
@@ -188,8 +188,9 @@ fn merge(args: &SweepArgs, sweep: &Sweep) -> Result<ExitCode> {
         let (values, seed) = sweep.run_of(*first);
         return Err(Fault::system(
             format!(
-                "{} of {all} runs are missing, the first is run {first}: {}, seed {seed}",
+                "{} of {} missing, the first is run {first}: {}, seed {seed}",
                 missing.len(),
+                plural(all, "run"),
                 values.join(", ")
             ),
             "run the missing shards (finished runs are kept), then merge again",

@@ -22,9 +22,9 @@ use crate::fault::{Fault, Result};
 use crate::output;
 use crate::stop;
 use crate::topology::{self, Includes};
-use crate::units::{duration, parse_duration};
+use crate::units::{duration, parse_duration, plural};
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
   sudo runweir switch priority
@@ -229,20 +229,19 @@ fn describe(done: &Switched) -> String {
     let r = &done.report;
     if done.dry_run {
         return format!(
-            "{}: ok: {} instances, {} pipes; nothing was changed\n",
-            r.to, done.instances, done.pipes
+            "{}: ok: {}, {}; nothing was changed\n",
+            r.to,
+            plural(done.instances, "instance"),
+            plural(done.pipes, "pipe")
         );
     }
-    let plural = |n: u32| if n == 1 { "" } else { "s" };
     format!(
-        "switched from {} to {}: pause {}, {} waiting task{} moved, {} instance{} built, {} kept\n",
+        "switched from {} to {}: pause {}, {} moved, {} built, {} kept\n",
         r.from,
         r.to,
         duration(r.pause_ns),
-        r.represented,
-        plural(r.represented),
-        r.built,
-        plural(r.built),
+        plural(r.represented, "waiting task"),
+        plural(r.built, "instance"),
         r.kept
     )
 }

@@ -17,6 +17,7 @@ use weir_core::{Plan, Setting};
 use crate::args::one;
 use crate::compile::{flat, plan};
 use crate::fault::{Fault, Result};
+use crate::units::plural;
 use crate::{machine, output, topology};
 
 const PRELOAD: &str = "libweir_preload.so";
@@ -361,12 +362,12 @@ fn switch(args: &ThreadsArgs, name: &str) -> Result<ExitCode> {
     let _ = fs::remove_file(&plan);
     let s: Switched = switched?;
     output::print(&format!(
-        "{name}: {} -> {} in {}; {} threads presented, {} components built, {} kept\n",
+        "{name}: {} -> {} in {}; {} presented, {} built, {} kept\n",
         served.policy,
         args.policy.as_deref().unwrap_or_default(),
         weir_report::duration_f(s.pause_ns),
-        s.represented,
-        s.built,
+        plural(s.represented, "thread"),
+        plural(s.built, "component"),
         s.kept
     ))?;
     Ok(ExitCode::SUCCESS)
@@ -530,7 +531,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
         output::print(&format!("{all}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut text = format!("threads on this machine, {} CPUs\n\n", figures.cpus);
+    let mut text = format!("threads on this machine, {}\n\n", plural(figures.cpus as u64, "CPU"));
     for (what, ns) in figures.rows() {
         text.push_str(&format!("  {what:<42}{:>12}\n", ns.map_or("-".into(), weir_report::duration_f)));
     }

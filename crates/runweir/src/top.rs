@@ -22,7 +22,7 @@ const SHORTEST: Duration = Duration::from_millis(50);
 /// Size of a picture without a terminal, where the environment does not say.
 const SIZE: (u16, u16) = (100, 50);
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Keys:
   q, Esc, Ctrl-C   quit                       p, space   pause or continue

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use weir_linux::client;
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Watched {
     /// Show the threads of this process, which run under a policy (`runweir threads`, libweir_threads)
     #[arg(long, value_name = "PID", conflicts_with = "socket", value_parser = clap::value_parser!(u32).range(1..))]

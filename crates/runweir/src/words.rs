@@ -12,21 +12,68 @@ use crate::complete;
 use crate::fault::Fault;
 use crate::output::{self, Colour};
 
+/// Commands in a row of the list, and what they do; empty: what the command itself says.
+type Row = (&'static [&'static str], &'static str);
+
 /// What somebody wants to do, and the commands for it.
-const GROUPS: [(&str, &[&str]); 7] = [
-    ("Simulate", &["tour", "run", "compare", "sweep", "analyze", "explain", "gantt", "report", "reproduce"]),
-    ("Your own load", &["record", "import", "tune", "advise", "guard", "shrink"]),
+const GROUPS: [(&str, &[Row]); 7] = [
     (
-        "The running kernel",
-        &["live", "switch", "status", "top", "config", "publish", "request", "gang", "phase", "vm"],
+        "Simulate",
+        &[
+            (&["tour"], ""),
+            (&["run"], ""),
+            (&["compare"], ""),
+            (&["sweep"], ""),
+            (&["analyze"], ""),
+            (&["explain"], ""),
+            (&["gantt"], ""),
+            (&["report"], ""),
+            (&["reproduce"], ""),
+        ],
     ),
-    ("Programs, without root", &["threads", "doctor"]),
+    (
+        "Your own load",
+        &[
+            (&["record"], ""),
+            (&["import"], ""),
+            (&["tune"], ""),
+            (&["advise"], ""),
+            (&["guard"], ""),
+            (&["shrink"], ""),
+        ],
+    ),
+    (
+        "The running kernel (also behind `live`)",
+        &[
+            (&["live"], ""),
+            (&["switch"], ""),
+            (&["status", "top"], "Show the running scheduler: once, or again and again"),
+            (&["publish", "request"], "Tell the running scheduler something, or ask it"),
+            (&["config"], ""),
+            (&["gang", "phase"], "Run a program as a gang: its threads run at the same time"),
+            (&["vm"], ""),
+        ],
+    ),
+    ("Programs, without root", &[(&["threads"], ""), (&["doctor"], "")]),
     (
         "Write a scheduler",
-        &["studio", "check", "graph", "fmt", "component", "compile", "stubs", "bare", "soc"],
+        &[
+            (&["studio"], ""),
+            (&["check", "fmt"], "Check topologies without running them; format them"),
+            (&["graph"], ""),
+            (&["component"], ""),
+            (&["compile", "stubs"], "Plans for C runtimes; typed messages for C and Rust"),
+            (&["bare", "soc"], "Programs on our own kernel, on simulated RISC-V cores"),
+        ],
     ),
-    ("The catalogue", &["topologies", "components", "machines", "workloads", "scenarios", "packages"]),
-    ("Assistants and shells", &["mcp", "completions", "help"]),
+    (
+        "The catalogue",
+        &[
+            (&["topologies", "components", "machines"], "List them, or show one:"),
+            (&["workloads", "scenarios", "packages"], "runweir topologies edf"),
+        ],
+    ),
+    ("Assistants and shells", &[(&["mcp"], ""), (&["completions"], ""), (&["help"], "")]),
 ];
 
 /// Widest help text.
@@ -53,10 +100,7 @@ pub fn fitted(width: usize) -> Command {
     top = top.mut_subcommands(|sub| fit(sub, width));
     top = fit(top, width);
     let list = list(&top, width);
-    let header = STYLES.get_header();
-    top.help_template(format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{header}Options:{header:#}\n{{options}}{{after-help}}"
-    ))
+    top.help_template(format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}{{after-help}}"))
 }
 
 /// The text behind the options, broken for the width.
@@ -71,28 +115,32 @@ fn fit(mut command: Command, width: usize) -> Command {
     }
 }
 
-/// Commands with what they do, by group.
+/// Commands with what they do, by group: one screen.
 fn list(top: &Command, width: usize) -> String {
     let header = STYLES.get_header();
-    let about = |name: &&str| {
-        let found = top.get_subcommands().find(|s| s.get_name() == *name);
-        let text = match (found, *name) {
+    let about = |name: &str| {
+        let found = top.get_subcommands().find(|s| s.get_name() == name);
+        match (found, name) {
             (Some(sub), _) => sub.get_about().map(StyledStr::to_string).unwrap_or_default(),
             (None, "help") => "Print this list, or the help of a command".into(),
             (None, other) => panic!("there is no command `{other}`"),
-        };
-        (name.to_string(), text)
+        }
     };
-    let group = |(title, names): &(&str, &[&str])| {
-        let rows: Vec<(String, String)> = names.iter().map(about).collect();
+    let row = |(names, text): &Row| {
+        let text = if text.is_empty() { about(names[0]) } else { (*text).into() };
+        (names.join(", "), text)
+    };
+    let group = |(title, rows): &(&str, &[Row])| {
+        let rows: Vec<(String, String)> = rows.iter().map(row).collect();
         let screen = Screen { width, colour: false };
-        format!("{header}{title}:{header:#}\n{}\n", pairs_at(&rows, COMMAND, &screen))
+        let column = rows.iter().map(|r| cells(&r.0)).max().unwrap_or(0).clamp(COMMAND, 32);
+        format!("{header}{title}:{header:#}\n{}", pairs_at(&rows, column, &screen))
     };
-    GROUPS.iter().map(group).collect()
+    GROUPS.iter().map(group).collect::<String>().trim_end().into()
 }
 
-/// Columns of the longest command.
-const COMMAND: usize = 11;
+/// Columns of most rows of commands.
+const COMMAND: usize = 16;
 
 /// Break a text for `width` columns. Indented lines are examples, a remark after two spaces or more; the others are
 /// paragraphs.
@@ -186,7 +234,6 @@ fn cells(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The error with the command that was most likely meant, first.
 /// An argument has bytes that are no text, where text is expected.
 pub fn not_text(args: impl Iterator<Item = std::ffi::OsString>) -> Fault {
     let found = (0..).zip(args).find_map(|(i, arg)| match arg.to_str() {
@@ -199,6 +246,7 @@ pub fn not_text(args: impl Iterator<Item = std::ffi::OsString>) -> Fault {
     )
 }
 
+/// The error with the command that was most likely meant, first.
 pub fn suggest(mut error: clap::Error) -> clap::Error {
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand).cloned()
@@ -268,10 +316,20 @@ mod tests {
     #[test]
     fn commands_and_options_are_alike() {
         let top = Cli::command();
-        let listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let rows = GROUPS.iter().flat_map(|(_, rows)| rows.iter());
+        let listed: Vec<&str> = rows.flat_map(|(names, _)| names.iter().copied()).collect();
         for sub in top.get_subcommands().filter(|s| !s.is_hide_set()) {
             let name = sub.get_name();
             assert_eq!(listed.iter().filter(|n| **n == name).count(), 1, "{name} in the list of commands");
+        }
+        // Those within commands, too: `component test`, `gang check`, `live switch`.
+        let mut all: Vec<&Command> = top.get_subcommands().filter(|s| !s.is_hide_set()).collect();
+        let mut at = 0;
+        while at < all.len() {
+            let sub = all[at];
+            at += 1;
+            all.extend(sub.get_subcommands());
+            let name = sub.get_name();
             for arg in sub.get_arguments() {
                 let long = arg.get_long().unwrap_or_default();
                 let meaning = match arg.get_short() {
@@ -283,6 +341,9 @@ mod tests {
                     Some('q') => long == "quiet",
                     // One file or a folder, where the results go.
                     Some('o') => matches!(long, "out" | "output"),
+                    Some('a') => long == "all",
+                    Some('n') => long == "dry-run",
+                    Some('i') => long == "interval",
                     Some('j') => long == "jobs",
                     _ => true,
                 };
@@ -291,6 +352,15 @@ mod tests {
                 let has_t = sub.get_arguments().any(|a| a.get_short() == Some('t'));
                 assert!(!place || has_t, "{name} takes a scheduler in its place, but not behind -t");
             }
+        }
+    }
+
+    /// The list of commands is one screen.
+    #[test]
+    fn commands_are_one_screen() {
+        for width in [80, 100] {
+            let text = fitted(width).render_help().to_string();
+            assert!(text.lines().count() <= 50, "{} lines at {width}:\n{text}", text.lines().count());
         }
     }
 

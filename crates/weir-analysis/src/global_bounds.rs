@@ -117,7 +117,12 @@ pub fn edf_us(declared: &[Task], tasks: &[Task], m: u32, threshold: &Exact) -> F
     let passed = heavy.len() <= m as usize
         && heavy.iter().all(|t| t.utilization() <= whole(1))
         && (light.is_empty() || (left > 0 && rest.verdict == crate::Verdict::Schedulable));
-    let remark = format!("{} heavy tasks; for the others, on {left} CPUs: {}", heavy.len(), rest.remark);
+    let remark = format!(
+        "{}; for the others, on {}: {}",
+        weir_text::plural(heavy.len(), "heavy task"),
+        weir_text::plural(left, "CPU"),
+        rest.remark
+    );
     let found =
         Finding::new(Kind::Sufficient, Test::EdfUs, "Srinivasan and Baruah 2002; Baker 2005", passed, remark);
     fixed_shape(found, tasks)

@@ -226,7 +226,8 @@ pub fn edzl(tasks: &[Task], m: u32) -> Finding {
         })
         .count();
     let fit = tasks.iter().all(|t| t.wcet <= t.deadline);
-    let remark = format!("{critical} tasks may run out of laxity; {m} at once do no harm");
+    let remark =
+        format!("{} may run out of laxity; {m} at once do no harm", weir_text::plural(critical, "task"));
     let found = Finding::new(
         Kind::Sufficient,
         Test::Edzl,

@@ -120,9 +120,9 @@ impl fmt::Display for Diff {
         }
         writeln!(
             f,
-            "  {} instance{} of the same name and component keep their state",
-            self.kept,
-            if self.kept == 1 { "" } else { "s" }
+            "  {} of the same name and component {}",
+            weir_text::plural(self.kept, "instance"),
+            if self.kept == 1 { "keeps its state" } else { "keep their state" }
         )
     }
 }

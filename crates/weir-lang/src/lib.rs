@@ -255,7 +255,7 @@ fn unusable(catalog: &Catalog, shape: &MachineShape) -> Option<(String, String)>
     }
     if n == 0 || n > MAX_CPUS as usize {
         return Some((
-            format!("machine `{machine}` has {n} CPUs"),
+            format!("machine `{machine}` has {}", weir_text::plural(n, "CPU")),
             format!("a scheduler needs 1 to {MAX_CPUS} CPUs"),
         ));
     }

@@ -667,7 +667,7 @@ pub fn compile(wish: &Switch, shape: &MachineShape) -> Result<Compiled> {
     compiled.map_err(|found| {
         let errors = found.iter().filter(|d| d.severity == weir_lang::Severity::Error).count();
         let mut e = input(
-            format!("topology `{}` has {errors} error{}", wish.topology, if errors == 1 { "" } else { "s" }),
+            format!("topology `{}` has {}", wish.topology, weir_text::plural(errors, "error")),
             format!("`runweir check {} --machine host` shows them", wish.topology),
         );
         e.findings = found.iter().map(Finding::from).collect();

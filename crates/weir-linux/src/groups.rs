@@ -37,7 +37,7 @@ pub fn unkept(plan: &Plan, mounted: &Path) -> Vec<Finding> {
         let first = asking.first()?.strip_prefix(mounted).ok()?;
         let others = match asking.len() - 1 {
             0 => String::new(),
-            n => format!(" and {n} other{}", if n == 1 { "" } else { "s" }),
+            n => format!(" and {}", weir_text::plural(n, "other")),
         };
         Some(Finding {
             code: "group-ignored".into(),

@@ -44,7 +44,7 @@ fn policies(plan: &Plan, proc: &Path) -> Vec<Finding> {
         let (first, _) = asking.next()?;
         let others = match asking.count() {
             0 => String::new(),
-            n => format!(" and {n} other thread{}", if n == 1 { "" } else { "s" }),
+            n => format!(" and {}", weir_text::plural(n, "other thread")),
         };
         let name = setting.value().unwrap_or_default();
         let text = format!("`{}` does not keep {name} of `{first}`{others}: {}", plan.name, setting.lack());

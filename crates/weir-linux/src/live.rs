@@ -145,7 +145,10 @@ impl Live {
         selection.classes.extend(options.plan.instances.iter().map(|i| i.class));
         let (code, components) =
             with_components(&selection, wants_counters(&options), diagnose::max_frames(system))?;
-        (options.progress)(&format!("the kernel checks the code of {} components", components.len()));
+        (options.progress)(&format!(
+            "the kernel checks the code of {}",
+            weir_text::plural(components.len(), "component")
+        ));
         let (loaded, counting) = load(&code, memory, &options, system)?;
         (options.progress)("the topology is built");
         loaded.memory.touch();

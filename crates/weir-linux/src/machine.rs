@@ -58,9 +58,9 @@ pub fn stand_in(wanted: &MachineShape, own: &MachineShape) -> Result<MachineShap
         return Err(Error::new(
             ErrorKind::Input,
             format!(
-                "machine `{}` has {} CPUs, and this one may have {}",
+                "machine `{}` has {}, and this one may have {}",
                 wanted.name,
-                wanted.nr_cpus(),
+                weir_text::plural(wanted.nr_cpus(), "CPU"),
                 own.nr_cpus()
             ),
             "leave out --machine to use this machine as it is, or describe one with as many CPUs",

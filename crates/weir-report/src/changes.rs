@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A scenario's changes, for a terminal: a line for each reconfiguration, and the reason if one was refused.
 
+use crate::count;
 use crate::screen::{Columns, Screen};
 use crate::summary::{ReconfigurationSummary, Summary};
-use crate::text::{clip, count, duration};
+use crate::text::{clip, duration};
 
 /// Reconfigurations that get a line each; of more the first ones do.
 const LINES: usize = 16;

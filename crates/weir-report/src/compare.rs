@@ -112,7 +112,7 @@ fn big_count(value: f64) -> String {
     match value.abs() {
         x if x >= 9_999_500.0 => format!("{} M", significant(value / 1e6)),
         x if x >= 99_950.0 => format!("{} k", significant(value / 1e3)),
-        x if x >= 1000.0 || value.fract() == 0.0 => crate::text::count(value.round() as u64),
+        x if x >= 1000.0 || value.fract() == 0.0 => crate::count(value.round() as u64),
         _ => significant(value),
     }
 }

@@ -54,8 +54,9 @@ pub use summary::{
 };
 pub use sweep::{SweepAxis, SweepPoint, SweepReport};
 pub use table::table;
+pub use text::percent;
 pub use text::{clip, duration, duration_f, exact};
-pub use text::{count, percent};
 pub use trace::Trace;
 pub use wakeups::Wakeups;
+pub use weir_text::{count, plural};
 pub use window::{Part, Windowed};

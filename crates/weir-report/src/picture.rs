@@ -40,6 +40,17 @@ pub enum Shape {
     Text { at: (f64, f64), text: String, size: f64, anchor: Anchor, ink: Ink, bold: bool },
 }
 
+/// A part of a picture that appears from left to right, over and over; browsers show it, paper has the whole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Play {
+    /// The shapes that appear.
+    pub shapes: std::ops::Range<usize>,
+    /// Where they begin and end.
+    pub x: (f64, f64),
+    /// How long a round takes, with a rest at its end.
+    pub seconds: f64,
+}
+
 /// A picture, `width` by `height` points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
@@ -47,6 +58,7 @@ pub struct Picture {
     pub height: f64,
     pub title: String,
     pub shapes: Vec<Shape>,
+    pub play: Option<Play>,
 }
 
 /// The formats of a picture.
@@ -96,7 +108,7 @@ fn short(v: f64) -> String {
 
 impl Picture {
     pub fn new(width: f64, height: f64, title: impl Into<String>) -> Self {
-        Self { width, height, title: title.into(), shapes: Vec::new() }
+        Self { width, height, title: title.into(), shapes: Vec::new(), play: None }
     }
 
     pub fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, fill: Ink) {
@@ -153,10 +165,42 @@ impl Picture {
              font-family=\"Helvetica, Arial, sans-serif\">\n<title>{}</title>\n<rect width=\"{w}\" height=\"{h}\" fill=\"#ffffff\"/>\n",
             escape(&self.title)
         );
-        for shape in &self.shapes {
+        let moving = self.play.as_ref().map_or(0..0, |p| p.shapes.clone());
+        if let Some(play) = &self.play {
+            out += &self.played(play);
+        }
+        for (i, shape) in self.shapes.iter().enumerate() {
+            if !moving.is_empty() && i == moving.start {
+                out += "<g clip-path=\"url(#played)\">\n";
+            }
             svg_shape(&mut out, shape);
+            if !moving.is_empty() && i + 1 == moving.end {
+                out += "</g>\n";
+            }
+        }
+        if let Some(Play { x: (left, _), .. }) = self.play {
+            let x = short(left);
+            out += &format!(
+                "<line class=\"head\" x1=\"{x}\" x2=\"{x}\" y1=\"40\" y2=\"{h}\" stroke=\"{RED}\" stroke-width=\"0.8\"/>\n"
+            );
         }
         out + "</svg>\n"
+    }
+
+    /// What moves: the clip that uncovers the shapes, and the line at its edge. Who asks for less motion sees the whole.
+    fn played(&self, play: &Play) -> String {
+        let (left, right) = play.x;
+        let (x, w, h, s) = (short(left), short(right - left), short(self.height), short(play.seconds));
+        format!(
+            "<style>\n\
+             #uncovered {{ animation: uncover {s}s linear infinite; transform-origin: {x}px 0 }}\n\
+             .head {{ animation: go {s}s linear infinite }}\n\
+             @keyframes uncover {{ 0% {{ transform: scaleX(0) }} 85%, 100% {{ transform: scaleX(1) }} }}\n\
+             @keyframes go {{ 0% {{ transform: translateX(0) }} 85%, 100% {{ transform: translateX({w}px) }} }}\n\
+             @media (prefers-reduced-motion: reduce) {{ #uncovered, .head {{ animation: none }} .head {{ display: none }} }}\n\
+             </style>\n\
+             <clipPath id=\"played\"><rect id=\"uncovered\" x=\"{x}\" y=\"0\" width=\"{w}\" height=\"{h}\"/></clipPath>\n"
+        )
     }
 
     /// A page as large as the picture; texts in Helvetica, which every reader of PDF has.
@@ -442,6 +486,18 @@ mod tests {
         let svg = sample().svg();
         assert!(svg.contains("<title>a &amp; b</title>") && svg.contains("50 % of &lt;a_b&gt;"), "{svg}");
         assert_eq!(svg.matches('<').count(), svg.matches('>').count(), "{svg}");
+    }
+
+    /// The shapes are the same; one group of them is uncovered.
+    #[test]
+    fn a_part_of_an_svg_moves() {
+        let mut picture = sample();
+        let still = picture.svg();
+        picture.play = Some(Play { shapes: 0..picture.shapes.len(), x: (10.0, 90.0), seconds: 8.0 });
+        let moving = picture.svg();
+        assert!(moving.contains("clip-path=\"url(#played)\"") && moving.contains("prefers-reduced-motion"));
+        assert_eq!(moving.matches("<rect").count(), still.matches("<rect").count() + 1);
+        assert_eq!(moving.matches("<g ").count(), moving.matches("</g>").count());
     }
 
     #[test]

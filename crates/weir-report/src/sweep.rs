@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
+use crate::count;
 use crate::csv::csv_field;
 use crate::plot::{Curve, Plot, Spot};
 use crate::screen::{Columns, Screen};
 use crate::stats::{MeanCi, Ratio};
 use crate::summary::Ignored;
-use crate::text::{count, significant};
+use crate::text::significant;
 
 /// A varied (or fixed) parameter with its values, by column heading.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -5,7 +5,8 @@ use crate::changes::changes;
 use crate::screen::{Cell, Columns, Screen, Tone, facts};
 use crate::stats::Dist;
 use crate::summary::{CpuSummary, GroupSummary, Summary, TaskSummary};
-use crate::text::{clip, count, duration, energy_f, percent, significant};
+use crate::text::{clip, duration, energy_f, percent, significant};
+use crate::{count, plural};
 use std::cmp::Reverse;
 use std::fmt::Write;
 
@@ -37,16 +38,21 @@ fn guests(out: &mut String, s: &Summary, screen: &Screen) {
         let t = &g.run.totals;
         let within = g.inside.as_ref().map_or(String::new(), |outer| format!(" (in {outer})"));
         line(out, "");
-        let head = format!("guest {}{within}: {} on {} virtual CPUs", g.name, g.run.topology, g.vcpus.len());
+        let head = format!(
+            "guest {}{within}: {} on {}",
+            g.name,
+            g.run.topology,
+            plural(g.vcpus.len(), "virtual CPU")
+        );
         line(out, &shown(&head));
         let wanted = t.busy_ns + t.scheduler_ns + t.stolen_ns;
         let had = format!(
-            "{} of CPU time, {} for its scheduler, {} stolen ({} of its demand), entered {} times",
+            "{} of CPU time, {} for its scheduler, {} stolen ({} of its demand), entered {}",
             duration(t.busy_ns),
             duration(t.scheduler_ns),
             duration(t.stolen_ns),
             percent(t.stolen_ns, wanted),
-            count(g.enters)
+            plural(g.enters, "time")
         );
         line(out, &format!("  {had}"));
         if t.spin_ns > 0 {
@@ -57,7 +63,10 @@ fn guests(out: &mut String, s: &Summary, screen: &Screen) {
         tasks(out, &g.run, screen);
     }
     if s.guests.len() > LINES {
-        line(out, &format!("  … and {} more guests (--json has all of them)", s.guests.len() - LINES));
+        line(
+            out,
+            &format!("  … and {} (--json has all of them)", plural(s.guests.len() - LINES, "more guest")),
+        );
     }
 }
 
@@ -78,7 +87,7 @@ fn heading(out: &mut String, s: &Summary, screen: &Screen) {
     }
     line(out, &shown(&what));
     let time = if s.live { "real" } else { "virtual" };
-    let mut ran = format!("{} of {time} time, {} events", duration(s.duration_ns), count(s.events));
+    let mut ran = format!("{} of {time} time, {}", duration(s.duration_ns), plural(s.events, "event"));
     if s.wall_ns > 0 && !s.live {
         let pace = s.duration_ns as f64 / s.wall_ns as f64;
         let digits = if pace < 10.0 { 2 } else { 0 };
@@ -95,7 +104,7 @@ fn heading(out: &mut String, s: &Summary, screen: &Screen) {
         line(out, &screen.paint(what, Tone::Bad));
     }
     if s.lost_events > 0 {
-        let what = format!("INCOMPLETE: {} events were lost, so counts are too low", count(s.lost_events));
+        let what = format!("INCOMPLETE: {} lost, so counts are too low", plural(s.lost_events, "event"));
         line(out, &screen.paint(&what, Tone::Bad));
     }
     out.push('\n');
@@ -325,7 +334,13 @@ fn strip(out: &mut String, s: &Summary, screen: &Screen) {
     }
     shares.sort_by(f64::total_cmp);
     let [min, median, max] = [0, shares.len() / 2, shares.len() - 1].map(|i| 100.0 * shares[i]);
-    line(out, &format!("  {} CPUs: least {min:.1} %, median {median:.1} %, most {max:.1} %", shares.len()));
+    line(
+        out,
+        &format!(
+            "  {}: least {min:.1} %, median {median:.1} %, most {max:.1} %",
+            plural(shares.len(), "CPU")
+        ),
+    );
 }
 
 /// Barriers and gangs.

@@ -43,19 +43,6 @@ pub fn significant(value: f64) -> String {
     }
 }
 
-/// A count with thin groups: `1 234 567`.
-pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(' ');
-        }
-        out.push(c);
-    }
-    out
-}
-
 /// `part` of `whole` in percent, two significant decimals where it is small.
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {

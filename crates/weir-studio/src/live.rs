@@ -284,12 +284,12 @@ async fn switch(Json(wish): Json<SwitchTo>) -> Response {
         let done: Switched = client::switch(&wish.socket, &request).map_err(failed)?;
         let r = &done.report;
         let report = format!(
-            "switched from {} to {}: pause {}, {} waiting tasks moved, {} instances built, {} kept",
+            "switched from {} to {}: pause {}, {} moved, {} built, {} kept",
             r.from,
             r.to,
             weir::units::duration(r.pause_ns),
-            r.represented,
-            r.built,
+            weir::units::plural(r.represented, "waiting task"),
+            weir::units::plural(r.built, "instance"),
             r.kept
         );
         Ok(serde_json::json!({ "difference": difference, "report": report }))

@@ -9,3 +9,6 @@ pub mod packed;
 pub mod quantity;
 pub mod suggest;
 pub mod toml;
+pub mod words;
+
+pub use words::{count, plural};

@@ -9,7 +9,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph, Widget};
 use weir_linux::snapshot::{Snapshot, TaskState, TaskView};
-use weir_report::{clip, duration};
+use weir_report::{clip, duration, plural};
 
 use crate::graph::{self, Subject};
 use crate::keys::{Keys, Pane, Sort};
@@ -134,11 +134,11 @@ fn header<'a>(p: &Picture<'_>, r: &Rates, width: usize) -> Vec<Line<'a>> {
         if online == s.cpus.len() { format!("{online}") } else { format!("{online} of {}", s.cpus.len()) };
     let program = s.program.as_ref().map_or(String::new(), |p| format!("{} {} · ", p.name, p.pid));
     let first = format!(
-        "{program}{}{state} · {} in charge · {cpus} CPU{} · {} tasks, {} waiting",
+        "{program}{}{state} · {} in charge · {cpus} CPU{} · {}, {} waiting",
         s.topology,
         duration(s.uptime_ns / 1_000_000_000 * 1_000_000_000),
         if s.cpus.len() == 1 { "" } else { "s" },
-        t.tasks,
+        plural(t.tasks, "task"),
         t.in_graph
     );
     let wait = r.mean_wait_ns.map_or("-".into(), |ns| duration(ns as u64));
@@ -157,11 +157,11 @@ fn header<'a>(p: &Picture<'_>, r: &Rates, width: usize) -> Vec<Line<'a>> {
     if let Some(swap) = &s.last_swap {
         let ago = duration(s.t_ns.saturating_sub(swap.t_ns) / 1_000_000_000 * 1_000_000_000);
         third += &format!(
-            " · switched {} → {} {ago} ago, pause {}, {} tasks",
+            " · switched {} → {} {ago} ago, pause {}, {}",
             swap.from,
             swap.to,
             duration(swap.pause_ns),
-            swap.represented
+            plural(swap.represented, "task")
         );
     }
     let fourth = waits(s);
@@ -195,7 +195,7 @@ fn waits(s: &Snapshot) -> String {
         parts.push(format!("locks {} longest {}", duration(locks), duration(longest)));
     }
     if s.totals.gave_up > 0 {
-        parts.push(format!("{} waits given up", s.totals.gave_up));
+        parts.push(format!("{} given up", plural(s.totals.gave_up, "wait")));
     }
     if parts.is_empty() { String::new() } else { format!("10 s: {}", parts.join(" · ")) }
 }

@@ -175,10 +175,10 @@ fn head(recording: &Recording, options: &Options<'_>) -> String {
     }
     let _ = writeln!(
         text,
-        "# {}: {} CPUs, {} threads, {}\n",
+        "# {}: {}, {}, {}\n",
         recording.source.name(),
-        recording.nr_cpus,
-        recording.threads.len(),
+        weir_text::plural(recording.nr_cpus, "CPU"),
+        weir_text::plural(recording.threads.len(), "thread"),
         time(recording.duration_ns())
     );
     let _ = writeln!(text, "duration = \"{}\"", time(recording.duration_ns().max(1)));

@@ -219,8 +219,8 @@ impl Own {
                 notes.push("priorities are not in this recording: every task has nice 0".into());
             }
             lacking => notes.push(format!(
-                "the priorities of {lacking} of {} threads are not in this recording: these have nice 0",
-                threads.len()
+                "the priorities of {lacking} of {} are not in this recording: these have nice 0",
+                weir_text::plural(threads.len(), "thread")
             )),
         }
         Ok(Some(Recording {

@@ -11,6 +11,7 @@ use crate::kernel::{Comm, Found, Stamped, State, What};
 use crate::marks::{self, Mark};
 use crate::own::WHO_RUNS;
 use crate::tracedat::RECORD;
+use weir_text::plural;
 
 /// Which tool made a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -433,15 +434,15 @@ impl Recording {
     pub fn gaps(&self) -> Vec<String> {
         let mut out = Vec::new();
         if self.lost > 0 {
-            let events =
-                if self.lost == 1 { "1 event is".into() } else { format!("{} events are", self.lost) };
+            let events = plural(self.lost, "event");
+            let are = if self.lost == 1 { "is" } else { "are" };
             out.push(format!(
-                "at least {events} missing, because the tool's buffers were full: as many switches and wake-ups may be wrong; \
+                "at least {events} {are} missing, because the tool's buffers were full: as many switches and wake-ups may be wrong; \
                  record again with larger buffers"
             ));
         }
         if self.mended > 0 {
-            let places = if self.mended == 1 { "1 place".into() } else { format!("{} places", self.mended) };
+            let places = plural(self.mended, "place");
             out.push(format!(
                 "at {places} an event contradicts those before it, because events between them are missing: each gap was closed \
                  with the fewest events that explain it; if there are many, record again with larger buffers"

@@ -7,6 +7,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernel::{Comm, Found, Names, Stamped, State, What};
 use crate::tracedat::RECORD;
+use weir_text::plural;
 
 /// Characters of a thread's name, at most (`TASK_COMM_LEN`). A name is bytes of any kind: it may hold whatever stands between names.
 const NAME: usize = 15;
@@ -88,7 +89,8 @@ pub(crate) fn read(text: &str) -> Result<Found> {
             return Err(Error::new(
                 ErrorKind::Broken,
                 format!(
-                    "{unread} lines have events of the scheduler, but not the fields that they should have"
+                    "events of the scheduler do not have the fields that they should have, in {}",
+                    plural(unread, "line")
                 ),
                 "save the text as the tool prints it, without cutting columns",
             ));
@@ -96,8 +98,7 @@ pub(crate) fn read(text: &str) -> Result<Found> {
         return Err(Error::lacking("the text has no event sched_switch", RECORD));
     }
     if unread > 0 {
-        let lines = if unread == 1 { "1 line".into() } else { format!("{unread} lines") };
-        found.notes.push(format!("{lines} of events could not be read"));
+        found.notes.push(format!("{} of events could not be read", plural(unread, "line")));
     }
     if wakings == 0 {
         found.notes.push("no event sched_waking was recorded".into());

@@ -257,7 +257,15 @@ impl Explainer {
     /// The task of that name; of several the one that waited longest around that time, with a word on the choice.
     fn task(&self, name: &str, at_ns: u64) -> Result<(u32, Option<String>)> {
         let tasks = &self.history.tasks;
-        let found = self.history.find(name);
+        let mut found = self.history.find(name);
+        if found.is_empty() {
+            // `web` for `web-0`, `web-1`: a group of a workload.
+            let member = |task: &str| {
+                let number = task.strip_prefix(name)?.strip_prefix('-')?;
+                (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(())
+            };
+            found = (0..).zip(tasks).filter(|(_, t)| member(&t.name).is_some()).map(|(n, _)| n).collect();
+        }
         let here: Vec<u32> =
             found.iter().copied().filter(|n| tasks[*n as usize].at(at_ns).is_some()).collect();
         if let ([one], _) | (_, [one]) = (found.as_slice(), here.as_slice()) {

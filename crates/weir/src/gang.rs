@@ -106,7 +106,7 @@ fn admit_on(machine: &Machine, files: &[String], manifests: &[Manifest], cut: bo
     let nr = machine.shape.nr_cpus();
     let Some(mut controller) = Controller::new(nr) else {
         return Err(Fault::user(
-            format!("machine `{}` has {nr} CPUs", machine.shape.name),
+            format!("machine `{}` has {}", machine.shape.name, crate::units::plural(nr, "CPU")),
             format!("gangs are placed on up to {MAX_CPUS} CPUs"),
         ));
     };

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use weir_report::picture::{Anchor, BLACK, GREY, Ink, PALE, Picture, RED, text_width};
-use weir_report::{clip, exact};
+use weir_report::picture::{Anchor, BLACK, GREY, Ink, PALE, Picture, Play, RED, text_width};
+use weir_report::{clip, exact, plural};
 use weir_trace::history::{Span, State};
 
 use crate::explain::Explainer;
@@ -18,8 +18,10 @@ pub struct GanttOptions {
     pub dir: PathBuf,
     /// From when to when, ns from the start; the whole run if left out.
     pub span_ns: Option<(u64, u64)>,
-    /// Only tasks whose names begin so.
-    pub group: Option<String>,
+    /// Only tasks whose names begin so, in this order; all if there are none.
+    pub groups: Vec<String>,
+    /// Let what happens appear from left to right within so many seconds, over and over: for SVG in a browser.
+    pub play: Option<f64>,
 }
 
 /// Rows of a picture.
@@ -62,19 +64,28 @@ pub fn gantt(options: &GanttOptions) -> Result<Picture> {
     }
     let jobs = jobs(&options.dir)?;
     let within = |s: &&Span| s.to_ns > from && s.from_ns < to;
-    let named = |name: &str| options.group.as_ref().is_none_or(|g| name.starts_with(g.as_str()));
-    let mut rows: Vec<u32> = Vec::new();
+    // Which of the groups a name belongs to.
+    let group = |name: &str| match options.groups.is_empty() {
+        true => Some(0),
+        false => options.groups.iter().position(|g| name.starts_with(g.as_str())),
+    };
+    let mut rows: Vec<(usize, u32)> = Vec::new();
     let mut pieces = 0;
     for (number, task) in (0..).zip(&history.tasks) {
         let shown =
             task.spans.iter().filter(within).filter(|s| !matches!(s.state, State::Blocked { .. })).count();
-        if shown > 0 && named(&task.name) {
-            rows.push(number);
+        if let Some(group) = group(&task.name).filter(|_| shown > 0) {
+            rows.push((group, number));
             pieces += shown;
         }
     }
+    rows.sort_unstable();
+    let mut rows: Vec<u32> = rows.into_iter().map(|(_, number)| number).collect();
     if rows.is_empty() {
-        let of = options.group.as_ref().map_or(String::new(), |g| format!(" whose name begins with `{g}`"));
+        let of = match &options.groups[..] {
+            [] => String::new(),
+            all => format!(" whose name begins with `{}`", all.join("` or `")),
+        };
         return Err(Fault::user(
             format!("no task{of} runs or waits from {} to {}", exact(from), exact(to)),
             "choose another span, or another --group",
@@ -112,6 +123,7 @@ pub fn gantt(options: &GanttOptions) -> Result<Picture> {
     legend(&mut p, history.cpus.len(), several, !jobs.is_empty());
     let floor = top + ROW * rows.len() as f64;
     axis(&mut p, from, to, (top, floor), &x);
+    let first = p.shapes.len();
     for (row, (number, name)) in rows.iter().zip(&names).enumerate() {
         let base = top + ROW * (row + 1) as f64;
         p.text((left - 8.0, base - 2.0), name.clone(), 9.0, Anchor::End, BLACK);
@@ -140,8 +152,16 @@ pub fn gantt(options: &GanttOptions) -> Result<Picture> {
             }
         }
     }
+    for change in changes(&options.dir)?.iter().filter(|c| (from..=to).contains(&c.at_ns)) {
+        let at = x(change.at_ns);
+        p.line((at, top - 4.0), (at, floor), BLACK, 1.0);
+        let room = if at > (left + right) / 2.0 { Anchor::End } else { Anchor::Start };
+        let aside = if room == Anchor::End { -4.0 } else { 4.0 };
+        p.text((at + aside, top + 2.0), change.text(), 8.0, room, BLACK);
+    }
+    p.play = options.play.map(|seconds| Play { shapes: first..p.shapes.len(), x: (left, right), seconds });
     if left_out > 0 {
-        let text = format!("and {left_out} more tasks: --group selects some");
+        let text = format!("and {}: --group selects some", plural(left_out, "more task"));
         p.text((left, floor + 36.0), text, 8.0, Anchor::Start, GREY);
     }
     Ok(p)
@@ -209,6 +229,45 @@ fn axis(p: &mut Picture, from: u64, to: u64, (top, floor): (f64, f64), x: &dyn F
         p.text((x(t), floor + 14.0), exact(t), 8.0, Anchor::Middle, BLACK);
         t += step;
     }
+}
+
+/// A change of the scheduler during the run, as `summary.json` has it.
+#[derive(serde::Deserialize)]
+struct Change {
+    at_ns: u64,
+    done: bool,
+    from: String,
+    to: String,
+    pause_ns: u64,
+    represented: u32,
+}
+
+impl Change {
+    fn text(&self) -> String {
+        let what = match self.from == self.to {
+            true => format!("a part of {} changes", self.to),
+            false => format!("{} to {}", self.from, self.to),
+        };
+        format!("{what}: pause {}, {} moved", exact(self.pause_ns), plural(self.represented, "task"))
+    }
+}
+
+/// The changes of the scheduler; none where the run has no summary.
+fn changes(path: &Path) -> Result<Vec<Change>> {
+    #[derive(serde::Deserialize)]
+    struct Page {
+        #[serde(default)]
+        reconfigurations: Vec<Change>,
+    }
+    let file = if path.is_dir() { path.join("summary.json") } else { path.with_file_name("summary.json") };
+    if !file.is_file() {
+        return Ok(Vec::new());
+    }
+    let text = input::read_text(&file)?;
+    let page: Page = serde_json::from_str(&text).map_err(|e| {
+        Fault::user(format!("{}: {e}", file.display()), "write it again: runweir run … --out DIR")
+    })?;
+    Ok(page.reconfigurations.into_iter().filter(|c| c.done).collect())
 }
 
 /// The jobs beside the trace; none where the run has no such file.

@@ -16,7 +16,7 @@ use crate::fault::{Diag, Fault, Result};
 use crate::input;
 use crate::run::{RunOptions, run};
 use crate::session::Setting;
-use crate::units::duration;
+use crate::units::{duration, plural};
 use crate::watch::Watch;
 
 /// Most seeds of a check.
@@ -574,11 +574,11 @@ impl GuardResult {
         for c in self.checks.iter().filter(|c| !c.passed) {
             let _ = writeln!(
                 text,
-                "\n{} failed: {}, the {} of {} seeds: {}",
+                "\n{} failed: {}, the {} of {}: {}",
                 c.name,
                 c.metric,
                 over(c.over),
-                c.seeds,
+                plural(c.seeds, "seed"),
                 c.why
             );
         }

@@ -136,8 +136,8 @@ impl Opened {
         if machine.nr_cpus() < recording.nr_cpus {
             return Err(Fault::user(
                 format!(
-                    "the recording has {} CPUs, the machine `{spec}` only {}",
-                    recording.nr_cpus,
+                    "the recording has {}, the machine `{spec}` only {}",
+                    plural(recording.nr_cpus, "CPU"),
                     machine.nr_cpus()
                 ),
                 "name the machine that was recorded with --machine, or leave it out",
@@ -228,7 +228,7 @@ impl ImportResult {
             "{}: {} on {}, {} -> {}, {}",
             self.source,
             duration(self.duration_ns),
-            plural(self.cpus.into(), "CPU"),
+            plural(self.cpus, "CPU"),
             plural(self.threads, "thread"),
             plural(self.tasks, "task"),
             plural(self.steps, "step")

@@ -12,6 +12,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use weir_model::{Costs, Distance, Machine};
 
 use crate::fault::{Fault, Result};
+use crate::units::plural;
 use crate::watch::Watch;
 
 /// Round trips of a batch; the quickest batch counts. Batches are short, because both threads must run throughout and others may
@@ -133,7 +134,7 @@ impl Latencies {
     pub fn pick(&self, n: usize) -> Result<Pick> {
         if n == 0 || n > self.cpus.len() {
             return Err(Fault::user(
-                format!("{n} CPUs cannot be chosen from {}", self.cpus.len()),
+                format!("{} cannot be chosen from {}", plural(n, "CPU"), self.cpus.len()),
                 format!("ask for 1 to {}", self.cpus.len()),
             ));
         }

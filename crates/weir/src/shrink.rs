@@ -18,7 +18,7 @@ use weir_sim::engine::{self, RunConfig};
 use crate::fault::{Fault, Result};
 use crate::guard::{metric, show};
 use crate::session::Setting;
-use crate::units::{exact, parse_duration};
+use crate::units::{exact, parse_duration, plural};
 use crate::watch::Watch;
 use crate::{machine, topology};
 
@@ -495,7 +495,7 @@ impl ShrinkResult {
         let (a, b) = (&self.before, &self.after);
         let time = |d: Option<u64>| d.map_or_else(|| "to its end".into(), exact);
         format!(
-            "{} (now {})\n\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n\n{} runs tried\n{}\n",
+            "{} (now {})\n\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n{:<16} {:>14} {:>14}\n\n{} tried\n{}\n",
             self.fails,
             show(&self.metric, self.value),
             "",
@@ -516,7 +516,7 @@ impl ShrinkResult {
             "topology lines",
             a.lines,
             b.lines,
-            self.tried,
+            plural(self.tried as u64, "run"),
             self.command
         )
     }

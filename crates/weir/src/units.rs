@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Times on the command line, read with a unit. Durations and points in time are shown by [`duration`] and [`exact`] everywhere.
 
-use weir_report::count;
 pub use weir_report::{duration, exact};
+pub use weir_text::plural;
 use weir_text::quantity::{self, MEMORY, TIME};
-
-/// A number with its noun: `1 seed`, `2 seeds`.
-pub fn plural(n: u64, one: &str) -> String {
-    format!("{} {one}{}", count(n), if n == 1 { "" } else { "s" })
-}
 
 /// Read `2s`, `1.5ms`, `2min` as files do; the result is in nanoseconds and not 0. The error says how to write it.
 pub fn parse_duration(text: &str) -> Result<u64, String> {

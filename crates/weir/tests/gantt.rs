@@ -55,16 +55,44 @@ fn a_figure_has_rows_releases_deadlines_and_misses() {
         gantt(&GanttOptions { span_ns: Some((0, 15_000_000)), ..options.clone() }).expect("its beginning");
     assert_eq!(red(&early), 1, "only the legend's");
     // Bars add up to the time that ran: 4 of 10 ms, and `slow` the rest.
-    let fast = gantt(&GanttOptions { group: Some("fast".into()), ..options.clone() }).expect("one row");
+    let fast = gantt(&GanttOptions { groups: vec!["fast".into()], ..options.clone() }).expect("one row");
     assert!(!texts(&fast).contains(&"slow"));
     let (one, two) = (
         fast.bytes(Format::Pdf),
-        gantt(&GanttOptions { group: Some("fast".into()), ..options.clone() })
+        gantt(&GanttOptions { groups: vec!["fast".into()], ..options.clone() })
             .expect("again")
             .bytes(Format::Pdf),
     );
     assert_eq!(one, two, "the same bytes");
     assert!(whole.bytes(Format::Tex).starts_with(b"% rm on smp-1"));
+}
+
+/// A change of the scheduler is a line with its pause; played, the bars are uncovered from left to right.
+#[test]
+fn a_switch_under_load_is_drawn_and_played() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = dir.path().join("run");
+    let options = RunOptions {
+        scenario: Some("rescue".into()),
+        setting: Setting { duration_ns: Some(150_000_000), ..Setting::default() },
+        seed: 1,
+        ..RunOptions::default()
+    };
+    let out = OutDir::prepare(&folder.to_string_lossy(), false).expect("a new folder");
+    PreparedRun::new(&options).expect("a run").run(Some(&out), &Unwatched).expect("it runs");
+    out.commit().expect("written");
+    let options = GanttOptions {
+        dir: folder,
+        span_ns: Some((100_000_000, 140_000_000)),
+        groups: vec!["sound".into(), "compositor".into()],
+        play: Some(8.0),
+    };
+    let picture = gantt(&options).expect("a figure");
+    let words = texts(&picture);
+    assert!(words.iter().any(|w| w.starts_with("decentral to priority: pause ")), "{words:?}");
+    let place = |name: &str| words.iter().position(|w| w.starts_with(name));
+    assert!(place("sound") < place("compositor"), "in the order of the groups: {words:?}");
+    assert!(picture.svg().contains("@keyframes") && !picture.bytes(Format::Pdf).is_empty());
 }
 
 #[test]
@@ -80,7 +108,7 @@ fn what_cannot_be_drawn_is_refused() {
         GanttOptions { span_ns: Some((200_000_000, 300_000_000)), ..options.clone() },
         "the run lasts 100 ms",
     );
-    refused(GanttOptions { group: Some("none".into()), ..options }, "no task whose name begins with `none`");
+    refused(GanttOptions { groups: vec!["none".into()], ..options }, "no task whose name begins with `none`");
     std::fs::write(std::path::Path::new(&folder).join("jobs.csv"), "a,b\n1,2\n").expect("writable");
     refused(GanttOptions { dir: folder.into(), ..GanttOptions::default() }, "no column `task`");
 }

@@ -13,6 +13,7 @@ use crate::args::parse_seed;
 use crate::fault::{Blame, Diag, Fault, Result};
 use crate::input;
 use crate::output::{note, print, show};
+use crate::units::plural;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -133,16 +134,15 @@ fn law(args: &TestArgs, built: &Built, say: &dyn Fn(String) -> Result<()>) -> Re
         let effort = Effort { cpus, cases: (args.cases / part).max(1), steps, seed: Some(args.seed) };
         match trial::law(&built.info, effort) {
             Ok(tried) => say(format!(
-                "the law on {cpus} CPU{}: holds ({} histories on {} graph{}, {} steps)\n",
-                if cpus == 1 { "" } else { "s" },
+                "the law on {}: holds ({} histories on {}, {})\n",
+                plural(cpus, "CPU"),
                 tried.histories,
-                tried.graphs,
-                if tried.graphs == 1 { "" } else { "s" },
-                tried.steps
+                plural(tried.graphs, "graph"),
+                plural(tried.steps, "step")
             ))?,
             Err(broken) => {
                 note(&broken.to_string());
-                let message = format!("`{}` breaks the law on {cpus} CPUs", built.info.name);
+                let message = format!("`{}` breaks the law on {}", built.info.name, plural(cpus, "CPU"));
                 let help = "the shortest history that was found is above; write it into a .wtest and go on from there";
                 return Ok(Some(Diag::error(message).help(help)));
             }

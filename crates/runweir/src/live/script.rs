@@ -13,7 +13,7 @@ use super::fault;
 use crate::fault::{Fault, Result};
 use crate::output::note;
 use crate::scenario::{self, Found, Workshop};
-use crate::units::{duration, exact};
+use crate::units::{duration, exact, plural};
 
 /// A scenario that has been tried on this machine's description.
 pub struct Script {
@@ -89,11 +89,11 @@ fn line(r: &Reconfiguration) -> String {
         (Some(why), _) => format!("{head}: refused, and nothing changed: {why}"),
         (None, "none") => head,
         (None, _) => format!(
-            "{head}: {} -> {}, {} pause, {} tasks re-enqueued",
+            "{head}: {} -> {}, {} pause, {} re-enqueued",
             r.from,
             r.to,
             duration(r.pause_ns),
-            r.represented
+            plural(r.represented, "task")
         ),
     }
 }

@@ -17,7 +17,7 @@ use weir::{
 use weir_report::Screen;
 
 use crate::fault::{Fault, Result};
-use crate::units::parse_duration;
+use crate::units::{parse_duration, plural};
 use crate::{catalogue, input};
 
 pub const NAMES: [&str; 7] = ["run", "compare", "check", "analyze", "explain", "graph", "catalogue"];
@@ -351,8 +351,13 @@ impl Ask<'_> {
                 for checked in weir::check(&options)? {
                     let facts = checked.outcome?;
                     text += &format!(
-                        "{} on {}: right; {} instances, {} pipes, {} in a row, {} CPUs\n",
-                        facts.topology, facts.machine, facts.instances, facts.pipes, facts.depth, facts.cpus
+                        "{} on {}: right; {}, {}, {} in a row, {}\n",
+                        facts.topology,
+                        facts.machine,
+                        plural(facts.instances, "instance"),
+                        plural(facts.pipes, "pipe"),
+                        facts.depth,
+                        plural(facts.cpus, "CPU")
                     );
                     for w in &facts.warnings {
                         text += &format!("warning: {}\n", weir::topology::diag(w));

@@ -47,6 +47,30 @@ fn jobs_do_not_change_the_result() {
     assert_eq!(table("1"), table("3"));
 }
 
+/// `hackbench` has nothing random, so no interval is an answer; work stealing's victims are random.
+#[test]
+fn seeds_that_change_nothing_are_named() {
+    let alike = [&COMPARE[..], &["--seeds", "2"]].concat();
+    let shown = good(&alike);
+    assert!(shown.contains("every seed gave the same run"), "{shown}");
+    let drawn = good(&[
+        "compare",
+        "-t",
+        "central",
+        "-t",
+        "decentral",
+        "-m",
+        "smp-2",
+        "-w",
+        "periodic:tasks=3",
+        "-d",
+        "20ms",
+        "--seeds",
+        "2",
+    ]);
+    assert!(!drawn.contains("every seed gave the same run"), "{drawn}");
+}
+
 #[test]
 fn one_name_twice_is_distinguished() {
     let c = json(&good(&[

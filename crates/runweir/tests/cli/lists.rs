@@ -117,6 +117,15 @@ fn completions_and_man_pages_are_made() {
     super::good_in(dir.path(), &["man", "pages"]);
     let page = std::fs::read_to_string(dir.path().join("pages/runweir-run.1")).expect("made");
     assert!(page.contains("topology"), "{page}");
+    for heading in [".SH SYNOPSIS", ".SH EXAMPLES", ".SH NOTES"] {
+        assert!(page.contains(heading), "{heading}");
+    }
+    let synopsis =
+        page.split(".SH SYNOPSIS").nth(1).and_then(|t| t.split(".SH").next()).expect("there is one");
+    for option in ["\\fB\\-\\-duration\\fR \\fITIME\\fR", "\\fB\\-\\-out\\fR \\fIDIR\\fR"] {
+        assert!(synopsis.contains(option), "{option} in {synopsis}");
+    }
+    assert!(!page.contains(".SH EXTRA"), "no heading without a meaning");
 }
 
 #[test]

@@ -41,6 +41,16 @@ fn nothing_is_wider_than_the_terminal() {
         "name,period (ms),wcet (ms),deadline (ms)\na-task-with-a-rather-long-name,5,2,4\nb,7,4,6\nc,11,3,9\n",
     )
     .expect("writable");
+    super::good_in(
+        dir.path(),
+        &["run", "--scenario", "rescue", "-d", "150ms", "--quiet", "--out", "results"],
+    );
+    let spec = "topology = [\"edf\", \"p-edf\"]\nmachine = \"smp-2\"\nworkload = \"periodic\"\ncosts = \"zero\"\nseeds = 2\nduration = \"50ms\"\n\
+                [keys]\ntasks = 4\nutil = [\"150%\", \"190%\"]\n";
+    std::fs::write(dir.path().join("grid.toml"), spec).expect("writable");
+    let guard = "topology = \"decentral\"\nmachine = \"smp-2\"\nworkload = \"video\"\nduration = \"50ms\"\nseeds = 1\n\
+                 [[check]]\nname = \"misses\"\nmetric = \"totals.deadline_misses\"\nmax = 1000\n";
+    std::fs::write(dir.path().join("bounds.toml"), guard).expect("writable");
     let commands = [
         "run -t worksteal -m hybrid-8p16e -w web -d 20ms --quiet --seed 3",
         "run -t decentral -m smp-4 -w video -d 100ms",
@@ -57,6 +67,24 @@ fn nothing_is_wider_than_the_terminal() {
         "run --help",
         "record --help",
         "check nothing",
+        "tour",
+        "sweep grid.toml",
+        "guard bounds.toml",
+        "report results",
+        "explain results --worst 2",
+        "run --scenario rescue --dry-run",
+        "graph decentral --diff worksteal -m smp-4",
+        "check decentral priority linux -m smp-4",
+        "machines",
+        "machines desktop",
+        "workloads",
+        "scenarios",
+        "packages",
+        "reproduce",
+        "live --help",
+        "explain --help",
+        "switch priority",
+        "config check nothing.toml",
     ];
     for width in [80, 200] {
         for args in commands {
@@ -76,6 +104,55 @@ fn nothing_is_wider_than_the_terminal() {
     assert!(wide.contains("wake p50") && !wide.contains("no room here"), "{wide}");
     assert!(!narrow.contains("wake p50") && narrow.contains("(no room here for: "), "{narrow}");
     assert!(narrow.contains("\x1b[31m"), "misses are red: {narrow}");
+}
+
+/// `1 task`, `2 tasks`: no number disagrees with its noun, where there is one of everything.
+#[test]
+fn nouns_agree_with_their_numbers() {
+    let dir = temp();
+    std::fs::write(dir.path().join("one.csv"), "name,period (ms),wcet (ms)\nonly,10,2\n").expect("writable");
+    std::fs::write(
+        dir.path().join("one.toml"),
+        "topology = \"fifo\"\nmachine = \"smp-1\"\nworkload = \"one.csv\"\nseeds = 1\nduration = \"10ms\"\n",
+    )
+    .expect("writable");
+    super::good_in(
+        dir.path(),
+        &["run", "-t", "fifo", "-m", "smp-1", "-w", "one.csv", "-d", "10ms", "-q", "--out", "r"],
+    );
+    let commands = [
+        "run -t fifo -m smp-1 -w one.csv -d 10ms",
+        "compare -t fifo -t rm -m smp-1 -w one.csv -d 10ms",
+        "sweep one.toml",
+        "check fifo -m smp-1",
+        "analyze fifo -m smp-1 -w one.csv -d 10ms",
+        "analyze --schedulability -w one.csv -m smp-1",
+        "machines smp-1",
+        "workloads one.csv",
+        "graph fifo --diff rm -m smp-1",
+        "explain r --worst 1",
+        "import r/trace.pftrace -o imported.toml",
+        "report r",
+        "components fifo",
+        "topologies fifo",
+    ];
+    for args in commands {
+        let words: Vec<&str> = args.split(' ').collect();
+        let ran: Ran = program(dir.path()).args(&words).output().expect("the program starts").into();
+        assert!(ran.status < 2, "{args}: {}", ran.stderr);
+        let text = format!("{}\n{}", ran.stdout, ran.stderr);
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            for pair in words.windows(2) {
+                let noun = pair[1].trim_end_matches(|c: char| !c.is_alphanumeric());
+                let wrong = pair[0].trim_start_matches('(') == "1"
+                    && noun.len() > 3
+                    && noun.ends_with('s')
+                    && noun.chars().all(char::is_alphabetic);
+                assert!(!wrong || noun.ends_with("ss"), "runweir {args}: `1 {noun}` in {line}");
+            }
+        }
+    }
 }
 
 #[test]

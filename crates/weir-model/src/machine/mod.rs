@@ -23,6 +23,7 @@ mod toml_write;
 mod tests;
 
 use weir_core::MachineShape;
+use weir_text::plural;
 
 pub use engine::{HwEngine, HwSelect};
 pub use preset::presets;
@@ -221,7 +222,6 @@ impl Machine {
     pub fn describe(&self) -> String {
         let cpus = &self.shape.cpus;
         let count = |f: fn(&weir_core::CpuShape) -> u32| cpus.iter().map(f).max().map_or(0, |m| m + 1);
-        let plural = |n: u32, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
         let mut parts = Vec::new();
         let domains = count(|c| c.coherence);
         if domains > 1 {

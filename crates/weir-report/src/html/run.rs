@@ -7,7 +7,8 @@ use crate::gantt::Gantt;
 use crate::summary::{
     CallSummary, ComponentSummary, CpuSummary, MessageSummary, PipeSummary, Summary, SwapSummary,
 };
-use crate::text::{count, duration, energy_f, percent};
+use crate::text::{duration, energy_f, percent};
+use crate::{count, plural};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -107,7 +108,7 @@ pub fn html(summary: &Summary, extras: &HtmlExtras) -> String {
     }
     let body = format!(
         "<header><div><h1>{} <span>on</span> {}</h1>\
-         <p class=\"sub\"><b>{}</b> · seed {} · {} of virtual time · {} events</p></div></header>\n{interrupted}\n\
+         <p class=\"sub\"><b>{}</b> · seed {} · {} of virtual time · {}</p></div></header>\n{interrupted}\n\
          {}\n{inside}<main></main>\n<noscript><p class=\"banner\">Charts and tables need JavaScript; \
          summary.json and tasks.csv have the numbers.</p></noscript>\n\
          <footer>runweir {}</footer>",
@@ -116,7 +117,7 @@ pub fn html(summary: &Summary, extras: &HtmlExtras) -> String {
         escape(&summary.workload),
         summary.seed,
         duration(summary.duration_ns),
-        count(summary.events),
+        plural(summary.events, "event"),
         tiles(&headline(summary)),
         escape(&summary.runweir),
     );

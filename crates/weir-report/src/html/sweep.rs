@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::page::{escape, page};
+use crate::plural;
 use crate::sweep::SweepReport;
 
 const SCRIPT: &str = include_str!("assets/sweep.js");
@@ -68,7 +69,8 @@ impl SweepReport {
                 )
             })
             .collect();
-        let about = [escape(&self.description), fixed.join(" · "), format!("{} runs a point", self.seeds)];
+        let about =
+            [escape(&self.description), fixed.join(" · "), format!("{} a point", plural(self.seeds, "run"))];
         let about: Vec<String> = about.into_iter().filter(|a| !a.is_empty()).collect();
         let name = escape(&self.name);
         let body = format!(

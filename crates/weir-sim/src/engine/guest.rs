@@ -118,8 +118,8 @@ fn fits(workload: &Workload, inside: &[Inside]) -> Result<()> {
     }
     if all.len() != inside.len() {
         let text = format!(
-            "the workload has {} guests, and {} topologies were compiled for them",
-            all.len(),
+            "the workload has {}, and the number of topologies that were compiled for them is {}",
+            weir_text::plural(all.len(), "guest"),
             inside.len()
         );
         return Err(Error::run(text).help("compile the topology of each guest for the machine that it sees"));

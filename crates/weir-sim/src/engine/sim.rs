@@ -524,14 +524,18 @@ pub fn find_isa(machine: &Machine, isa: Option<&str>, task: &str) -> Result<u16>
 fn fits(machine: &Machine, plan: &Plan) -> Result<()> {
     let n = machine.shape.nr_cpus();
     if n == 0 || n > MAX_CPUS {
-        return Err(Error::run(format!("machine `{}` has {n} CPUs", machine.shape.name))
-            .help(format!("1 to {MAX_CPUS} CPUs can be simulated")));
+        return Err(Error::run(format!(
+            "machine `{}` has {}",
+            machine.shape.name,
+            weir_text::plural(n, "CPU")
+        ))
+        .help(format!("1 to {MAX_CPUS} CPUs can be simulated")));
     }
     if plan.exits.len() != n as usize || plan.entries.len() != n as usize {
         let text = format!(
-            "topology `{}` was compiled for {} CPUs, machine `{}` has {n}",
+            "topology `{}` was compiled for {}, machine `{}` has {n}",
             plan.name,
-            plan.exits.len(),
+            weir_text::plural(plan.exits.len(), "CPU"),
             machine.shape.name
         );
         return Err(Error::run(text).help("compile the topology for the machine that it runs on"));

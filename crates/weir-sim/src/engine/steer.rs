@@ -292,9 +292,9 @@ impl<'a> Sim<'a> {
     pub fn swap(&mut self, plan: &'a Plan) -> Result<()> {
         if plan.exits.len() != self.cpus.len() {
             let text = format!(
-                "topology `{}` was compiled for {} CPUs, the machine has {}",
+                "topology `{}` was compiled for {}, the machine has {}",
                 plan.name,
-                plan.exits.len(),
+                weir_text::plural(plan.exits.len(), "CPU"),
                 self.cpus.len()
             );
             return Err(

@@ -37,9 +37,9 @@ impl<'a> Sim<'a> {
         let known = (c as usize) < self.cpus.len();
         if !known {
             self.warn(format!(
-                "CPU {c} {what} at {} ns, but the machine has only {} CPUs",
+                "CPU {c} {what} at {} ns, but the machine has only {}",
                 self.now,
-                self.cpus.len()
+                weir_text::plural(self.cpus.len(), "CPU")
             ));
         }
         known

@@ -214,13 +214,19 @@ export class Pane {
 		if (this.state) void this.why.ask(`/api/run/${this.state.begun.id}/explain`, wait);
 	}
 
+	private fileName(): string {
+		const b = this.state!.begun;
+		return `${b.topology} on ${b.machine}`.replace(/[^\w.-]+/g, "-") + ".html";
+	}
+
 	private showReport(): void {
 		const src = withToken(`/api/run/${this.state!.begun.id}/report`);
 		this.forget();
 		const frame = h("iframe", { title: "report of the run", sandbox: "allow-scripts allow-downloads" });
 		this.forget = onMoment(frame, (wait) => this.explain(wait));
 		this.report.replaceChildren(h("details", { ontoggle: (e: Event) => { const d = e.target as HTMLDetailsElement; if (d.open && !frame.src) { frame.src = src; d.append(frame); } } },
-			h("summary", {}, "Timeline and report of this run"), h("p", { class: "soft" }, "A click on a task in the timeline explains its wait above.")));
+			h("summary", {}, "Timeline and report of this run"), h("p", { class: "soft" }, "A click on a task in the timeline explains its wait above.")),
+			h("a", { class: "share", href: src, download: this.fileName(), title: "the report with everything in it: it opens in any browser, without the studio" }, "Save this run as a file to share"));
 	}
 }
 

@@ -46,6 +46,28 @@ await browse("first minutes", shots, async (t) => {
 	await page.waitForTimeout(300);
 	assert.ok((await size()) > before * 1.02, "the wheel zooms");
 
+	t.step = "undo";
+	const drawn = await text(page);
+	await page.evaluate(() => window.studio.app.act({ do: "add", component: "depth" }));
+	assert.notEqual(await text(page), drawn, "the graph changes the text");
+	await view(page, "learn");
+	await page.evaluate(() => document.activeElement?.blur());
+	await page.keyboard.press("Control+z");
+	assert.equal(await text(page), drawn, "undo works from another view, too");
+	await page.keyboard.press("Control+Shift+z");
+	assert.notEqual(await text(page), drawn, "and redo");
+	await page.keyboard.press("Control+z");
+	await view(page, "edit");
+
+	t.step = "start here";
+	await page.getByRole("button", { name: "Open…" }).click();
+	const headings = page.locator("dialog ul.catalogue h3");
+	assert.deepEqual(await headings.allTextContents(), ["Start here", "All"]);
+	assert.equal(await page.locator("dialog ul.catalogue li strong").first().textContent(), "decentral");
+	await page.locator("dialog button.close").click();
+	const kinds = await page.locator(".palette .kind h3").allTextContents();
+	assert.equal(kinds.at(-1), "Measuring aids", "what measures is not among the policies");
+
 	t.step = "seed";
 	await view(page, "run");
 	const seed = page.locator(".field.seed input");
@@ -59,6 +81,28 @@ await browse("first minutes", shots, async (t) => {
 	await t.until(page, "it runs", () => window.studio.run.panes.some((p) => p.state));
 	assert.equal(await seed.getAttribute("aria-invalid"), null);
 	assert.doesNotMatch(await page.locator("#toast").textContent(), /not a seed/, "what was refused before is over");
+
+	t.step = "counted once";
+	// Half the run, then still: what waits, by box. A task is in every pipe on its way, and waits at one box.
+	await page.locator(".transport button").first().click();
+	await t.until(page, "it stands still, or is done", () => ["paused", "done"].includes(window.studio.run.panes[0].state.frame?.state));
+	const waiting = await page.evaluate(() => [...document.querySelectorAll("#view-run g.box text.live")].map((x) => /^([\d ]+) waiting/.exec(x.textContent)?.[1]).filter(Boolean).map((x) => Number(x.replaceAll(" ", ""))).reduce((a, b) => a + b, 0));
+	assert.ok(waiting <= 160, `hackbench has 160 tasks, and ${waiting} are said to wait`);
+	assert.equal(await page.evaluate(() => [...document.querySelectorAll("#view-run g.line text")].some((x) => / tasks$/.test(x.textContent))), false, "pipes do not count them again");
+
+	t.step = "share";
+	if (await page.evaluate(() => window.studio.run.panes[0].state.frame.state === "paused")) await page.locator(".transport button").first().click();
+	await page.locator(".transport select").selectOption("full");
+	const link = page.locator("a.share");
+	await link.waitFor();
+	const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
+	const kept = `${studio.folder}/shared.html`;
+	await download.saveAs(kept);
+	const other = await t.page();
+	await other.goto(`file://${kept}`);
+	await other.locator("h1").waitFor();
+	assert.match(await other.locator("h1").textContent(), / on /, "the file shows the run without the studio");
+	await other.close();
 
 	t.step = "narrow";
 	await page.setViewportSize({ width: 390, height: 844 });
@@ -77,5 +121,14 @@ await browse("first minutes", shots, async (t) => {
 	await page.locator("table.worst").waitFor();
 	const width = await page.evaluate(() => document.documentElement.scrollWidth);
 	assert.ok(width <= 390, `the report is ${width} px wide`);
+
+	t.step = "cold";
+	// The warmest part of a run in which nothing is warm is not red.
+	const cold = spawnSync(process.env.RUNWEIR ?? "runweir", ["run", "-t", "central", "-m", "smp-4", "-w", "periodic:tasks=2,util=10%", "-d", "200ms", "--quiet", "--out", "cold"], { cwd: studio.folder });
+	assert.equal(cold.status, 0, String(cold.stderr));
+	await page.goto(`file://${studio.folder}/cold/report.html`);
+	await page.locator("[data-pipe]").first().waitFor({ state: "attached" });
+	const strokes = await page.evaluate(() => [...document.querySelectorAll("[data-pipe], [data-pipe] path")].map((x) => x.style.stroke).filter(Boolean));
+	assert.ok(strokes.length > 0 && strokes.every((x) => x === "rgb(222, 228, 236)"), `pipes of an idle machine are ${[...new Set(strokes)]}`);
 });
 await studio.kill();

@@ -132,7 +132,7 @@ pub fn show(t: &Tried) -> String {
             "  {} -> {}: {}, those of the exits counted, {} of them new\n",
             t.from,
             t.to,
-            plural((t.instances_built + t.instances_kept).into(), "instance"),
+            plural(t.instances_built + t.instances_kept, "instance"),
             t.instances_built
         ));
         t.diff.iter().for_each(|line| text.push_str(&format!("  {line}\n")));

@@ -443,7 +443,11 @@ impl<'a> Actor<'a> {
                 format!("CPU {cpu} goes {}", if online { "online" } else { "offline" })
             }
             Note::Swap { represented, pause_ns } => {
-                format!("the topology changes: {} pause, {represented} tasks moved", duration(pause_ns))
+                format!(
+                    "the topology changes: {} pause, {} moved",
+                    duration(pause_ns),
+                    crate::units::plural(represented, "task")
+                )
             }
         }
     }

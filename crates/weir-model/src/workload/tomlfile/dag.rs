@@ -90,7 +90,7 @@ fn nodes<'t>(table: &Table<'t>, name: &str) -> Result<Vec<(&'t str, Op)>, Error>
     let list = table.get("nodes").map(|v| v.entries(example)).transpose()?.unwrap_or_default();
     if list.is_empty() || list.len() > MAX_NODES {
         return Err(table.error(
-            format!("the graph `{name}` has {} nodes", list.len()),
+            format!("the graph `{name}` has {}", weir_text::plural(list.len(), "node")),
             format!("add `nodes = {example}`; {MAX_NODES} are possible"),
         ));
     }

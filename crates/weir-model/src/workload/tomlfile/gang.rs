@@ -62,8 +62,9 @@ fn gang(builder: &Builder, table: &Table<'_>, files: Files<'_>) -> Result<GangSp
     };
     if members.len() > threads as usize || threads as usize > MAX_CPUS {
         let message = format!(
-            "{} tasks have the group `{group}`, and the manifest has {threads} threads",
-            members.len()
+            "{} in the group `{group}`, and the manifest has {}",
+            weir_text::plural(members.len(), "task"),
+            weir_text::plural(threads, "thread")
         );
         return Err(table.wrong("group", message, "let both be the same, and at most 1024"));
     }

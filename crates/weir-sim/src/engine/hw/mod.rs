@@ -134,8 +134,12 @@ fn ready<'a>(
     setup.cpus = machine.nr_cpus() as usize;
     let nr = workload.tasks.len();
     if nr > setup.tasks {
-        return Err(Error::run(format!("the workload has {nr} tasks, the engine room for {}", setup.tasks))
-            .help(format!("run fewer tasks, or set `tasks` of [engine], at most {}", HwEngine::MAX_TASKS)));
+        return Err(Error::run(format!(
+            "the workload has {}, the engine room for {}",
+            weir_text::plural(nr, "task"),
+            setup.tasks
+        ))
+        .help(format!("run fewer tasks, or set `tasks` of [engine], at most {}", HwEngine::MAX_TASKS)));
     }
     // A tick is worth that much to a task even if a switch is in it.
     let far = (0..machine.nr_cpus()).map(|c| costs.migrate(machine.distance(0, c))).max().unwrap_or(0);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::change::{Change, diff};
 use super::model::{Forecast, Group, Sample};
 use super::{Assumption, BOUND, Measure, Study};
+use crate::units::plural;
 
 /// A change with its run on the whole machine.
 #[derive(Clone, Debug)]
@@ -76,10 +77,10 @@ impl Report {
     pub fn text(&self) -> String {
         let s = self.whole();
         let mut text = format!(
-            "{} on {} ({} CPUs), {}\n\n  scheduler     {} of the machine, {} of it waiting for its locks\n  switches      {} a second\n",
+            "{} on {} ({}), {}\n\n  scheduler     {} of the machine, {} of it waiting for its locks\n  switches      {} a second\n",
             self.topology,
             self.machine,
-            self.cpus,
+            plural(self.cpus, "CPU"),
             self.workload,
             pct(s.share()),
             pct(if s.scheduler_ns == 0 { 0.0 } else { s.wait_ns as f64 / s.scheduler_ns as f64 }),
@@ -108,7 +109,7 @@ impl Report {
         };
         let _ = write!(text, "\n  {what} share by size (load in proportion; foreseen from runs with ");
         let sizes: Vec<String> = self.study.fitted.iter().map(|s| s.cpus.to_string()).collect();
-        let _ = writeln!(text, "{} CPUs)\n", sizes.join(", "));
+        let _ = writeln!(text, "{} CPU{})\n", sizes.join(", "), if sizes == ["1"] { "" } else { "s" });
         self.sizes(&self.study, &mut text);
         let _ = writeln!(text, "\n  {}", self.carries(&self.study));
         self.remedy(&mut text);
@@ -138,9 +139,9 @@ impl Report {
         let _ = match (study.miss, study.reach) {
             (Some(m), _) => writeln!(
                 text,
-                "\n  no forecast beyond these sizes: of {} CPUs the model foresaw {} from runs of half as many and fewer, and {} \
+                "\n  no forecast beyond these sizes: on {} the model foresaw {} from runs of half as many and fewer, and {} \
                  is simulated; forecasts are given where each size is foreseen within {bound:.0} points",
-                m.cpus,
+                plural(m.cpus, "CPU"),
                 pct(m.foreseen),
                 pct(m.simulated),
             ),
@@ -151,7 +152,7 @@ impl Report {
                 text,
                 "\n  each simulated size is foreseen within {bound:.0} points from runs of half as many CPUs and fewer; {}",
                 if reach > 0 {
-                    format!("forecasts reach to {reach} CPUs")
+                    format!("forecasts reach to {}", plural(reach, "CPU"))
                 } else {
                     "no forecast beyond these sizes".into()
                 }
@@ -160,8 +161,8 @@ impl Report {
         if let Some(d) = &study.doubt {
             let _ = writeln!(
                 text,
-                "  (of {} CPUs the model foresees {}, but {})",
-                d.cpus,
+                "  (on {} the model foresees {}, but {})",
+                plural(d.cpus, "CPU"),
                 pct(d.foreseen),
                 d.why
             );
@@ -173,16 +174,16 @@ impl Report {
             Measure::Share => format!("the scheduler takes at most {}", pct(self.share)),
             Measure::Wait => format!("waiting takes at most {}", pct(self.share)),
         };
-        let size = |n: Option<u32>| n.map_or("none".to_string(), |n| format!("{n} CPUs"));
+        let size = |n: Option<u32>| n.map_or("none".to_string(), |n| plural(n, "CPU"));
         let found = match (study.found, study.open) {
-            (Some(n), true) => format!("at least {n} CPUs (no larger one was simulated)"),
+            (Some(n), true) => format!("at least {} (no larger one was simulated)", plural(n, "CPU")),
             (n, _) => size(n),
         };
         let foreseen = study.largest(self.measure, self.share);
         // A load that cannot be divided may be too much for a few CPUs.
         let fewer = match study.smallest(self.measure, self.share) {
             Some(n) if study.found.is_some() && study.too_small(self.measure, self.share) => {
-                format!("; machines of fewer than {n} CPUs exceed it")
+                format!("; machines of fewer than {} exceed it", plural(n, "CPU"))
             }
             _ => String::new(),
         };
@@ -210,7 +211,7 @@ impl Report {
             } else if self.tried.is_empty() {
                 let _ = writeln!(text, "\n  no small change of this topology is known that could help");
             } else {
-                let _ = writeln!(text, "\n  none of {} changes tried helps", self.tried.len());
+                let _ = writeln!(text, "\n  none of the {} tried helps", plural(self.tried.len(), "change"));
             }
             return;
         };
