@@ -12,6 +12,12 @@ mkdir -p "$dir/images"
 
 "$program" graph decentral --machine smp-4 -o "$dir/images/decentral.svg"
 "$program" graph accelerator -o "$dir/images/accelerator.svg" 2>/dev/null
+# A switch under load, as it happens.
+run=$(mktemp -d)
+trap 'rm -rf "$run"' EXIT
+"$program" run --scenario rescue --quiet --out "$run/rescue" 2>/dev/null
+"$program" gantt "$run/rescue" --quiet --span 80ms..160ms --play 10s --group compositor --group player --group sound --group mixer \
+	--group click --group cc-large -o "$dir/images/switch.svg"
 
 "$program" docs "$dir"
 tools/draw-crates.sh >"$dir/crates.md"

@@ -78,7 +78,7 @@ fn a_switch_under_load_is_drawn_and_played() {
         seed: 1,
         ..RunOptions::default()
     };
-    let out = OutDir::prepare(&folder.to_string_lossy(), false).expect("a new folder");
+    let out = OutDir::prepare(&folder, false).expect("a new folder");
     PreparedRun::new(&options).expect("a run").run(Some(&out), &Unwatched).expect("it runs");
     out.commit().expect("written");
     let options = GanttOptions {

@@ -75,7 +75,7 @@ fn own_files(dir: &Path) {
         ),
         (
             "tune.toml",
-            "machine = \"smp-2\"\nworkload = \"app.toml\"\nduration = \"20ms\"\nseeds = 1\ntrials = 2\nheld_out = 1\n\
+            "machine = \"smp-2\"\nworkload = \"app.toml\"\nduration = \"20ms\"\nseeds = 1\ntrials = 2\nheld_out = 2\n\
              topology = [\"decentral\", \"worksteal\"]\n",
         ),
         ("set.csv", "name,period (ms),wcet (us),deadline (ms)\ncamera,10,2500,8\nmotor,2,400,\n"),
