@@ -17,7 +17,7 @@ run=$(mktemp -d)
 trap 'rm -rf "$run"' EXIT
 "$program" run --scenario rescue --quiet --out "$run/rescue" 2>/dev/null
 "$program" gantt "$run/rescue" --quiet --span 80ms..160ms --play 10s --group compositor --group player --group sound --group mixer \
-	--group click --group cc-large -o "$dir/images/switch.svg"
+	--group click --group cc-large-1 --group cc-large-2 --group cc-large-3 -o "$dir/images/switch.svg"
 
 "$program" docs "$dir"
 tools/draw-crates.sh >"$dir/crates.md"

@@ -123,11 +123,14 @@ pub fn gantt(options: &GanttOptions) -> Result<Picture> {
     legend(&mut p, history.cpus.len(), several, !jobs.is_empty());
     let floor = top + ROW * rows.len() as f64;
     axis(&mut p, from, to, (top, floor), &x);
+    let base = |row: usize| top + ROW * (row + 1) as f64;
+    for (row, name) in names.iter().enumerate() {
+        p.text((left - 8.0, base(row) - 2.0), name.clone(), 9.0, Anchor::End, BLACK);
+        p.line((left, base(row)), (right, base(row)), GREY, 0.5);
+    }
     let first = p.shapes.len();
-    for (row, (number, name)) in rows.iter().zip(&names).enumerate() {
-        let base = top + ROW * (row + 1) as f64;
-        p.text((left - 8.0, base - 2.0), name.clone(), 9.0, Anchor::End, BLACK);
-        p.line((left, base), (right, base), GREY, 0.5);
+    for (row, number) in rows.iter().enumerate() {
+        let base = base(row);
         for span in history.tasks[*number as usize].spans.iter().filter(within) {
             let (a, b) = (x(span.from_ns), x(span.to_ns));
             match span.state {

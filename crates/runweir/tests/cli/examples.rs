@@ -16,7 +16,7 @@ use texts::{Example, of, pages, root};
 
 /// Commands that are run; the others need a kernel, another program, a terminal or a browser, or write into the place
 /// where they are called.
-const RUN: [&str; 23] = [
+const RUN: [&str; 22] = [
     "run",
     "compare",
     "check",
@@ -38,7 +38,6 @@ const RUN: [&str; 23] = [
     "guard",
     "tune",
     "import",
-    "report",
     "completions",
 ];
 
@@ -152,7 +151,7 @@ fn examples_run_as_they_are_printed() {
                 continue;
             }
             // What is in the folder of the reader of this page.
-            let of_a_run = matches!(command.as_str(), "explain" | "gantt" | "import" | "report");
+            let of_a_run = matches!(command.as_str(), "explain" | "gantt" | "import");
             if of_a_run && example.words.iter().any(|w| w.starts_with("results")) {
                 // An earlier command of the page made it, or will have in the reader's hands.
                 good_in(
