@@ -20,5 +20,6 @@ trap 'rm -rf "$run"' EXIT
 	--group click --group cc-large-1 --group cc-large-2 --group cc-large-3 -o "$dir/images/switch.svg"
 
 "$program" docs "$dir"
+tools/python-docs.py >"$dir/python.md"
 tools/draw-crates.sh >"$dir/crates.md"
 tools/layers.sh >"$dir/architecture.md"

@@ -6,10 +6,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-for tool in dpkg-deb dpkg-shlibdeps mmdebstrap; do
-	command -v $tool >/dev/null || { echo "skipped: no $tool (apt-get install dpkg-dev mmdebstrap)"; exit 77; }
+for tool in dpkg-deb dpkg-shlibdeps; do
+	command -v $tool >/dev/null || { echo "skipped: no $tool (apt-get install dpkg-dev)"; exit 77; }
 done
-((EUID == 0)) || { echo "skipped: a clean root is entered by root only"; exit 77; }
 
 [[ ${RUNWEIR:-} ]] || tools/programs.sh
 work=$(mktemp -d)
@@ -20,26 +19,9 @@ tools/deb.sh "${RUNWEIR:-${CARGO_TARGET_DIR:-target}/debug/runweir}" "$work" $th
 deb=$(echo "$work"/runweir_*.deb)
 echo "size of the package: $(stat -c %s "$deb") bytes"
 
-# The distribution that this one is, as small as apt allows; its mirror is the one in use here.
-release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 root=$work/root
-# Installed while the root is made, for then apt has its lists and the network there.
-cat >"$work/install" <<'HOOK'
-touch "$(dirname "$0")/made"
-cp "$(dirname "$0")"/runweir_*.deb "$1/tmp/runweir.deb"
-chroot "$1" apt-get install --yes --no-install-recommends /tmp/runweir.deb
-HOOK
-chmod +x "$work/install"
-if ! mmdebstrap --quiet --variant=apt --include=gcc,libc6-dev --customize-hook="$work/install" "$release" "$root" >"$work/log" 2>&1; then
-	[[ ! -e $work/made ]] || { tail -20 "$work/log"; exit 1; }
-	echo "skipped: no clean root can be made here: $(tail -3 "$work/log")"
-	exit 77
-fi
-# In a mount namespace of its own, so that nothing stays mounted below the folder that is removed at the end.
-within() {
-	unshare --mount sh -c 'mount -t proc proc "$0/proc" && mount -t sysfs sysfs "$0/sys" &&
-		exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 HOME=/root chroot "$0" "$@"' "$root" "$@"
-}
+tools/clean-root.sh "$root" gcc,libc6-dev "$deb" || exit
+within() { tools/clean-root.sh --enter "$root" "$@"; }
 
 within runweir --version
 within runweir run -t decentral -m smp-2 -w hackbench:groups=1,fds=2,loops=5 --json >"$work/run.json"
