@@ -9,6 +9,8 @@ others can be tried where they lie. Without DIR, the cases beside this file. `ca
 
     right = "what is right, in a sentence"
     [[run]]
+    shell = "..."               # a script for bash in an empty folder, with $RUNWEIR and $CASE, instead of args; exit status 77: not here
+    [[run]]
     args = ["run", "-t", "linux", "-m", "smp-4", "-w", "app.json", "--json"]
     exit = 0                    # 0 if it is left out
     says = ["did you mean"]     # on stderr
@@ -25,6 +27,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -33,14 +36,26 @@ ms = 1_000_000
 BUILTINS = {"all": all, "any": any, "len": len, "abs": abs, "sum": sum, "max": max, "min": min}
 
 
+class Elsewhere(str):
+    """Why a run cannot be tried here."""
+
+
 def fails(run, folder, program):
     """Why a run is not right; None if it is."""
-    command = [program, *run["args"]]
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=run.get("limit", 120))
-    except subprocess.TimeoutExpired:
-        return "no end within the time limit"
-    where = f"`{' '.join(run['args'])}`: "
+    args = run.get("args", [])
+    command = ["bash", "-euc", run["shell"]] if "shell" in run else [program, *args]
+    environment = {**os.environ, "RUNWEIR": program, "CASE": str(folder.resolve())}
+    with tempfile.TemporaryDirectory() as empty:
+        place = empty if "shell" in run else folder
+        try:
+            done = subprocess.run(
+                command, cwd=place, env=environment, capture_output=True, text=True, errors="replace", timeout=run.get("limit", 120)
+            )
+        except subprocess.TimeoutExpired:
+            return "no end within the time limit"
+    where = "the script: " if "shell" in run else f"`{' '.join(args)}`: "
+    if "shell" in run and done.returncode == 77:
+        return Elsewhere("; ".join(done.stderr.split("\n")[-2:]).strip("; ") or "it cannot be tried here")
     expected = run.get("exit", 0)
     if done.returncode != expected:
         last = " ".join(done.stderr.split())[:300]
@@ -54,7 +69,7 @@ def fails(run, folder, program):
         if text in said:
             return f"{where}says `{text}`"
     result = {}
-    if "--json" in run["args"] and done.stdout.strip():
+    if "--json" in args and done.stdout.strip():
         try:
             result = json.loads(done.stdout)
         except json.JSONDecodeError as error:
@@ -106,6 +121,9 @@ def main():
                 print(f"-      {case.name}: {spec['elsewhere']}")
                 continue
             reasons = [why for run in spec["run"] if (why := fails(run, case, program))]
+            if reasons and all(isinstance(why, Elsewhere) for why in reasons):
+                print(f"-      {case.name}: {'; '.join(reasons)}")
+                continue
             wrong += bool(reasons)
             print(f"{'not   ' if reasons else 'right '} {case.name}: {'; '.join(reasons) if reasons else spec['right']}", flush=True)
     sys.exit(1 if wrong else 0)
