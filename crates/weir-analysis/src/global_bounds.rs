@@ -102,6 +102,14 @@ pub fn optimal(tasks: &[Task], m: u32, quantum: u64) -> Finding {
     found.unless(!exact, "computing times are not whole quanta, so it may still do")
 }
 
+/// The same for RUN, whose servers are packed from all tasks, and spend their budgets whether or not jobs come: a task that joins later, or comes
+/// late, may miss a deadline. (P. Regnier et al. 2011; E. Massa et al. 2014 for the limit.)
+pub fn run(tasks: &[Task], m: u32) -> Finding {
+    let found = optimal(tasks, m, 0);
+    let together = tasks.iter().all(|t| t.offset == tasks[0].offset && !t.sporadic);
+    if together { found } else { found.inapplicable("tasks do not begin together, or are sporadic") }
+}
+
 /// Heavy tasks have CPUs of their own, the others share what is left under a bound for global EDF.
 ///
 /// A. Srinivasan and S. Baruah 2002: with the threshold `m / (2m - 1)` that is never less than `m^2 / (2m - 1)`;

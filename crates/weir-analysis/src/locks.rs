@@ -61,6 +61,12 @@ pub fn takes(task: &Task, mutex: Mutex) -> bool {
     task.steps.contains(&Step::Lock(mutex))
 }
 
+/// A task takes a mutex, or another one of the original ceiling, so that it may wait for the holder of this one.
+pub fn meets(task: &Task, mutex: Mutex) -> bool {
+    let classic = |m: &Mutex| m.protocol == Protocol::Classic;
+    takes(task, mutex) || (classic(&mutex) && taken(task).iter().any(classic))
+}
+
 /// The mutexes that more than one of the tasks takes. Under the original ceiling a task that takes one also waits for the holders of others, so there
 /// it is enough that more than one task takes any.
 pub fn shared<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> impl Iterator<Item = Mutex> {

@@ -66,7 +66,7 @@ impl Policy {
             }
             Policy::Optimal { quantum_ns } if *quantum_ns > 0 => Switching::PerInterval(*quantum_ns),
             // McNaughton's rule between two deadlines: at most two switches a task in each such interval.
-            Policy::Optimal { .. } => Switching::PerJob(4),
+            Policy::Optimal { .. } | Policy::Run => Switching::PerJob(4),
             Policy::Partitioned { local, .. } => local.switching(),
         }
     }

@@ -51,6 +51,8 @@ pub enum Policy {
     Optimal {
         quantum_ns: u64,
     },
+    /// RUN: optimal where all tasks begin together and come periodically.
+    Run,
     /// Tasks have a CPU for good, where a local policy runs.
     Partitioned {
         fit: Fit,
@@ -237,6 +239,7 @@ fn one_cpu(load: &Load<'_>, policy: &Policy, milder: bool) -> Vec<Finding> {
         }
         Policy::RmUs => vec![global_bounds::rm_us(tasks, 1)],
         Policy::Optimal { quantum_ns } => vec![global_bounds::optimal(tasks, 1, *quantum_ns)],
+        Policy::Run => vec![global_bounds::run(tasks, 1)],
         Policy::EdfVd { x_pct } => vec![edf_vd(declared, tasks, *x_pct)],
         Policy::Llf { .. } | Policy::Ticked { .. } | Policy::Partitioned { .. } => Vec::new(),
     }
@@ -274,6 +277,7 @@ fn many_cpus(load: &Load<'_>, m: u32, policy: &Policy) -> Vec<Finding> {
         }
         Policy::RmUs => vec![global_bounds::rm_us(tasks, m)],
         Policy::Optimal { quantum_ns } => vec![global_bounds::optimal(tasks, m, *quantum_ns)],
+        Policy::Run => vec![global_bounds::run(tasks, m)],
         Policy::Llf { .. } | Policy::EdfVd { .. } | Policy::Ticked { .. } | Policy::Partitioned { .. } => {
             Vec::new()
         }
@@ -320,8 +324,8 @@ fn partitioned(load: &Load<'_>, m: u32, fit: Fit, bound_pct: u64, local: &Policy
     let found = Finding { verdict, ..found };
     // A mutex of tasks on several CPUs, or of one whose CPU is not known.
     let apart = |m: locks::Mutex| {
-        let users = |own: &Vec<usize>| own.iter().any(|i| locks::takes(&tasks[*i], m));
-        let beside = load.background.iter().any(|b| locks::takes(&b.task, m));
+        let users = |own: &Vec<usize>| own.iter().any(|i| locks::meets(&tasks[*i], m));
+        let beside = load.background.iter().any(|b| locks::meets(&b.task, m));
         beside || placed.cpus.iter().filter(|own| users(own)).count() > 1
     };
     let everyone = tasks.iter().chain(load.background.iter().map(|b| &b.task));

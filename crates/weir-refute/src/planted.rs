@@ -71,6 +71,7 @@ macro_rules! judges {
                             P::Ticked { tick_ns: *tick_ns, by: Box::new(policy(by)) }
                         }
                         good::Policy::EdfVd { x_pct } => P::EdfVd { x_pct: *x_pct },
+                        good::Policy::Run => P::Run,
                         good::Policy::Optimal { quantum_ns } => P::Optimal { quantum_ns: *quantum_ns },
                         good::Policy::Partitioned { fit, bound_pct, local } => P::Partitioned {
                             fit: match fit {

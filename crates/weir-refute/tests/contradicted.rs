@@ -4,8 +4,8 @@
 use weir_refute::set::{Piece, UNIT};
 use weir_refute::{Set, Tally, honest, refute, set::Spec};
 
-/// For arrivals and offsets; with the last two a task without a deadline was in the way.
-const SEEDS: [u64; 4] = [1, 2, 14_284, 15_590];
+/// For arrivals and offsets; with two of them a task without a deadline was in the way, with the last a task of `run` joined late.
+const SEEDS: [u64; 5] = [1, 2, 14_284, 15_590, 35_844];
 
 fn task(name: &str, period: u64, deadline: u64, steps: &[Piece]) -> Spec {
     Spec {
@@ -124,4 +124,22 @@ fn the_most_urgent_task_is_blocked_once() {
     let b = [run(1), inner, run(1), Piece::Unlock(1), run(1)];
     let c = [&[run(1)][..], &section(1)[..], &[run(1)]].concat();
     holds("dm", &["pcp", "pcp"], &[task("a", 4, 3, &a), task("b", 20, 20, &b), task("c", 15, 4, &c)], &[]);
+}
+
+/// The system's ceiling is that of all CPUs: a task waited for one of another CPU, though they have no mutex in common.
+#[test]
+fn ceilings_reach_across_partitions() {
+    let a = [&section(1)[..], &[run(1)], &section(4)].concat();
+    let b = [run(1), Piece::Lock(1), run(1), Piece::Unlock(1), run(1)];
+    let a = Spec { priority: 25, ..task("a", 40, 16, &a) };
+    attack(false, "p-rm", 2, &["pcp", "pcp"], &[a, task("b", 15, 9, &b)], &[]);
+}
+
+/// RUN packs its servers anew when a task joins, and a job can be late then.
+#[test]
+fn run_is_optimal_for_tasks_that_begin_together() {
+    let tasks = [(8, 1), (6, 2), (40, 1), (4, 1), (15, 8), (8, 2), (30, 15)];
+    let tasks: Vec<Spec> =
+        (0..).zip(tasks).map(|(i, (t, c))| task(&format!("t{i}"), t, t, &[run(c)])).collect();
+    attack(true, "run", 3, &[], &tasks, &[]);
 }

@@ -76,7 +76,8 @@ fn single(part: &Part<'_>, cpus: u32) -> Option<Policy> {
         "pd2" if param(part, "ties") == 1 || cpus <= 2 => {
             Policy::Optimal { quantum_ns: param(part, "quantum") }
         }
-        "llref" | "lre_tl" | "dp_wrap" | "run" | "u_edf" => Policy::Optimal { quantum_ns: 0 },
+        "run" => Policy::Run,
+        "llref" | "lre_tl" | "dp_wrap" | "u_edf" => Policy::Optimal { quantum_ns: 0 },
         _ => return None,
     })
 }
@@ -101,7 +102,8 @@ pub fn all(cpus: u32) -> Vec<Named> {
     }
     list.extend([
         ("pd2", Policy::Optimal { quantum_ns: 1_000_000 }),
-        ("llref, dp-wrap, run, u-edf", Policy::Optimal { quantum_ns: 0 }),
+        ("llref, dp-wrap, u-edf", Policy::Optimal { quantum_ns: 0 }),
+        ("run", Policy::Run),
     ]);
     list.into_iter().map(|(name, policy)| Named { name: name.into(), policy: Some(policy) }).collect()
 }
