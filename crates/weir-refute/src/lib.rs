@@ -5,8 +5,11 @@
 //! responses are at most so long. [`refute`] runs the set with offsets that are equal, random, or chosen so that a less urgent task has
 //! just taken a mutex when the others come; [`shrink`] makes a set that contradicts its claim small.
 //!
-//! [`planted`] has copies of the analysis with an error in each.
+//! [`forecast`] does the same with what the contention analysis says of other sizes of a machine, and [`gangs`] with what the map of gangs
+//! says of a team. [`planted`] has copies of the analyses with an error in each.
 
+pub mod forecast;
+pub mod gangs;
 pub mod judge;
 pub mod planted;
 pub mod set;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Copies of the analysis with an error in each, made by `build.rs` from its source, and what they claim.
+//! Copies of the analyses with an error in each, made by `build.rs` from their source, and what they claim.
 
 include!(concat!(env!("OUT_DIR"), "/planted.rs"));
 
@@ -137,3 +137,35 @@ pub fn concerns(name: &str, set: &crate::Set) -> bool {
 }
 
 judges!(inheritance jitter demand sleep assumptions);
+
+macro_rules! forecasts {
+    ($($m:ident)+) => {
+        /// Forecasts with an error.
+        pub const FORECASTS: &[(&str, crate::forecast::Judge)] = &[$((stringify!($m), |asked| {
+            let field = self::$m::Field {
+                machine: &asked.machine,
+                workload: &asked.workload,
+                costs: &asked.costs,
+                sets: &[],
+                duration_ns: None,
+                seed: 1,
+                watch: &weir::Unwatched,
+            };
+            self::$m::analyze(&field, &asked.source, asked.share).map(|report| report.json())
+        }),)+];
+    };
+}
+
+forecasts!(reach share smallest);
+
+macro_rules! maps {
+    ($($m:ident)+) => {
+        /// Maps of gangs with an error.
+        pub const MAPS: &[(&str, crate::gangs::Judge)] = &[$((stringify!($m), |machine, costs, team| {
+            let cell = self::$m::place(machine, costs, team, &weir::Unwatched)?;
+            Ok(serde_json::json!(cell.verdict))
+        }),)+];
+    };
+}
+
+maps!(quotient short outside);

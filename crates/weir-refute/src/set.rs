@@ -33,11 +33,12 @@ impl Dice {
     }
 
     /// In so many of a hundred cases.
-    fn chance(&mut self, percent: u64) -> bool {
+    pub fn chance(&mut self, percent: u64) -> bool {
         self.next(100) < percent
     }
 
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    /// One of a list that is not empty.
+    pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.next(all.len() as u64) as usize]
     }
 }

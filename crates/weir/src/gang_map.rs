@@ -37,8 +37,55 @@ pub struct Cell {
     pub teams: u32,
     pub linux_rounds_per_s: f64,
     pub gang_rounds_per_s: f64,
-    /// The second over the first; none where the first made no round.
+    /// The second over the first, all seeds together; none where the first made no round.
     pub gain: Option<f64>,
+    /// The same of the seed with the least gain, and of the one with the most.
+    pub least: Option<f64>,
+    pub most: Option<f64>,
+    pub verdict: Verdict,
+}
+
+/// How long is looked at a team.
+#[derive(Clone, Copy)]
+struct Length {
+    seeds: &'static [u64],
+    periods: u64,
+}
+
+/// What a cell claims of its program, whatever the seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// With every seed a tenth more rounds, or more.
+    Pays,
+    /// With none as many as a tenth more or fewer.
+    Equal,
+    /// With every seed a tenth fewer, or fewer.
+    Costs,
+    /// Seeds differ in this.
+    Unclear,
+}
+
+impl Verdict {
+    /// Of gains, one a seed; none where only the gang made rounds.
+    fn of(gains: &[Option<f64>]) -> Self {
+        let all = |is: &dyn Fn(f64) -> bool| gains.iter().all(|g| is(g.unwrap_or(f64::INFINITY)));
+        match () {
+            () if all(&|g| g >= 1.0 + MARGIN) => Self::Pays,
+            () if all(&|g| g <= 1.0 - MARGIN) => Self::Costs,
+            () if all(&|g| (g - 1.0).abs() < MARGIN) => Self::Equal,
+            () => Self::Unclear,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Pays => "a gang pays",
+            Self::Equal => "it hardly matters",
+            Self::Costs => "a gang costs more than it gives",
+            Self::Unclear => "it depends on chance whether a gang pays",
+        }
+    }
 }
 
 /// The map.
@@ -53,6 +100,12 @@ pub struct Map {
     pub own: Option<Cell>,
 }
 
+/// How far from 1 a gain has to be to matter.
+pub const MARGIN: f64 = 0.1;
+/// With these a program is placed, for at least so many periods: runs of five periods show the beginning, where gangs are not ahead yet.
+const OWN: Length = Length { seeds: &[1, 2, 3, 4, 5], periods: 50 };
+/// The same of the map's cells.
+const CELL: Length = Length { seeds: &[1], periods: 25 };
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const GRAINS: [u64; 5] = [10 * US, 100 * US, MS, 10 * MS, 100 * MS];
@@ -72,6 +125,7 @@ fn rounds(
     way: &str,
     team: &str,
     grain_ns: u64,
+    (seed, periods): (u64, u64),
     watch: &dyn Watch,
 ) -> Result<f64> {
     let spec = match way {
@@ -79,16 +133,12 @@ fn rounds(
         "gang" => format!("team:{team},slot={}ms,period={}ms,outside=wait", SLOT / MS, PERIOD / MS),
         _ => format!("team:{team}"),
     };
-    let workload = machine::workload(&spec, 1)?;
+    let workload = machine::workload(&spec, seed)?;
     let plan = topology::compile(&topology::source(way)?, &m.shape, &[])?.plan;
     // Enough rounds, and enough periods; whole ones.
-    let duration_ns = (40 * grain_ns).clamp(5 * PERIOD, 50 * PERIOD) / PERIOD * PERIOD;
-    let config = RunConfig {
-        seed: 1,
-        duration_ns: Some(duration_ns),
-        stop: Some(watch.stop()),
-        ..RunConfig::default()
-    };
+    let duration_ns = (40 * grain_ns).clamp(periods * PERIOD, 100 * PERIOD) / PERIOD * PERIOD;
+    let config =
+        RunConfig { seed, duration_ns: Some(duration_ns), stop: Some(watch.stop()), ..RunConfig::default() };
     let _running = watch.running();
     let out = engine::run(m, &plan, &workload, costs, &config, &mut ()).map_err(machine::fault)?;
     let all: u64 = out.barriers.iter().map(|b| b.1).sum();
@@ -110,13 +160,47 @@ fn cell(
     costs: &Costs,
     team: &str,
     (grain_ns, imbalance_pct, teams): (u64, u32, u32),
+    length: Length,
     watch: &dyn Watch,
 ) -> Result<Cell> {
-    let linux = rounds(m, costs, "linux", team, grain_ns, watch)?;
-    let gang = rounds(m, costs, "gang", team, grain_ns, watch)?;
+    let (mut linux, mut gang, mut gains) = (0.0, 0.0, Vec::new());
+    for seed in length.seeds {
+        let under = rounds(m, costs, "linux", team, grain_ns, (*seed, length.periods), watch)?;
+        let together = rounds(m, costs, "gang", team, grain_ns, (*seed, length.periods), watch)?;
+        linux += under / length.seeds.len() as f64;
+        gang += together / length.seeds.len() as f64;
+        gains.push((under > 0.0).then(|| together / under));
+    }
     watch.one();
-    let gain = (linux > 0.0).then(|| gang / linux);
-    Ok(Cell { grain_ns, imbalance_pct, teams, linux_rounds_per_s: linux, gang_rounds_per_s: gang, gain })
+    let known = || gains.iter().copied().collect::<Option<Vec<f64>>>().unwrap_or_default().into_iter();
+    Ok(Cell {
+        grain_ns,
+        imbalance_pct,
+        teams,
+        linux_rounds_per_s: linux,
+        gang_rounds_per_s: gang,
+        gain: (linux > 0.0).then(|| gang / linux),
+        least: known().min_by(f64::total_cmp),
+        most: known().max_by(f64::total_cmp),
+        verdict: Verdict::of(&gains),
+    })
+}
+
+/// The cell of a program, `work=1ms,imbalance=20%,hogs=8`.
+///
+/// # Errors
+/// What the map sets itself, or what is wrong with the team.
+pub fn place(m: &Machine, costs: &Costs, team: &str, watch: &dyn Watch) -> Result<Cell> {
+    let value = |key: &str| team.split(',').find_map(|p| p.strip_prefix(key)?.strip_prefix('='));
+    if let Some(key) = FIXED.iter().find(|k| value(k).is_some()) {
+        return Err(Fault::user(
+            format!("-w team: the map sets `{key}` itself"),
+            "leave it out: -w team:work=1ms,imbalance=20%,hogs=8",
+        ));
+    }
+    let grain_ns = grain_of(value("work"));
+    let spin = if value("spin").is_none() { ",spin=100ms" } else { "" };
+    cell(m, costs, &format!("{team}{spin}"), (grain_ns, 0, 1), OWN, watch)
 }
 
 /// Make the map.
@@ -136,18 +220,7 @@ pub fn gang_map(options: &MapOptions, watch: &dyn Watch) -> Result<Map> {
     watch.more(points.len() as u64 + u64::from(options.team.is_some()));
     let own = match &options.team {
         None => None,
-        Some(team) => {
-            let value = |key: &str| team.split(',').find_map(|p| p.strip_prefix(key)?.strip_prefix('='));
-            if let Some(key) = FIXED.iter().find(|k| value(k).is_some()) {
-                return Err(Fault::user(
-                    format!("-w team: the map sets `{key}` itself"),
-                    "leave it out: -w team:work=1ms,imbalance=20%,hogs=8",
-                ));
-            }
-            let grain_ns = grain_of(value("work"));
-            let spin = if value("spin").is_none() { ",spin=100ms" } else { "" };
-            Some(cell(&m, &costs, &format!("{team}{spin}"), (grain_ns, 0, 1), watch)?)
-        }
+        Some(team) => Some(place(&m, &costs, team, watch)?),
     };
     let one = |&(grain, imbalance, teams): &(u64, u32, u32)| {
         let hogs = if teams == 1 { m.shape.nr_cpus() } else { 0 };
@@ -156,7 +229,7 @@ pub fn gang_map(options: &MapOptions, watch: &dyn Watch) -> Result<Map> {
         let team = format!(
             "threads={threads},teams={teams},work={grain}ns,imbalance={imbalance}%,spin=100ms,hogs={hogs}"
         );
-        cell(&m, &costs, &team, (grain, imbalance, teams), watch)
+        cell(&m, &costs, &team, (grain, imbalance, teams), CELL, watch)
     };
     let cells = pool(options.jobs)?.install(|| points.par_iter().map(one).collect::<Result<Vec<_>>>())?;
     Ok(Map { machine: m.shape.name.clone(), threads, slot_ns: SLOT, period_ns: PERIOD, cells, own })
@@ -211,11 +284,13 @@ impl Map {
                 "\nyour team: {:.0} rounds/s as a gang, {:.0} under `linux`: {}",
                 c.gang_rounds_per_s,
                 c.linux_rounds_per_s,
-                match c.gain {
-                    Some(g) if g >= 1.1 => format!("{g:.2} times, so a gang pays"),
-                    Some(g) if g >= 0.9 => format!("{g:.2} times, so it hardly matters"),
-                    Some(g) => format!("{g:.2} times, so a gang costs more than it gives"),
-                    None => "a gang pays".into(),
+                match (c.gain, c.least, c.most) {
+                    (Some(g), Some(least), Some(most)) => format!(
+                        "{g:.2} times ({least:.2} to {most:.2} with {} seeds), so {}",
+                        OWN.seeds.len(),
+                        c.verdict.text()
+                    ),
+                    _ => c.verdict.text().into(),
                 }
             );
         }
@@ -243,7 +318,7 @@ mod tests {
         let m = machine::resolve("smp-4").expect("a preset");
         let of = |grain: u64| {
             let team = format!("threads=4,work={grain}ns,imbalance=10%,spin=100ms,hogs=4");
-            cell(&m, &Costs::default(), &team, (grain, 10, 1), &Silent)
+            cell(&m, &Costs::default(), &team, (grain, 10, 1), Length { seeds: &[1], periods: 5 }, &Silent)
                 .expect("it runs")
                 .gain
                 .expect("rounds")

@@ -69,7 +69,7 @@ impl Watch for Unwatched {}
 ///
 /// # Errors
 /// The system's, where threads cannot be started.
-pub(crate) fn pool(jobs: Option<u32>) -> crate::fault::Result<rayon::ThreadPool> {
+pub fn pool(jobs: Option<u32>) -> crate::fault::Result<rayon::ThreadPool> {
     let threads = jobs.map_or(0, |j| j as usize);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|e| crate::fault::Fault::system(format!("cannot start threads: {e}"), "try --jobs 1"))
