@@ -25,6 +25,10 @@ pub fn install() -> Result<()> {
 /// The same; `words` say what happens now.
 pub fn install_saying(words: &'static str) -> Result<()> {
     ctrlc::set_handler(move || {
+        if weir::input::reading() {
+            note("ending: an input has not come to its end");
+            end_at_once();
+        }
         if !STOP.swap(true, Ordering::Relaxed) {
             // On a terminal the line begins with ^C or a progress bar.
             let line = if std::io::stderr().is_terminal() { "\n" } else { "" };

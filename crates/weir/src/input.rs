@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Largest input file, bytes. Real ones are far below; a mistaken path to a disk image is not.
 pub const MAX_BYTES: u64 = 64 << 20;
@@ -21,12 +22,37 @@ pub struct ReadError {
 /// Text of the file at `path`; `-` is stdin where the caller allows it.
 pub fn read_text(path: impl AsRef<Path>) -> Result<String, ReadError> {
     let path = path.as_ref();
+    let _reading = Reading::begin();
     read_from(open(path, MAX_BYTES)?, &shown(path))
 }
 
 /// A path for messages: bytes that are no text are replaced.
 fn shown(path: &Path) -> String {
     path.to_string_lossy().escape_debug().to_string()
+}
+
+/// Reads in progress.
+static READING: AtomicU32 = AtomicU32::new(0);
+
+/// Something is read that may never come: a pipe without a writer holds the reader up for ever, whatever flags say meanwhile.
+pub fn reading() -> bool {
+    READING.load(Ordering::Relaxed) > 0
+}
+
+/// A read, until it is dropped.
+struct Reading;
+
+impl Reading {
+    fn begin() -> Self {
+        READING.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        READING.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Bytes of the file at `path`, of which there may be `max`.
@@ -39,6 +65,7 @@ pub fn read_bytes(path: impl AsRef<Path>, max: u64) -> Result<Vec<u8>, ReadError
         help: remedy(&e).into(),
         missing: false,
     };
+    let _reading = Reading::begin();
     open(path, max)?.take(max + 1).read_to_end(&mut bytes).map_err(fail)?;
     if bytes.len() as u64 > max { Err(too_large(&shown, max)) } else { Ok(bytes) }
 }
@@ -76,6 +103,7 @@ fn open(path: &Path, max: u64) -> Result<fs::File, ReadError> {
 
 /// Text of stdin.
 pub fn read_stdin() -> Result<String, ReadError> {
+    let _reading = Reading::begin();
     read_from(io::stdin().lock(), "standard input")
 }
 

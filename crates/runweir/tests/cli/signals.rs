@@ -48,6 +48,27 @@ fn an_interrupted_run_keeps_its_results() {
     }
 }
 
+/// A pipe without a writer: Ctrl-C set a flag that nobody looked at, and only SIGKILL helped.
+#[test]
+fn an_input_that_never_comes_can_be_interrupted() {
+    let dir = temp();
+    assert!(Command::new("mkfifo").arg(dir.path().join("pipe")).status().expect("mkfifo is there").success());
+    for args in [&["import", "pipe"][..], &["sweep", "pipe", "--out", "o"]] {
+        let mut command = program(dir.path());
+        let mut child = command.args(args).stderr(Stdio::null()).spawn().expect("the program starts");
+        std::thread::sleep(Duration::from_millis(500));
+        signal(&child, "TERM");
+        let until = Instant::now() + Duration::from_secs(20);
+        while child.try_wait().expect("a child").is_none() {
+            if Instant::now() > until {
+                signal(&child, "KILL");
+                panic!("{args:?} does not end");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
 #[test]
 fn a_reader_that_closes_early_is_no_error() {
     let mut child = program(temp().path())
