@@ -32,6 +32,7 @@ def run(
     set: Settings = None,
     costs: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     strict: bool = False,
+    allow_code: bool = False,
     scenario: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     tables: Iterable[str] = TABLES,
     progress: bool | Progress | None = None,
@@ -45,6 +46,7 @@ def run(
     set: parameters of components, ``{"round_robin.slice": "1ms"}``.
     costs: ``"default"``, ``"zero"``, ``"workload"``, a TOML file or a mapping; None: a SimSo file's own on its own processors, else the default ones.
     strict: what the workload asks for and the topology does not obey is an error; else it is in ``warnings`` and ``ignored``.
+    allow_code: a workload or scenario may load the native code that it names (``load X.so``); else it is refused.
     tables: which of ``jobs``, ``slices``, ``waits`` the result has; a slice takes 33 bytes.
     progress: see :mod:`runweir.progress`.
 
@@ -64,6 +66,7 @@ def run(
             settings(set),
             f.toml(costs, "costs"),
             strict,
+            allow_code,
             f.toml(scenario, "scenario"),
             wanted,
             make(progress, "run"),
@@ -82,6 +85,7 @@ def compare(
     set: Settings = None,
     costs: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     strict: bool = False,
+    allow_code: bool = False,
     jobs: int | None = None,
     progress: bool | Progress | None = None,
 ) -> Comparison:
@@ -101,6 +105,7 @@ def compare(
             settings(set),
             f.toml(costs, "costs"),
             strict,
+            allow_code,
             jobs,
             make(progress, "compare"),
         )
@@ -110,6 +115,8 @@ def compare(
 def sweep(
     spec: str | os.PathLike[str] | Mapping[str, Any],
     *,
+    strict: bool = False,
+    allow_code: bool = False,
     jobs: int | None = None,
     progress: bool | Progress | None = None,
 ) -> Sweep:
@@ -122,29 +129,39 @@ def sweep(
             "seeds": 20, "duration": "1s", "stop_at_miss": True,
             "keys": {"tasks": 10, "util": {"from": "200%", "to": "400%", "step": "50%"}},
         })
+
+    ``strict`` and ``allow_code`` are those of :func:`run`.
     """
     with files() as f:
-        page, csv = _native.sweep(f.toml(spec, "sweep"), jobs, make(progress, "sweep"))
+        page, csv = _native.sweep(f.toml(spec, "sweep"), strict, allow_code, jobs, make(progress, "sweep"))
     return Sweep(json.loads(page), csv)
 
 
 def tune(
     spec: str | os.PathLike[str] | Mapping[str, Any],
     *,
+    allow_code: bool = False,
     jobs: int | None = None,
     progress: bool | Progress | None = None,
 ) -> Tuning:
     """Search topologies and parameters for a workload: ``spec`` is a path, a mapping or text with the keys of docs/tune.md. Without
-    ``objective`` response times are to become small; every configuration has to do the baseline's work."""
+    ``objective`` response times are to become small; every configuration has to do the baseline's work.
+    ``allow_code`` is that of :func:`run`."""
     with files() as f:
-        page, text = _native.tune(f.toml(spec, "tune"), jobs, make(progress, "tune"))
+        page, text = _native.tune(f.toml(spec, "tune"), allow_code, jobs, make(progress, "tune"))
     return Tuning(json.loads(page), text)
 
 
-def guard(spec: str | os.PathLike[str] | Mapping[str, Any], *, progress: bool | Progress | None = None) -> Verdicts:
-    """Check results against bounds or a base revision: ``spec`` is a path, a mapping or text with the keys of docs/guard.md."""
+def guard(
+    spec: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    allow_code: bool = False,
+    progress: bool | Progress | None = None,
+) -> Verdicts:
+    """Check results against bounds or a base revision: ``spec`` is a path, a mapping or text with the keys of docs/guard.md.
+    ``allow_code`` is that of :func:`run`."""
     with files() as f:
-        page, text = _native.guard(f.toml(spec, "guard"), make(progress, "guard"))
+        page, text = _native.guard(f.toml(spec, "guard"), allow_code, make(progress, "guard"))
     return Verdicts(json.loads(page), text)
 
 
@@ -222,6 +239,7 @@ def import_trace(
     fidelity: bool = True,
     under: TopologyLike | None = None,
     costs: str | os.PathLike[str] | Mapping[str, Any] = "recorded",
+    strict: bool = False,
     progress: bool | Progress | None = None,
 ) -> Import:
     """A recording of perf, trace-cmd, ftrace, Perfetto or ``runweir live --record`` as a workload.
@@ -232,12 +250,13 @@ def import_trace(
     fidelity: replay the workload and compare it with the recording.
     costs: those of the replay, as for :func:`run`; ``"recorded"``: the default ones with the recorded machine's context switch.
     under: the scheduler that was recorded, for the replay; ``linux``, the model of the default scheduler, if left out.
+    strict: what the recording asks for and that scheduler does not obey is an error.
     """
     part = None if span is None else (time_ns(span[0], "span"), time_ns(span[1], "span"))
     place = None if machine is None else os.fspath(machine)
     with files() as f:
         text, page, table = _native.import_trace(
-            os.fspath(file), fit, anonymise, place, part, fidelity, f.topology(under), f.toml(costs, "costs"), make(progress, "import")
+            os.fspath(file), fit, anonymise, place, part, fidelity, f.topology(under), f.toml(costs, "costs"), strict, make(progress, "import")
         )
     return Import(Workload(text, name="imported"), json.loads(page), table)
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The functions: arguments in, a call of `weir`, results out. What is not a table is handed over as JSON text.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 use weir::analyze::Question;
 use weir::catalogue::{self as lists, Entry};
+use weir::code::Allowed;
 use weir::compare::PreparedComparison;
 use weir::explain::{Explainer, parse_place};
 use weir::import::Mode;
@@ -88,7 +90,7 @@ fn names(summary: &weir_report::Summary) -> Arc<[String]> {
 
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
-#[pyo3(signature = (topology, machine, workload, duration_ns, seed, set, costs, strict, scenario, which, progress))]
+#[pyo3(signature = (topology, machine, workload, duration_ns, seed, set, costs, strict, allow_code, scenario, which, progress))]
 pub fn run(
     py: Python<'_>,
     topology: Option<String>,
@@ -99,6 +101,7 @@ pub fn run(
     set: Vec<String>,
     costs: Option<String>,
     strict: bool,
+    allow_code: bool,
     scenario: Option<String>,
     which: Vec<String>,
     progress: Option<Bound<'_, PyAny>>,
@@ -113,6 +116,7 @@ pub fn run(
     let has = |name: &str| which.iter().any(|w| w == name);
     let wanted = Wanted { jobs: has("jobs"), slices: has("slices"), waits: has("waits") };
     watched(py, progress.as_ref(), |watch| {
+        let _allowed = Allowed::during(allow_code);
         let prepared = PreparedRun::new(&options)?;
         let mut warnings: Vec<String> = prepared.warnings().iter().map(ToString::to_string).collect();
         let done = prepared.tables(wanted, watch)?;
@@ -147,7 +151,7 @@ pub fn run(
 /// Topologies side by side: `compare.json`, a table for people, warnings.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
-#[pyo3(signature = (topologies, machine, workload, duration_ns, seed, seeds, set, costs, strict, jobs, progress))]
+#[pyo3(signature = (topologies, machine, workload, duration_ns, seed, seeds, set, costs, strict, allow_code, jobs, progress))]
 pub fn compare(
     py: Python<'_>,
     topologies: Vec<String>,
@@ -159,6 +163,7 @@ pub fn compare(
     set: Vec<String>,
     costs: Option<String>,
     strict: bool,
+    allow_code: bool,
     jobs: Option<u32>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String, Vec<String>)> {
@@ -171,6 +176,7 @@ pub fn compare(
         ..CompareOptions::default()
     };
     watched(py, progress.as_ref(), |watch| {
+        let _allowed = Allowed::during(allow_code);
         let prepared = PreparedComparison::new(&options)?;
         watch.more(prepared.nr_runs() as u64);
         let done = prepared.run(None, watch)?;
@@ -180,15 +186,24 @@ pub fn compare(
 
 /// A sweep: `sweep.json`, and `summary.csv`.
 #[pyfunction]
-#[pyo3(signature = (spec, jobs, progress))]
+#[pyo3(signature = (spec, strict, allow_code, jobs, progress))]
 pub fn sweep(
     py: Python<'_>,
     spec: String,
+    strict: bool,
+    allow_code: bool,
     jobs: Option<u32>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String)> {
     watched(py, progress.as_ref(), |watch| {
-        let report = weir::sweep(&spec, jobs, watch)?;
+        let _allowed = Allowed::during(allow_code);
+        let sweep = weir::Sweep::open(&spec)?;
+        if let Some(refused) = weir::ignored::refusal(sweep.ignored()).filter(|_| strict) {
+            return Err(refused);
+        }
+        watch.more(sweep.nr_runs());
+        let result = sweep.run(jobs, None, BTreeMap::new(), watch)?;
+        let report = sweep.report(&result.rows);
         Ok((to_json(&report)?, report.csv()))
     })
 }
@@ -269,14 +284,16 @@ pub fn schedulability(
 
 /// Search topologies and parameters: the result as JSON, and as text.
 #[pyfunction]
-#[pyo3(signature = (spec, jobs, progress))]
+#[pyo3(signature = (spec, allow_code, jobs, progress))]
 pub fn tune(
     py: Python<'_>,
     spec: String,
+    allow_code: bool,
     jobs: Option<u32>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String)> {
     watched(py, progress.as_ref(), |watch| {
+        let _allowed = Allowed::during(allow_code);
         let done = weir::tune(&spec, jobs, watch)?;
         Ok((to_json(&done)?, done.table(&Screen::default())))
     })
@@ -284,9 +301,15 @@ pub fn tune(
 
 /// Check results against bounds: the verdicts as JSON, and as text.
 #[pyfunction]
-#[pyo3(signature = (spec, progress))]
-pub fn guard(py: Python<'_>, spec: String, progress: Option<Bound<'_, PyAny>>) -> PyResult<(String, String)> {
+#[pyo3(signature = (spec, allow_code, progress))]
+pub fn guard(
+    py: Python<'_>,
+    spec: String,
+    allow_code: bool,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<(String, String)> {
     watched(py, progress.as_ref(), |watch| {
+        let _allowed = Allowed::during(allow_code);
         let guard = weir::guard::Guard::open(&spec)?;
         watch.more(guard.nr_runs());
         let done = guard.run(watch)?;
@@ -315,7 +338,7 @@ pub fn gantt(
 
 /// A recording as a workload: its text, the fidelity table as JSON, and as text.
 #[pyfunction]
-#[pyo3(signature = (file, fit, anonymise, machine, span_ns, fidelity, under, costs, progress))]
+#[pyo3(signature = (file, fit, anonymise, machine, span_ns, fidelity, under, costs, strict, progress))]
 #[allow(clippy::too_many_arguments)]
 pub fn import_trace(
     py: Python<'_>,
@@ -327,6 +350,7 @@ pub fn import_trace(
     fidelity: bool,
     under: Option<String>,
     costs: String,
+    strict: bool,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String, String)> {
     let mode = if fit { Mode::Fit } else { Mode::Verbatim };
@@ -339,7 +363,7 @@ pub fn import_trace(
         fidelity,
         under,
         costs,
-        strict: false,
+        strict,
         requests: None,
     };
     watched(py, progress.as_ref(), |watch| {

@@ -329,6 +329,30 @@ def test_errors_speak_python(result):
         sweep.curve("utill")
 
 
+def test_strict_and_allow_code(tmp_path):
+    nice = {"duration": "5ms", "task": [{"name": "a", "run": "1ms", "nice": -5}]}
+    # What is ignored is in the result, and an error only where that is asked for.
+    assert runweir.run("fifo", "smp-1", nice, tables=()).summary["ignored"][0]["setting"] == "nice"
+    grid = {"topology": "fifo", "machine": "smp-1", "workload": "nice.toml", "seeds": 1, "duration": "5ms"}
+    (tmp_path / "nice.toml").write_text('[[task]]\nname = "a"\nrun = "1ms"\nnice = -5\n')
+    (tmp_path / "grid.toml").write_text("".join(f"{k} = {v!r}\n" for k, v in grid.items()))
+    for call in (
+        lambda: runweir.run("fifo", "smp-1", nice, strict=True),
+        lambda: runweir.compare(["linux", "fifo"], "smp-1", nice, strict=True),
+        lambda: runweir.sweep(tmp_path / "grid.toml", strict=True),
+    ):
+        with pytest.raises(runweir.InputError, match="ignores nice values"):
+            call()
+    # Native code is not looked for before it is allowed; then there is none.
+    (tmp_path / "any.so").write_bytes(b"no object")
+    code = nice | {"at": [{"time": "1ms", "do": [f"load {tmp_path / 'any.so'}"]}]}
+    why = runweir.run("linux", "smp-1", code, tables=()).summary["reconfigurations"][0]["why"]
+    assert "native code" in why
+    assert "native code" not in runweir.run("linux", "smp-1", code, tables=(), allow_code=True).summary["reconfigurations"][0]["why"]
+    # It was allowed for that call only.
+    assert "native code" in runweir.run("linux", "smp-1", code, tables=()).summary["reconfigurations"][0]["why"]
+
+
 def test_figures_and_searches(result, tmp_path):
     assert result.gantt(tmp_path / "a.svg", span=(0, 20_000_000)).read_text().startswith("<svg")
     assert result.gantt(tmp_path / "a.pdf", group="control").read_bytes().startswith(b"%PDF")

@@ -11,11 +11,16 @@ use weir_core::{ComponentInfo, loaded};
 struct Trust {
     named: Vec<PathBuf>,
     all: bool,
+    /// Calls in progress that allow everything.
+    calls: u32,
+    /// How to allow it, in another face's words than the command line's.
+    remedy: Option<&'static str>,
     /// Nothing is loaded, whatever else was said: the remedy.
     never: Option<&'static str>,
 }
 
-static TRUST: Mutex<Trust> = Mutex::new(Trust { named: Vec::new(), all: false, never: None });
+static TRUST: Mutex<Trust> =
+    Mutex::new(Trust { named: Vec::new(), all: false, calls: 0, remedy: None, never: None });
 
 fn trust() -> MutexGuard<'static, Trust> {
     TRUST.lock().unwrap_or_else(PoisonError::into_inner)
@@ -31,6 +36,30 @@ pub fn allow(object: &Path) {
 /// Files may load what they name.
 pub fn allow_all() {
     trust().all = true;
+}
+
+/// Files may load what they name while this lives: those of other threads, too.
+pub struct Allowed(());
+
+impl Allowed {
+    /// For a call; `None` where its caller does not allow it.
+    pub fn during(allowed: bool) -> Option<Self> {
+        allowed.then(|| {
+            trust().calls += 1;
+            Self(())
+        })
+    }
+}
+
+impl Drop for Allowed {
+    fn drop(&mut self) {
+        trust().calls -= 1;
+    }
+}
+
+/// How a face other than the command line allows it.
+pub fn allowed_by(remedy: &'static str) {
+    trust().remedy = Some(remedy);
 }
 
 /// Files load nothing from now on, and this is what can be done about it.
@@ -50,14 +79,14 @@ pub fn load(object: &Path) -> Result<Option<ComponentInfo>, (String, String)> {
         if let Some(remedy) = trust.never {
             return Err((format!("`{shown}` is native code, which nothing loads here"), remedy.into()));
         }
-        if !trust.all && !trust.named.contains(&full) {
+        if !trust.all && trust.calls == 0 && !trust.named.contains(&full) {
+            let remedy = trust.remedy.map_or_else(
+                || format!("if you trust it, name it: --load {shown}; or let files load what they name: --allow-code"),
+                str::to_string,
+            );
             return Err((
-                format!(
-                    "`{shown}` is native code, and a file does not load code unless the command line says so"
-                ),
-                format!(
-                    "if you trust it, name it: --load {shown}; or let files load what they name: --allow-code"
-                ),
+                format!("`{shown}` is native code, and a file does not load code unless its user says so"),
+                remedy,
             ));
         }
         let same = |c: &ComponentInfo| {
