@@ -170,6 +170,18 @@ fn a_component_in_rust_is_built_and_loaded() {
         (info.listens.as_slice(), info.asks.as_slice(), info.per_task),
         (&["PRIORITY".to_owned()][..], &["PRIORITY".to_owned()][..], 8)
     );
+    // It obeys the law as those in C do, and one whose order depends on what came and went is found.
+    let effort = Effort { cpus: 4, cases: 8, steps: 60, seed: None };
+    trial::law(&info, effort).unwrap_or_else(|e| panic!("{e}"));
+    let lawless = folder.path().join("lawless.rs");
+    let turns = "if me.seen % 2 == 0 { out.prepend(change.task)? } else { out.append(change.task)? };";
+    let text = std::fs::read_to_string(&example).expect("there").replace("later_first", "lawless");
+    std::fs::write(&lawless, text.replace("out.prepend(change.task)?;", turns)).expect("writable");
+    let other =
+        loaded::load(&weir_tests::plugin::build(&lawless, folder.path())).unwrap_or_else(|e| panic!("{e}"));
+    trial::law(&other, effort).expect_err("its order depends on the past");
+    loaded::unload("lawless").unwrap_or_else(|e| panic!("{e}"));
+
     let shape = MachineShape::flat(1);
     let with = "annotate affinity, priority; entry -> policy :: later_first(scale = 2) -> cpus;";
     let mut lab = Lab::from_text(with, shape.clone()).expect("sound");
