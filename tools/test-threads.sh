@@ -259,6 +259,23 @@ fi
 # Unmodified programs, each a process of its own, and what they start.
 export RUNWEIR_LIB=$work/lib
 threads() { timeout 60 "$debug/runweir" threads "$@"; }
+
+# What programs ask of Linux's scheduler is obeyed, or said once; with --strict it ends the program (docs/settings.md).
+"$cc" -std=gnu11 -O2 -Wall -Wextra -Werror -o "$work/asks" tests/threads/asks.c -lpthread
+asks() { # POLICY SETTING said|obeyed
+	threads "$1" -- "$work/asks" "$2" 2>"$work/said" || { echo "FAIL $1: asked for $2" && cat "$work/said" && exit 1; }
+	local lines status=0
+	lines=$(grep -c "^runweir threads: .$1. " "$work/said" || true)
+	threads "$1" --strict -- "$work/asks" "$2" 2>/dev/null || status=$?
+	[[ $3 == said && $lines == 1 && $status == 2 || $3 == obeyed && $lines == 0 && $status == 0 ]] && return
+	echo "FAIL $1: $2 is to be $3: $lines lines, status $status with --strict" && cat "$work/said" && exit 1
+}
+for setting in priority fifo; do asks decentral $setting said; done
+asks priority priority obeyed
+asks fp fifo obeyed
+for setting in rr batch idle; do asks linux $setting said; done
+(($(nproc) == 1)) || asks linux affinity said
+echo "ok   what programs ask of Linux's scheduler"
 [[ $(threads decentral --tree -- bash -c "$work/program & $work/program; wait" | grep -c 'program: done') == 2 ]]
 served() { # NAME POLICY ARGS...
 	"$debug/runweir" threads "$2" --serve "$1" "${@:3}" >"$work/served" 2>"$work/stats" &

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * What the program says to Linux's scheduler, and of signals. Priorities are the policy's; the kernel is not asked, so root is not needed.
- * Policies of Linux and sets of CPUs are remembered and returned, and have no effect: the policy places threads.
+ * Policies of Linux and sets of CPUs are remembered and returned, and have no effect: the policy places threads. That is said once.
  */
 #include <errno.h>
 #include <signal.h>
@@ -29,6 +29,27 @@ static int known(int policy, int priority, int lenient)
 	return 0;
 }
 
+/* Say what of it has no effect. */
+static void wishes(const struct setting *s)
+{
+	switch (s->policy & ~SCHED_RESET_ON_FORK) {
+	case SCHED_FIFO:
+		shim_unheeded("fifo");
+		return;
+	case SCHED_RR:
+		shim_unheeded("rr");
+		return;
+	case SCHED_BATCH:
+		shim_unheeded("batch");
+		break;
+	case SCHED_IDLE:
+		shim_unheeded("idle");
+		break;
+	}
+	if (s->param.sched_priority)
+		shim_unheeded("priority");
+}
+
 /* 1 + an error number */
 static int set(struct record *r, void *with)
 {
@@ -40,6 +61,7 @@ static int set(struct record *r, void *with)
 	if (s->policy >= 0)
 		r->policy = s->policy;
 	r->at = s->param;
+	wishes(s);
 	return 1;
 }
 
@@ -199,6 +221,9 @@ static int set_cpus(struct record *r, void *with)
 	if (!CPU_COUNT(&set))
 		return 1 + EINVAL;
 	r->cpus = set;
+	CPU_AND(&there, &set, &shim_whole);
+	if (!CPU_EQUAL(&there, &shim_whole))
+		shim_unheeded("cpus");
 	return 1;
 }
 

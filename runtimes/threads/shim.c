@@ -492,6 +492,32 @@ static void alone(const char *why)
 	(void)!syscall(SYS_write, talks, rest, sizeof(rest) - 1);
 }
 
+/* What the policy does not obey of what programs ask of Linux's scheduler: a line each, KIND=SENTENCE. Said once, or the end. */
+static char *unheeded;
+static int strictly;
+
+void shim_unheeded(const char *kind)
+{
+	static const char begin[] = "runweir threads: ";
+	size_t length = strlen(kind);
+	char *line;
+
+	line = unheeded;
+	while (line && (strncmp(line, kind, length) || line[length] != '=')) {
+		line = strchr(line, '\n');
+		line = line ? line + 1 : 0;
+	}
+	/* Another thread may have asked at the same time. */
+	if (!line || talks < 0 || __atomic_exchange_n(line, '-', __ATOMIC_ACQ_REL) != kind[0])
+		return;
+	line += length + 1;
+	(void)!syscall(SYS_write, talks, begin, sizeof(begin) - 1);
+	(void)!syscall(SYS_write, talks, line, strcspn(line, "\n"));
+	(void)!syscall(SYS_write, talks, "\n", 1);
+	if (strictly)
+		_exit(2);
+}
+
 /* Take it out of the environment. */
 static char *taken(const char *name)
 {
@@ -622,6 +648,7 @@ __attribute__((constructor)) static void open_runtime(void)
 	     *trace = taken("WEIR_THREADS_TRACE"), *over = taken("WEIR_THREADS_OVERSUBSCRIBE"),
 	     *letter = taken("WEIR_THREADS_NO_FALLBACK");
 	const char *given = getenv("WEIR_THREADS_ATTRIBUTES");
+	char *strict;
 
 	if (given && read_attributes(strdup(given)))
 		failed("WEIR_THREADS_ATTRIBUTES: priority, weight and group are known, as "
@@ -643,7 +670,10 @@ __attribute__((constructor)) static void open_runtime(void)
 	}
 	if (stats)
 		stats_file = fcntl(2, F_DUPFD_CLOEXEC, 100);
-	if (!plan)
+	unheeded = taken("WEIR_THREADS_UNHEEDED");
+	strict = taken("WEIR_THREADS_STRICT");
+	strictly = strict != 0;
+	if (!plan || unheeded)
 		talks = fcntl(2, F_DUPFD_CLOEXEC, 100);
 	if (gangs && open_gangs(gangs))
 		_exit(2);
@@ -660,6 +690,7 @@ __attribute__((constructor)) static void open_runtime(void)
 	free(trace);
 	free(over);
 	free(letter);
+	free(strict);
 }
 
 __attribute__((destructor)) static void close_runtime(void)

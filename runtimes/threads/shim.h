@@ -28,6 +28,8 @@ struct record {
 	void *arg;
 };
 
+/* The program asks for something of this kind: priority, fifo, rr, batch, idle, cpus. Said once if the policy does not obey it. */
+void shim_unheeded(const char *kind);
 extern int shim_active;
 extern cpu_set_t shim_whole; /* CPUs that the program may use */
 /* A child shares the memory and the thread-local variables of a thread: whether a call is that thread's is a question now. */

@@ -160,6 +160,12 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     if !gangs.is_empty() {
         command.env("WEIR_THREADS_GANGS", gangs);
     }
+    if args.join.is_none() {
+        command.env("WEIR_THREADS_UNHEEDED", asked_of_linux(&policy_plan(args, usable_cpus(args)?)?.1));
+        if args.strict {
+            command.env("WEIR_THREADS_STRICT", "1");
+        }
+    }
     let mut plan = None;
     if args.tree {
         let name = format!("tree-{}", std::process::id());
@@ -248,13 +254,37 @@ fn unheeded(args: &ThreadsArgs, plan: &Plan) -> Result<()> {
     }
 }
 
-/// The policy's name and plan. What it does not obey of the program's attributes is said, or an error.
-fn policy(args: &ThreadsArgs, cpus: u32) -> Result<(String, Plan)> {
+/// What a program may ask of Linux's scheduler that the policy does not obey, as the library reads it. A thread's policy and its set of CPUs
+/// do not reach the policy: only its priority does.
+fn asked_of_linux(plan: &Plan) -> String {
+    let name = &plan.name;
+    let mut lines = String::new();
+    for (kind, setting) in [("priority", Setting::Priority), ("fifo", Setting::Fifo)] {
+        if let [one, ..] = &weir::ignored::of_program(plan, &[setting])[..] {
+            lines += &format!("{kind}={}\n", weir::ignored::sentence(one));
+        }
+    }
+    for (kind, what) in [("rr", "SCHED_RR"), ("batch", "SCHED_BATCH"), ("idle", "SCHED_IDLE")] {
+        lines += &format!(
+            "{kind}=`{name}` ignores {what}: of a thread's policy in Linux only its priority is passed on\n"
+        );
+    }
+    lines + &format!("cpus=`{name}` ignores affinities: it places threads itself\n")
+}
+
+/// The policy's name and plan.
+fn policy_plan(args: &ThreadsArgs, cpus: u32) -> Result<(String, Plan)> {
     let host = machine::resolve("host").ok().filter(|m| m.shape.nr_cpus() == cpus);
     let machine = host.map_or_else(|| machine::resolve(&format!("smp-{cpus}")), Ok)?;
     let sets = topology::parse_sets(&args.set)?;
     let policy = one(args.policy.as_ref(), args.named.as_ref());
     let plan = plan(&policy, &machine.shape, &sets, &[], false)?;
+    Ok((policy, plan))
+}
+
+/// The same. What it does not obey of the program's attributes is said, or an error.
+fn policy(args: &ThreadsArgs, cpus: u32) -> Result<(String, Plan)> {
+    let (policy, plan) = policy_plan(args, cpus)?;
     unheeded(args, &plan)?;
     Ok((policy, plan))
 }

@@ -16,9 +16,14 @@ const POLICIES: [(Setting, u32); 2] = [(Setting::Batch, 3), (Setting::Idle, 5)];
 
 /// Warnings of what `plan` does not keep, on this machine. (The kernel keeps FIFO, round robin and SCHED_DEADLINE itself.)
 pub fn ignored(plan: &Plan) -> Vec<Finding> {
+    ignored_below(plan, Path::new("/proc"), Path::new(groups::MOUNTED))
+}
+
+/// The same, with processes and control groups below these folders.
+pub fn ignored_below(plan: &Plan, proc: &Path, groups: &Path) -> Vec<Finding> {
     let mut found: Vec<Finding> = nice(plan).into_iter().chain(affinity(plan)).collect();
-    found.extend(policies(plan, Path::new("/proc")));
-    found.extend(groups::unkept(plan, Path::new(groups::MOUNTED)));
+    found.extend(policies(plan, proc));
+    found.extend(groups::unkept(plan, groups));
     found
 }
 

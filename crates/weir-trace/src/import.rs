@@ -134,15 +134,20 @@ pub fn import(recording: &Recording, options: &Options<'_>) -> Result<Imported> 
             }
         }
     }
+    let mut notes = recording.notes.clone();
+    let mut reserved = recording.threads.iter().zip(&histories).filter(|(t, h)| t.prio < 0 && h.is_some());
+    if let Some((first, _)) = reserved.next() {
+        let others = match reserved.count() {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let name = if options.anonymise { "a thread" } else { &first.name };
+        notes.push(format!(
+            "SCHED_DEADLINE (`{name}`{others}) became SCHED_FIFO of priority 99: no event has its runtime, deadline and period"
+        ));
+    }
     let mut text = head(recording, options);
-    let mut out = Imported {
-        text: String::new(),
-        tasks: 0,
-        steps: 0,
-        groups: Vec::new(),
-        wakeups,
-        notes: recording.notes.clone(),
-    };
+    let mut out = Imported { text: String::new(), tasks: 0, steps: 0, groups: Vec::new(), wakeups, notes };
     match options.mode {
         Mode::Verbatim => {
             if steps > 9_000_000 {
@@ -194,6 +199,7 @@ pub(crate) fn time(ns: u64) -> String {
 }
 
 /// Numbers of policies in the kernel (`linux/sched.h`).
+pub(crate) const RR: u8 = 2;
 pub(crate) const BATCH: u8 = 3;
 pub(crate) const IDLE: u8 = 5;
 
@@ -207,7 +213,10 @@ pub(crate) fn class(thread: &Thread) -> String {
     match thread.prio {
         100..=139 if thread.prio == 120 => policy.into(),
         100..=139 => format!("{policy}nice = {}\n", thread.prio - 120),
-        0..=98 => format!("policy = \"fifo\"\npriority = {}\n", 99 - thread.prio),
+        0..=98 => {
+            let policy = if thread.policy == RR { "rr" } else { "fifo" };
+            format!("policy = \"{policy}\"\npriority = {}\n", 99 - thread.prio)
+        }
         // Deadlines, whose parameters no event has, and the kernel's stop tasks at -1 and 0.
         _ => "policy = \"fifo\"\npriority = 99\n".to_string(),
     }

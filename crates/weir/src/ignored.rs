@@ -353,27 +353,29 @@ pub fn refusal(all: &[Ignored]) -> Option<Fault> {
     Some(Fault::from(Diag::error(sentences.join("; ")).help(help).code("ignored")))
 }
 
-/// Where a setting comes from in each runtime, and who keeps it there.
-fn runtimes(setting: Setting) -> [&'static str; 3] {
+/// Where a setting comes from in each runtime, and who keeps it there: simulated, live, in a program's threads, from recordings.
+fn runtimes(setting: Setting) -> [&'static str; 4] {
     let simulated = "workload";
     match setting {
-        Setting::Nice => [simulated, "system", "program"],
-        Setting::GroupWeight => [simulated, "system", "program"],
-        Setting::Affinity => [simulated, "system", "kernel"],
-        Setting::Batch | Setting::Idle | Setting::GroupLimit => [simulated, "system", "none"],
-        Setting::Fifo | Setting::RoundRobin | Setting::DeadlinePolicy => [simulated, "kernel", "none"],
-        Setting::Weight | Setting::Slice | Setting::Deadline | Setting::Priority => {
-            [simulated, "none", "program"]
-        }
-        Setting::Gang => [simulated, "program", "program"],
-        Setting::Isa | Setting::Criticality => [simulated, "none", "none"],
+        Setting::Nice => [simulated, "system", "program", "recording"],
+        Setting::GroupWeight => [simulated, "system", "program", "none"],
+        Setting::Affinity => [simulated, "system", "said", "none"],
+        Setting::Batch | Setting::Idle => [simulated, "system", "said", "recording"],
+        Setting::GroupLimit => [simulated, "system", "none", "none"],
+        Setting::Fifo => [simulated, "kernel", "program", "recording"],
+        Setting::RoundRobin => [simulated, "kernel", "said", "recording"],
+        Setting::DeadlinePolicy => [simulated, "kernel", "none", "said"],
+        Setting::Weight | Setting::Slice | Setting::Deadline => [simulated, "none", "program", "none"],
+        Setting::Priority => [simulated, "none", "program", "recording"],
+        Setting::Gang => [simulated, "program", "program", "none"],
+        Setting::Isa | Setting::Criticality => [simulated, "none", "none", "none"],
     }
 }
 
 /// `docs/settings.md`: every setting under every topology of the catalogue, and where it comes from in each runtime.
 pub fn page() -> String {
     let mut text = String::from(
-        "# Settings and who obeys them\n\nMade by `make docs` from the components' descriptors; `crates/weir/tests/ignored.rs` tries the claims in simulation.\n\n\
+        "# Settings and who obeys them\n\nMade by `make docs` from the components' descriptors; `crates/weir/tests/ignored.rs` tries the claims in simulation, `crates/runweir/tests/cli/settings.rs` and `tests/threads/asks.c` the runtimes' columns.\n\n\
          What a workload or the system asks for and a topology does not obey is named once on stderr, with topologies that obey; it is in \
          `ignored` of `summary.json`, `compare.json` (of each run) and `sweep.json`; with `--strict` it is an error (exit status 2), before anything runs.\n\n",
     );
@@ -386,12 +388,13 @@ pub fn page() -> String {
         | `topologies` | those of the catalogue that obey it, first those that obey most of what the workload asks for |\n\
         | `guest` | the guest whose topology it is; absent for the machine's |\n\n";
     text += "## Runtimes\n\n`workload`: the workload file asks, and the topology obeys or is named. `system`: the kernel's setting is published to the topology, which obeys or is \
-        named (`live`, `switch`). `program`: the program asks through its own calls. `kernel`: the kernel keeps it itself, whatever the topology does. `none`: nobody can ask there.\n\n\
-        | setting | run, compare, sweep, studio, Python | live, switch | threads |\n|---|---|---|---|\n";
+        named (`live`, `switch`). `program`: the program asks through its own calls. `kernel`: the kernel keeps it itself, whatever the topology does. `recording`: the recording has it, and the workload that is made of it asks for it. \
+        `said`: it is asked for, has no effect whatever the topology is, and that is said. `none`: nobody can ask there.\n\n\
+        | setting | run, compare, sweep, studio, Python | live, switch | threads | import |\n|---|---|---|---|---|\n";
     let title = |s: Setting| s.value().map_or_else(|| s.name().to_string(), str::to_string);
     for setting in Setting::ALL {
-        let [simulated, live, threads] = runtimes(setting);
-        text += &format!("| {} | {simulated} | {live} | {threads} |\n", title(setting));
+        let cells = runtimes(setting).join(" | ");
+        text += &format!("| {} | {cells} |\n", title(setting));
     }
     text += "\n## Topologies\n\n`●` obeyed, `~` changed and named, `◐` on some CPUs, and named, `·` ignored and named.\n\n| topology |";
     let heads: Vec<String> = Setting::ALL.into_iter().map(|s| title(s).replace("SCHED_", "")).collect();

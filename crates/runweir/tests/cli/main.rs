@@ -19,6 +19,7 @@ mod reproduce;
 mod run;
 mod scenario;
 mod screen;
+mod settings;
 mod shrink;
 mod signals;
 mod soc;
