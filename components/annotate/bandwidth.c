@@ -4,7 +4,7 @@
  *
  * class:    annotate
  * pipes:    none
- * listens:  GROUP: the task's group; without a task, a group's parent. LIMIT: a group's quota and period. DISPATCH: the
+ * listens:  GROUP: the task's group; without a task, a group's parent. LIMIT: a group's quota, burst and period. DISPATCH: the
  *           task borrows a slice of the quota. RELINQUISH, BLOCK, EXIT: it returns the unused rest
  * answers:  BUDGET: 0 while the quota of one of its groups is used up, and when it is filled again
  * params:   slice ns 5000000 [100000, 1000000000]; largest part of a quota that a CPU borrows at a time
@@ -17,7 +17,8 @@
  * Accounts for CPU time; `throttle` in front of any order withholds the tasks of a group without quota. A
  * task that gets a CPU borrows a slice of the quota, which becomes its time slice if that is longer, and
  * returns the unused rest, so no group exceeds its quota on any number of CPUs. Overruns by a
- * late timer are deducted from the next period. Groups nest: a task uses the quotas of all
+ * late timer are deducted from the next period. What a group leaves of its quota, up to its burst, it may use in the next
+ * periods. Groups nest: a task uses the quotas of all
  * its groups, up to eight. Group 0, the root, has no limit; group numbers go up to 255, parents before their children.
  *
  * example:  annotate affinity, weight, fair, bandwidth; entry -> throttle -> cfs -> cpus;
@@ -38,6 +39,8 @@ struct bandwidth_task {
 
 struct bandwidth_group {
 	u64 quota;  /* (l) ns, 0: no limit */
+	u64 burst;  /* (l) ns of earlier periods that it may use at most */
+	u64 saved;  /* (l) ns of them in this period */
 	u64 period; /* (l) ns */
 	u64 until;  /* (l) ns; end of the present period */
 	u64 used;   /* (l) ns in it, slices that were taken among it */
@@ -60,6 +63,17 @@ WEIR_COMPONENT(bandwidth, .summary = "limit the CPU time of each group in a peri
 			   WEIR_PARAM(bandwidth, slice, NS, 5000000, 100000, 1000000000,
 				      "largest part of a quota that a CPU borrows at a time")));
 
+/* @passed periods have begun. Slices that are out, and what was too much, count in the period that begins. */
+static void bandwidth_refill(struct bandwidth_group weir_mem *g, u64 passed)
+{
+	u64 had = g->quota + g->saved, left = g->used < had ? had - g->used : 0;
+
+	g->used = passed == 1 && g->used > had ? g->used - had : 0;
+	if (passed > 1)
+		left += g->quota;
+	g->saved = left < g->burst ? left : g->burst;
+}
+
 /* A group, brought up to date; null: it has no limit. The lock is held. */
 static struct bandwidth_group weir_mem *bandwidth_group(struct bandwidth weir_mem *self, u32 number,
 							u64 now)
@@ -74,10 +88,7 @@ static struct bandwidth_group weir_mem *bandwidth_group(struct bandwidth weir_me
 	} else if (now >= g->until) {
 		passed = (now - g->until) / g->period + 1;
 		g->until += passed * g->period;
-		/* Slices that are out, and what was too much, count in the period that begins. */
-		g->used = g->used > g->quota ? g->used - g->quota : 0;
-		if (passed > 1)
-			g->used = 0;
+		bandwidth_refill(g, passed);
 	}
 	return g;
 }
@@ -99,7 +110,7 @@ static u64 bandwidth_left(struct bandwidth weir_mem *self, const struct bandwidt
 
 		if (!g)
 			continue;
-		left = g->used < g->quota ? g->quota - g->used : 0;
+		left = g->used < g->quota + g->saved ? g->quota + g->saved - g->used : 0;
 		if (left < most)
 			most = left;
 		if (!left && g->until > *more_at)
@@ -186,19 +197,21 @@ WEIR_ENTRY int bandwidth_on_group(struct bandwidth weir_mem *self, const struct 
 	return 0;
 }
 
-/* value: the group, and from bit 32 on the period in us; value2: the quota in ns, 0: no limit. */
+/* value: the group, and from bit 32 on the period in us; value2: the quota in us, 0: no limit, and from bit 32 on the burst in us. */
 WEIR_ENTRY int bandwidth_on_limit(struct bandwidth weir_mem *self, const struct weir_msg *msg)
 {
 	u32 g = (u32)msg->value;
 	u64 period = (msg->value >> 32) * 1000;
 	struct bandwidth_group weir_mem *group;
 
-	if (!g || g >= BANDWIDTH_GROUPS || (msg->value2 && !period))
+	if (!g || g >= BANDWIDTH_GROUPS || ((u32)msg->value2 && !period))
 		return -WEIR_EINVAL;
 	if (weir_instance_lock(&self->inst))
 		return -WEIR_EAGAIN;
 	group = &self->group[g & (BANDWIDTH_GROUPS - 1)];
-	group->quota = msg->value2;
+	group->quota = (u64)(u32)msg->value2 * 1000;
+	group->burst = (msg->value2 >> 32) * 1000;
+	group->saved = 0;
 	group->period = period;
 	group->until = 0;
 	group->used = 0;
@@ -269,6 +282,8 @@ WEIR_ENTRY void bandwidth_take_state(struct bandwidth weir_mem *self,
 {
 	for (u32 i = 0; i < weir_limit(BANDWIDTH_GROUPS) && weir_loop; i++) {
 		self->group[i].quota = old->group[i].quota;
+		self->group[i].burst = old->group[i].burst;
+		self->group[i].saved = old->group[i].saved;
 		self->group[i].period = old->group[i].period;
 		self->group[i].until = old->group[i].until;
 		self->group[i].used = old->group[i].used;

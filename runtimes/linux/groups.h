@@ -22,8 +22,9 @@ struct weir_linux_group {
 	u32 parent;
 	u32 weight;
 	u32 period_us;
+	u32 quota_us; /* in each period, 0: no limit */
+	u32 burst_us; /* of earlier periods, at most */
 	u32 unused;
-	u64 quota_ns; /* in each period, 0: no limit */
 };
 
 /* Address in the arena of the groups by number; 0 is the root. */
@@ -84,13 +85,14 @@ static void note_group(u32 number, u32 news)
 	weir_live_u32(any_group_news) = 1;
 }
 
-static void set_limit(u32 number, u64 period_us, u64 quota_us)
+static void set_limit(u32 number, u64 period_us, u64 quota_us, u64 burst_us)
 {
 	/* Without a limit, the kernel reports a quota longer than any period. */
-	bool limited = period_us && quota_us < ~0ull / 1000;
+	bool limited = period_us && quota_us <= ~0u;
 
 	weir_store(&GROUP(number)->period_us, limited ? period_us : 0);
-	weir_store(&GROUP(number)->quota_ns, limited ? quota_us * 1000 : 0);
+	weir_store(&GROUP(number)->quota_us, limited ? quota_us : 0);
+	weir_store(&GROUP(number)->burst_us, !limited ? 0 : burst_us > ~0u ? ~0u : burst_us);
 	note_group(number, NEWS_LIMIT);
 }
 
@@ -100,7 +102,7 @@ WEIR_GLOBAL int weir_linux_republish_groups(void)
 	for (u32 i = 1; i < MAX_GROUPS && weir_loop; i++)
 		if (weir_load(&GROUP(i)->used))
 			note_group(i,
-				   NEWS_WEIGHT | (weir_load(&GROUP(i)->quota_ns) ? NEWS_LIMIT : 0));
+				   NEWS_WEIGHT | (weir_load(&GROUP(i)->quota_us) ? NEWS_LIMIT : 0));
 	return 0;
 }
 
@@ -116,7 +118,7 @@ static void put_group_news(u32 number, u32 what, struct weir_msg *msg)
 	} else {
 		msg->topic = WEIR_TOPIC_LIMIT;
 		msg->value |= (u64)weir_load(&group->period_us) << 32;
-		msg->value2 = weir_load(&group->quota_ns);
+		msg->value2 = (u64)weir_load(&group->burst_us) << 32 | weir_load(&group->quota_us);
 	}
 }
 
@@ -191,7 +193,7 @@ s32 weir_cgroup_init(u64 *ctx)
 		note_group(number, NEWS_WEIGHT);
 		/* Linux 6.17. */
 		if (weir_kernel_knows(args->bw_quota_us))
-			set_limit(number, args->bw_period_us, args->bw_quota_us);
+			set_limit(number, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
 	}
 	if (bpf_map_update_elem(&group_numbers, &id, &own, 0) && number)
 		weir_store(&GROUP(number)->used, 0);
@@ -245,7 +247,7 @@ int weir_cgroup_set_bandwidth(u64 *ctx)
 
 	IN_ARENA;
 	if (number)
-		set_limit(number, ctx[1], ctx[2]);
+		set_limit(number, ctx[1], ctx[2], ctx[3]);
 	return 0;
 }
 

@@ -71,6 +71,7 @@ struct scx_cgroup_init_args {
 	u32 weight;	  /* as in cpu.weight */
 	u64 bw_period_us; /* the limit: from Linux 6.17 on */
 	u64 bw_quota_us;
+	u64 bw_burst_us;
 };
 
 struct scx_cpu_release_args;

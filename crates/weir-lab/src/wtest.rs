@@ -219,10 +219,8 @@ impl Bench {
                 let value2 = number::<u64>(w)? | number::<u64>(parent)? << 32;
                 self.lab.notify(Topic::Group, &Msg { value: number(g)?, value2, ..Msg::default() })
             }
-            ["limit", g, quota, period] => {
-                let value = number::<u64>(g)? | (time(period)? / 1000) << 32;
-                self.lab.notify(Topic::Limit, &Msg { value, value2: time(quota)?, ..Msg::default() })
-            }
+            ["limit", g, quota, period] => self.limit(g, quota, "0", period),
+            ["limit", g, quota, "burst", burst, period] => self.limit(g, quota, burst, period),
             ["gang", t, v] => self.notify_value(Topic::Gang, t, number(v)?),
             ["gang", t, v, "waits"] => self.publish_two(Topic::Gang, t, number(v)?, 1),
             ["slot", cpu, gang, offset, length, period, from, alone @ ..] => {
@@ -462,6 +460,13 @@ impl Bench {
         at.map(|i| i as u64)
             .or_else(|| name.parse().ok())
             .ok_or_else(|| format!("no instruction set `{name}`"))
+    }
+
+    fn limit(&mut self, g: &str, quota: &str, burst: &str, period: &str) -> Step {
+        let us = |word: &str| if word == "0" { Ok(0) } else { time(word).map(|ns| ns / 1000) };
+        let value = number::<u64>(g)? | us(period)? << 32;
+        let value2 = us(quota)? | us(burst)? << 32;
+        self.lab.notify(Topic::Limit, &Msg { value, value2, ..Msg::default() })
     }
 
     fn notify_value(&mut self, topic: Topic, t: &str, value: u64) -> Step {

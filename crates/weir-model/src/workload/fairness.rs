@@ -33,17 +33,28 @@ pub struct FairGroup {
     pub parent: u32,
     /// CPU time in a period, ns; 0: no limit.
     pub quota_ns: u64,
+    /// What it may use of what it left in earlier periods, ns.
+    pub burst_ns: u64,
     pub period_ns: u64,
 }
 
 impl FairGroup {
     /// Of a group of which nothing else is said: as of a task of nice 0, and of a control group of weight 100.
     pub const WEIGHT: u32 = 1024;
+    /// Of a group that runs when nobody else would, as of a task of SCHED_IDLE.
+    pub const IDLE: u32 = 3;
     /// Period of a limit that names none, ns.
     pub const PERIOD_NS: u64 = 100_000_000;
 
     /// A group below the root that competes like a task of nice 0, without a limit.
     pub fn new(name: &str) -> Self {
-        Self { name: name.into(), weight: Self::WEIGHT, parent: 0, quota_ns: 0, period_ns: Self::PERIOD_NS }
+        Self {
+            name: name.into(),
+            weight: Self::WEIGHT,
+            parent: 0,
+            quota_ns: 0,
+            burst_ns: 0,
+            period_ns: Self::PERIOD_NS,
+        }
     }
 }

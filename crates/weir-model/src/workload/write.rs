@@ -54,6 +54,9 @@ impl Workload {
             if group.quota_ns > 0 {
                 let _ = writeln!(out, "quota = \"{}ns\"", group.quota_ns);
             }
+            if group.burst_ns > 0 {
+                let _ = writeln!(out, "burst = \"{}ns\"", group.burst_ns);
+            }
             let _ = writeln!(out, "period = \"{}ns\"", group.period_ns);
         }
         let names = self.words();

@@ -8,10 +8,10 @@ use crate::common::*;
 
 /// CPU time by group.
 #[derive(Default)]
-struct ByGroup {
+pub struct ByGroup {
     group: Vec<String>,
     since: Vec<u64>,
-    ran: std::collections::BTreeMap<String, u64>,
+    pub ran: std::collections::BTreeMap<String, u64>,
 }
 
 impl Observer for ByGroup {
@@ -31,7 +31,7 @@ impl Observer for ByGroup {
     }
 }
 
-fn run(topology: &str, machine: &Machine, w: &Workload, ms: u64) -> ByGroup {
+pub fn run(topology: &str, machine: &Machine, w: &Workload, ms: u64) -> ByGroup {
     let mut seen = ByGroup::default();
     let cfg = RunConfig { duration_ns: Some(ms * MS), ..RunConfig::default() };
     let plan = plan(topology, &machine.shape);

@@ -5,10 +5,12 @@
 #[allow(dead_code)]
 mod common;
 
+mod accounts;
 mod balance;
 mod groups;
 mod kernel;
 mod lag;
+mod renumbered;
 mod rules;
 mod shares;
 mod sleep;

@@ -174,7 +174,7 @@ pub fn of(workload: &Workload, platform: &Platform) -> Result<Tasks> {
         note(&mut all.breaks, Feature::Guests, guest.name.clone());
     }
     let Fairness { tasks: fair, groups } = fairness;
-    for FairGroup { name, weight, parent: _, quota_ns, period_ns: _ } in groups {
+    for FairGroup { name, weight, parent: _, quota_ns, period_ns: _, burst_ns: _ } in groups {
         if *quota_ns > 0 {
             note(&mut all.breaks, Feature::Limits, name.clone());
         }

@@ -7,7 +7,7 @@ use crate::workload::build::{Builder, MAX_GROUPS};
 use crate::workload::{FairGroup, FairTask, Fairness};
 
 /// Keys of a `[[group]]`.
-pub(super) const KEYS: &[&str] = &["name", "parent", "weight", "quota", "period"];
+pub(super) const KEYS: &[&str] = &["name", "parent", "weight", "idle", "quota", "burst", "period"];
 
 /// Most that a weight may be.
 const MAX_WEIGHT: u64 = 1 << 20;
@@ -40,7 +40,13 @@ pub(super) fn groups(builder: &mut Builder, tables: &[Table<'_>]) -> Result<(), 
                 number => number,
             },
         };
-        let weight = table.count("weight", 1, MAX_WEIGHT)?.map_or(FairGroup::WEIGHT, |w| w as u32);
+        let weight = match (table.count("weight", 1, MAX_WEIGHT)?, table.boolean("idle")?.unwrap_or(false)) {
+            (Some(_), true) => {
+                return Err(table.wrong("weight", "`weight` beside `idle`", "remove one of them"));
+            }
+            (None, true) => FairGroup::IDLE,
+            (weight, false) => weight.map_or(FairGroup::WEIGHT, |w| w as u32),
+        };
         let quota_ns = table.ns("quota")?.unwrap_or(0);
         let period_ns = table.ns("period")?.unwrap_or(FairGroup::PERIOD_NS);
         if !(1_000_000..=1_000_000_000).contains(&period_ns) {
@@ -50,10 +56,16 @@ pub(super) fn groups(builder: &mut Builder, tables: &[Table<'_>]) -> Result<(), 
             let help = "write at least `1ms`, or leave it out: then there is no limit";
             return Err(table.wrong("quota", "a quota of less than 1ms", help));
         }
+        let burst_ns = table.ns("burst")?.unwrap_or(0);
+        if burst_ns > quota_ns {
+            let help = "write at most the quota";
+            return Err(table.wrong("burst", "a burst of more than the quota", help));
+        }
         builder.workload.fairness.groups.push(FairGroup {
             weight,
             parent,
             quota_ns,
+            burst_ns,
             period_ns,
             ..FairGroup::new(name)
         });

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! CPU numbers are names: a machine whose CPUs are numbered in another order gives the same result under `linux`.
+
+use std::fmt::Write as _;
+
+use weir_sim::{Costs, Machine, RunConfig};
+
+use crate::common::*;
+
+/// SplitMix64.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.next() % (high - low + 1)
+    }
+}
+
+/// Large cores of `smt` threads with a cache, and small ones with another.
+struct Kinds {
+    large: usize,
+    smt: usize,
+    small: usize,
+    capacity: u64,
+}
+
+impl Kinds {
+    fn nr(&self) -> usize {
+        self.large * self.smt + self.small
+    }
+
+    /// The machine, with these CPU numbers.
+    fn machine(&self, numbers: &[usize]) -> Machine {
+        let (large, small) = numbers.split_at(self.large * self.smt);
+        let text = format!(
+            "name = \"renumbered\"\nllc_level = 3\n[[kind]]\nname = \"large\"\n[[kind]]\nname = \"small\"\ncapacity = {}\n\
+             [[cpus]]\ncount = {}\nkind = \"large\"\nsmt = {}\nfirst = {large:?}\nllc = 0\nllc_size = \"8MiB\"\n\
+             [[cpus]]\ncount = {}\nkind = \"small\"\nfirst = {small:?}\nllc = 1\nllc_size = \"2MiB\"\n",
+            self.capacity,
+            large.len(),
+            self.smt,
+            small.len(),
+        );
+        Machine::resolve("m.toml", &|_| Ok(text.clone().into_bytes()), &[]).expect("a machine")
+    }
+}
+
+/// CPU time weighed by capacity, rounds finished, rounds that were late.
+fn result(machine: &Machine, load: &str, ms: u64) -> [u64; 3] {
+    let mut g = Gantt::default();
+    let plan = plan(&catalogue("linux"), &machine.shape);
+    let cfg = RunConfig { duration_ns: Some(ms * MS), ..RunConfig::default() };
+    weir_sim::run(machine, &plan, &toml(load), &Costs::default(), &cfg, &mut g).expect("it runs");
+    let work = |b: &(String, u32, u64, u64)| {
+        (b.3 - b.2) * u64::from(machine.shape.cpus[b.1 as usize].capacity) / 1024
+    };
+    [g.bars.iter().map(work).sum(), g.done.len() as u64, g.missed.len() as u64]
+}
+
+#[test]
+fn another_numbering_gives_the_same_result() {
+    let sets = if std::env::var("WEIR_LONG").is_ok() { 100 } else { 12 };
+    let mut bad = 0;
+    for seed in 0..sets {
+        let mut draw = Draw(seed);
+        let kinds = Kinds {
+            large: draw.between(1, 3) as usize,
+            smt: draw.between(1, 2) as usize,
+            small: draw.between(1, 4) as usize,
+            capacity: draw.between(3, 8) * 100,
+        };
+        let mut load = String::new();
+        let cores = kinds.large as u64 + kinds.small as u64;
+        writeln!(
+            load,
+            "[[task]]\nname = \"hog\"\ncount = {}\nprogram = [\"run 20ms\"]\nloop = \"forever\"\n\
+             [[task]]\nname = \"frame\"\ncount = {}\nperiod = \"16ms\"\nrun = \"{}us\"",
+            draw.between(1, cores + 2),
+            draw.between(1, cores),
+            draw.between(500, 5000)
+        )
+        .unwrap();
+        let mut numbers: Vec<usize> = (0..kinds.nr()).collect();
+        let want = result(&kinds.machine(&numbers), &load, 2000);
+        for _ in 0..3 {
+            for i in (1..numbers.len()).rev() {
+                numbers.swap(i, draw.between(0, i as u64) as usize);
+            }
+            let has = result(&kinds.machine(&numbers), &load, 2000);
+            let near = |i: usize, tolerance: f64| (has[i] as f64 - want[i] as f64).abs() <= tolerance;
+            // Who is first among equal CPUs may differ, and with it when a task is moved: seen were 2.6 % of the time, in one of 12 sets.
+            if !near(0, want[0] as f64 * 0.03) || !near(1, want[1] as f64 * 0.01) || !near(2, 3.0) {
+                println!(
+                    "set {seed}: {want:?} with CPUs in order, {has:?} as {numbers:?}: {} x {}, {} of {}\n{load}",
+                    kinds.large, kinds.smt, kinds.small, kinds.capacity
+                );
+                bad += 1;
+            }
+        }
+    }
+    assert_eq!(bad, 0, "the sets are above");
+}
