@@ -54,6 +54,8 @@ tools/programs.sh
 runweir=$target/debug/runweir
 unformatted=$("$runweir" fmt --check topologies/*.weir) || complain "not formatted (make fmt): $unformatted"
 
+tools/linux-steps.py --check || complain "docs/linux.md is out of date: run tools/linux-steps.py"
+
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 tools/docs.sh "$runweir" "$fresh"
