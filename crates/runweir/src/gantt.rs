@@ -51,7 +51,7 @@ pub fn figure(path: &Path) -> Result<Format> {
     Format::of(path).ok_or_else(|| {
         Fault::user(
             format!("the ending of `{}` is none of .svg, .pdf, .tex", path.display()),
-            "give the file one of these endings",
+            "give the file one of these endings; for a PNG: rsvg-convert F.svg -o F.png",
         )
     })
 }

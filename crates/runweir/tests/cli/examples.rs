@@ -205,6 +205,41 @@ fn kernels_are_named_in_the_same_words() {
     );
 }
 
+/// The table in the README is what the demonstration prints, and the experiment that it names is one whose claims hold.
+#[test]
+fn the_readme_shows_what_happens() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("a page");
+    let dir = temp();
+    own_files(dir.path());
+    let args = [
+        "compare",
+        "-t",
+        "decentral",
+        "-t",
+        "priority",
+        "-m",
+        "machines/desktop.xml",
+        "-w",
+        "workloads/video.json",
+    ];
+    let shown = good_in(dir.path(), &args);
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let printed: Vec<String> = shown.lines().map(words).collect();
+    let table =
+        readme.split("video on desktop\n").nth(1).and_then(|t| t.split("```").next()).expect("the table");
+    for line in table.lines().map(words).filter(|l| !l.is_empty() && l != "…") {
+        assert!(printed.contains(&line), "README.md has `{line}`, which is not in\n{shown}");
+    }
+    let page = fs::read_to_string(root().join("experiments/RESULTS.md")).expect("a page");
+    for id in readme.split("runweir reproduce ").skip(1).filter_map(|t| t.split_whitespace().next()) {
+        let Some(row) = page.lines().find(|l| l.starts_with(&format!("| [{id}]"))) else { continue };
+        assert!(
+            row.contains(" 0 partly, 0 do not") && !row.contains(" 0 hold,"),
+            "README.md names {id}: {row}"
+        );
+    }
+}
+
 /// What `make install` puts somewhere, `make uninstall` takes away, and nothing else.
 #[test]
 fn uninstall_leaves_nothing() {

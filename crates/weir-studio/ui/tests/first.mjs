@@ -104,14 +104,16 @@ await browse("first minutes", shots, async (t) => {
 	assert.match(await other.locator("h1").textContent(), / on /, "the file shows the run without the studio");
 	await other.close();
 
-	t.step = "narrow";
-	await page.setViewportSize({ width: 390, height: 844 });
-	for (const name of ["edit", "run", "results", "live", "learn"]) {
-		if (!(await page.locator(`[role=tab][data-view=${name}]`).count())) continue;
-		await view(page, name);
-		const width = await page.evaluate(() => document.documentElement.scrollWidth);
-		assert.ok(width <= 390, `${name} is ${width} px wide`);
-		await t.shot(page, `narrow-${name}`);
+	t.step = "widths";
+	for (const [width, height] of [[1440, 900], [1024, 768], [390, 844]]) {
+		await page.setViewportSize({ width, height });
+		for (const name of ["edit", "run", "results", "live", "learn"]) {
+			if (!(await page.locator(`[role=tab][data-view=${name}]`).count())) continue;
+			await view(page, name);
+			const needed = await page.evaluate(() => document.documentElement.scrollWidth);
+			assert.ok(needed <= width, `${name} is ${needed} px wide on ${width}`);
+			await t.shot(page, `${name}-${width}`);
+		}
 	}
 
 	t.step = "report";
