@@ -27,8 +27,8 @@ help: ## this list
 setup: ## install what is missing to build and test (Debian; elsewhere it names the packages; needs root or sudo only then)
 	@tools/setup.sh
 
-build: setup ## build the release program, target/release/runweir
-	$(CARGO) build $(LOCKED) --release --package runweir
+build: setup ## build the release programs, target/release/runweir and runweir-lab
+	$(CARGO) build $(LOCKED) --release --package runweir --package runweir-lab
 
 demo: ## two schedulers, one rt-app workload, one real machine's topology, side by side (needs cc and cargo only)
 	@tools/setup.sh demo

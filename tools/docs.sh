@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# tools/docs.sh PROGRAM [DIR]: write the pages and pictures that are made from the program and the workspace into DIR
-# (docs/). They are committed; `make check` fails when they are out of date.
+# tools/docs.sh PROGRAM [DIR]: write the pages and pictures that are made from the program, runweir-lab beside it, and the workspace
+# into DIR (docs/). They are committed; `make check` fails when they are out of date.
 set -euo pipefail
 
 program=$(realpath "${1:?usage: docs.sh PROGRAM [DIR]}")
@@ -21,5 +21,6 @@ trap 'rm -rf "$run"' EXIT
 
 "$program" docs "$dir"
 tools/python-docs.py >"$dir/python.md"
+"$(dirname "$program")/runweir-lab" docs "$dir"
 tools/draw-crates.sh >"$dir/crates.md"
 tools/layers.sh >"$dir/architecture.md"

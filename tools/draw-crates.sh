@@ -38,12 +38,16 @@ jq -r '.packages | map(.name) as $ours | .[] | .name as $crate | .dependencies[]
 		return 0
 	}
 	END { for (i = 1; i <= NR; i++) if (!beyond(from[i], to[i])) print "    " from[i] " --> " to[i] }'
+# The wings, by the folders of the manifests.
+wing='(.manifest_path | if test("/research/[^/]*/Cargo.toml$") then "research" elif test("/hw/[^/]*/Cargo.toml$") then "hardware" else "product" end)'
+jq -r "[.packages[] | {wing: $wing, name}] | group_by(.wing)[]"' | select(.[0].wing != "product")
+	| "    subgraph \(.[0].wing)\n" + (map("        \(.name)") | join("\n")) + "\n    end"' "$metadata"
 cat <<'PAGE'
     weir-core --> core["core/ (C)"]
     components["components/ (C)"] --> core
 ```
 
-| crate | what it holds |
-|---|---|
+| crate | wing | what it holds |
+|---|---|---|
 PAGE
-jq -r '.packages | sort_by(.name)[] | "| `\(.name)` | \(.description // error("\(.name) has no description")) |"' "$metadata"
+jq -r ".packages | sort_by($wing, .name)[]"' | "| `\(.name)` | \('"$wing"') | \(.description // error("\(.name) has no description")) |"' "$metadata"

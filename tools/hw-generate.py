@@ -312,7 +312,7 @@ def call_window(name: str) -> int:
 made = {
     "hw/rtl/weir_regs_pkg.sv": package(),
     "hw/sw/weir_regs.h": header(),
-    "crates/weir-hw/src/map.rs": rust(),
+    "hw/models/src/map.rs": rust(),
     "docs/hardware-registers.md": documents((root / "docs/hardware-registers.md").read_text()),
     "hw/sw/dts/runweir,laxity.yaml": binding(
         "laxity", "Runweir scheduling engine (weir_laxity behind a bus)", laxity["window"] * cpus,

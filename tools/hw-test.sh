@@ -24,5 +24,3 @@ tools/hw-lint.sh
 build=()
 ((decisions < 100000)) || build=(--release)
 WEIR_HW_DECISIONS=$decisions cargo test --locked "${build[@]}" -p weir-hw --features verilated -- --nocapture
-# The simulator with the RTL in the loop.
-cargo test --locked -p weir-sim --features cosim --test engine -- hw:: --nocapture

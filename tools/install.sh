@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# tools/install.sh PROGRAM PREFIX [THREADS]: install the program without debug information, its man pages and completions, and the
-# thread library from the folder THREADS. tools/install.sh --remove PREFIX: remove what was installed, and folders that are
+# tools/install.sh PROGRAM PREFIX [THREADS]: install the program without debug information, its man pages and completions, the
+# research wing's program if it was built beside it, and the thread library from the folder THREADS. tools/install.sh --remove PREFIX: remove what was installed, and folders that are
 # empty then.
 set -euo pipefail
 
@@ -30,10 +30,14 @@ put() { # MODE FILE PLACE: install a file at a place below the prefix
 	installed+=("$3")
 }
 
-"$program" man "$pages/man"
-put 755 "$program" bin/runweir
-# The names of functions stay, for backtraces; what only a debugger reads goes.
-strip --strip-debug "$prefix/bin/runweir" 2>/dev/null || true
+lab=$(dirname "$program")/runweir-lab
+for one in "$program" "$lab"; do
+	[[ -x $one ]] || continue
+	"$one" man "$pages/man"
+	put 755 "$one" "bin/$(basename "$one")"
+	# The names of functions stay, for backtraces; what only a debugger reads goes.
+	strip --strip-debug "$prefix/bin/$(basename "$one")" 2>/dev/null || true
+done
 for page in "$pages"/man/*.1; do
 	put 644 "$page" "share/man/man1/$(basename "$page")"
 done

@@ -39,7 +39,7 @@ row() {
 echo '| runtime | files | lines of code | with comments | code of the port | names that it defines |'
 echo '|---|---:|---:|---:|---:|---:|'
 row 'zero: everything mapped to nothing' core/port/native/weir/port.h runtimes/zero core/port/native/weir/port.h
-row 'a Rust program (`weir-host`)' core/port/native/weir/port.h crates/weir-host/src core/port/native
+row 'a Rust program (`weir_core::host`)' core/port/native/weir/port.h crates/weir-core/src/host core/port/native
 row 'threads of a Linux program' core/port/native/weir/port.h runtimes/threads core/port/native/weir/port.h core/port/native/port.c
 row 'Linux kernel (BPF)' core/port/bpf/weir/port.h runtimes/linux core/port/bpf
 row 'the kernel'"'"'s rules in a process (strict)' core/port/strict/weir/port.h core/port/strict

@@ -6,4 +6,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo build --locked --quiet --workspace --bin runweir --bin weir-glue --example probe --example chain
+cargo build --locked --quiet --workspace --bin runweir --bin runweir-lab --bin weir-glue --example probe --example chain

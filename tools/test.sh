@@ -80,6 +80,16 @@ trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# The wings that failed tests belong to, as words of a note.
+wings() {
+	awk -v root="$PWD/" '
+		NR == FNR { sub(root, "", $2); wing[$1] = $2 ~ /^hw\// ? "hw" : $2 ~ /^research\// ? "research" : "product"; next }
+		$1 == "Running" { now = $NF; gsub(/[()]/, "", now); if (now !~ /^\//) now = root now }
+		$1 == "Doc-tests" { now = "" }
+		/^test result: FAILED/ { found[now in wing ? wing[now] : "product"] }
+		END { for (w in found) printf " in %s", w }' "$work/made" "$work/rust"
+}
+
 # Run one, and show its output in one piece.
 try() { # NAME
 	local start=$SECONDS status=0 word
@@ -113,7 +123,9 @@ if [[ $what == long ]]; then
 	tools/programs.sh
 elif [[ $what != tools ]]; then
 	# Compile first: two builds at a time would wait for each other.
-	cargo test --locked --workspace --no-run 2>&1 | tail -3 || true
+	cargo test --locked --workspace --no-run --message-format=json 2>"$work/build" |
+		jq -r 'select(.executable != null and .profile.test) | "\(.executable) \(.manifest_path)"' >"$work/made" || true
+	tail -3 "$work/build"
 	tools/programs.sh
 	echo "test: the build took $((SECONDS - began)) s"
 fi
@@ -140,7 +152,7 @@ if [[ $what != tools && $what != long ]]; then
 	done < <(sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed; \([0-9]*\) ignored;.*/\1 \2 \3/p' "$work/rust")
 	# A test program that did not build or was killed has no result line of its own.
 	((broken == 0 || failed > before)) || failed=$((failed + 1))
-	((broken == 0)) || notes+="Rust tests failed; "
+	((broken == 0)) || notes+="Rust tests failed$(wings); "
 	echo "test: the Rust tests took $((SECONDS - start)) s"
 fi
 

@@ -6,7 +6,7 @@
 /// (docs/hardware-registers.md). WAIT registers a thread and does not block it: it must still release its mutex, and might be preempted
 /// before. SLEEP blocks it unless it was woken since. So no signal is lost, and no thread sleeps while it holds the mutex.
 ///
-/// twin:     crates/weir-hw/src/kernel.rs
+/// twin:     hw/models/src/kernel.rs
 /// latency:  WAIT and SIGNAL within 3 clocks, SLEEP 3 and the manager's; BROADCAST 3 clocks and the manager's per waiter
 /// area:     wait lists, one bit per thread
 /// source:   Preston, 2011, 3.2.7; waiting in two calls is ours

@@ -9,7 +9,7 @@
 /// At hand-over the line's pending bit and its enable bit are cleared together; later edges are kept, and levels are checked when
 /// the thread associates itself again. A wake-up that the manager has not taken yet stays pending.
 ///
-/// twin:     crates/weir-hw/src/kernel.rs
+/// twin:     hw/models/src/kernel.rs
 /// latency:  ENABLE, DISABLE, CLEAR and READ answer within 2 clocks, READ_ASSOCIATED within 4; ASSOCIATE 2 and the manager's.
 ///           From the line to the wake-up 5 clocks if the module is idle
 /// area:     one memory of NumLines thread numbers, four bits per line

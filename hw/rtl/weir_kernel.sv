@@ -7,7 +7,7 @@
 /// bits), thread (8), argument (8), unit (3): 0 weir_lists, 1 weir_threads, 2 weir_mutexes, 3 weir_conditions, 4
 /// weir_interrupts, 5 weir_timers (docs/hardware-registers.md).
 ///
-/// twin:     crates/weir-hw/src/kernel.rs
+/// twin:     hw/models/src/kernel.rs
 /// latency:  that of the unit and of its current operation; from a line to irq_o 22 clocks if all units are idle
 /// area:     the sum of its parts
 /// source:   Preston, 2011, 3.2 and 3.3

@@ -8,7 +8,7 @@
 /// is high while CPU c does not hold the task that it must run (R4); a task that is chosen again stays on its CPU (R5). The register
 /// map is in docs/hardware-registers.md; a read of SCHED hands over a context, so a CPU reads it after it has saved its own.
 ///
-/// twin:     components/distribute/laxity.c, with eager = 0 (crates/weir-hw)
+/// twin:     components/distribute/laxity.c, with eager = 0 (hw/models)
 /// latency:  bus: answer 2 clocks after the request, effect of a write after 3; tick to new SCHED DecisionClocks, to irq_o one
 ///           clock more
 /// area:     O(NumTasks); what the selectors take is in docs/hardware-evidence.md

@@ -4,7 +4,7 @@
 ///
 /// A word of the memory counts only while its bit of the summary is set, so that a reset need not clear the memory.
 ///
-/// twin:     crates/weir-hw/src/unified.rs, within weir_unified
+/// twin:     hw/models/src/unified.rs, within weir_unified
 /// latency:  top_o is valid with settled_o, 4 clocks after a change
 /// area:     a memory of NumLevels bits, a register per word of it, two encoders of at most 16
 /// source:   Preston, 2011, 3.2.4 (five clocks there); the two levels are ours

@@ -8,7 +8,7 @@
 ///
 /// Word address, from bit 2: command (4 bits), thread (8), argument (8). Commands and answers: docs/hardware-registers.md.
 ///
-/// twin:     components/order/priority_order.c, priorities set while a task does not wait (crates/weir-hw)
+/// twin:     components/order/priority_order.c, priorities set while a task does not wait (hw/models)
 /// latency:  every answer within 8 clocks of the request; irq_o follows an answer within 3 clocks
 /// area:     five memories of NumThreads or NumLevels words of 8 bits, one bit per level and per thread
 /// source:   Preston, 2011, 3.2.4; constant-time removal, current thread and errors are ours

@@ -5,7 +5,7 @@
 /// Word address, from bit 2: command (4 bits), thread (8), mutex (8). Commands and answers: docs/hardware-registers.md. A thread that must
 /// wait is blocked in the thread manager before it gets its answer, so no wake-up is lost; it then gives up its CPU.
 ///
-/// twin:     crates/weir-hw/src/kernel.rs
+/// twin:     hw/models/src/kernel.rs
 /// latency:  answers within 5 clocks of the call if the module is idle; 3 + the manager's for a thread that must wait. An UNLOCK
 ///           answers before the next owner is woken; the next call waits for that
 /// area:     memories of NumMutexes words of 16 bits, and wait lists; three bits per mutex

@@ -6,7 +6,7 @@
 /// The key defines the order: a deadline, a virtual time, an inverted priority, with an arrival number in its low bits if a task
 /// that gets another key must keep its place among equals.
 ///
-/// twin:     any order component with a keyed out-pipe: edf, priority_order, rm, fcfs (crates/weir-hw)
+/// twin:     any order component with a keyed out-pipe: edf, priority_order, rm, fcfs (hw/models)
 /// latency:  the outputs show the result one clock after the operation
 /// area:     O(NumEntries) comparators and registers; each new entry is wired to all
 module weir_pq_array #(

@@ -7,7 +7,7 @@
 /// it has left continues: so no wake-up is lost between the call that blocks a thread and the switch.
 /// Word address, from bit 2: command (4 bits), thread (8), argument (8). Commands and answers: docs/hardware-registers.md.
 ///
-/// twin:     crates/weir-hw/src/kernel.rs
+/// twin:     hw/models/src/kernel.rs
 /// latency:  3 clocks, and the scheduler's for each of its calls: NEXT at most 22, others 12. NumThreads clocks after reset
 /// area:     two memories of NumThreads thread numbers, five bits per thread
 /// source:   Preston, 2011, 3.2.2; NEXT puts the current thread back in the same call, errors and late recycling are ours

@@ -6,7 +6,7 @@
 /// wakes the thread, and its priority then decides. Word address, from bit 2: command (4 bits), thread (8), argument (8):
 /// 0 ADD, 1 STATUS, 2 CANCEL, 3 CLOCK (docs/hardware-registers.md). An ADD without room does not block the thread: STATUS then says 0.
 ///
-/// twin:     crates/weir-hw/src/kernel.rs
+/// twin:     hw/models/src/kernel.rs
 /// latency:  ADD 5 clocks and the manager's, STATUS and CANCEL 4, however many timers there are. A wake-up leaves 1 clock
 ///           after the expiry, later ones after the manager has taken those before
 /// area:     a keyed pipe of NumTimers entries of 48 bits, a memory of NumThreads expiries

@@ -11,7 +11,7 @@
 /// urgent one so far. When one goes, those that are left are read again, one a clock. The timers' expiries are in a memory that is
 /// read round about, a timer a clock.
 ///
-/// twin:     crates/weir-hw/src/unified.rs
+/// twin:     hw/models/src/unified.rs
 /// latency:  NEXT within 6 clocks and two for each line and timer that is read meanwhile, others within 4; from a line to irq_o 6, if
 ///           no other is read; a timer expires up to NumTimers + 2 clocks late, half as many again if its calls follow each other
 /// area:     five memories: NumLevels bits and thread numbers, a thread and a priority per line and timer, an expiry per timer;

@@ -30,6 +30,15 @@ Exit status: 0 done, 2 the input is wrong, 1 anything else.";
 #[command(name = "runweir", version, long_version = crate::version::long(), about, styles = STYLES, after_help = AFTER_HELP)]
 #[command(arg_required_else_help = true)]
 pub struct Cli {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What every command of every program takes.
+#[derive(Debug, Args)]
+pub struct Common {
     /// Load a component that `runweir component build` has made (repeatable); for `live`, `switch` and `vm` one that was built with --kernel
     #[arg(long, global = true, value_name = "FILE.so", value_hint = ValueHint::FilePath)]
     pub load: Vec<PathBuf>,
@@ -46,8 +55,6 @@ pub struct Cli {
         hide_possible_values = true
     )]
     pub color: Colour,
-    #[command(subcommand)]
-    pub command: Command,
 }
 
 #[derive(Debug, Subcommand)]
@@ -63,7 +70,8 @@ pub enum Command {
     /// Find what limits a topology; test which deadlines are met
     Analyze(crate::analyze::AnalyzeArgs),
     /// Reproduce the papers' figures, with a verdict for each claim
-    Reproduce(crate::reproduce::ReproduceArgs),
+    #[command(disable_help_flag = true)]
+    Reproduce(crate::elsewhere::Args),
     /// Make a workload of a recording: perf, ftrace, Perfetto …
     Import(crate::import::ImportArgs),
     /// Say why a task waited: the causes, from the trace of a run
@@ -114,9 +122,11 @@ pub enum Command {
     /// Run a program's own threads under a scheduler
     Threads(crate::threads::ThreadsArgs),
     /// Run a program on simulated RISC-V cores, with the scheduler in software or in hardware
-    Soc(crate::soc::SocArgs),
+    #[command(disable_help_flag = true)]
+    Soc(crate::elsewhere::Args),
     /// Boot the bare multikernel in an emulator with a scheduler and programs
-    Bare(crate::bare::BareArgs),
+    #[command(disable_help_flag = true)]
+    Bare(crate::elsewhere::Args),
     /// Measure what timers and wake-ups cost here
     Doctor(crate::threads::DoctorArgs),
     /// Run a program as a gang: its threads get their CPUs at the same time; check and list gangs

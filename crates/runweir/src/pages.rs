@@ -13,7 +13,7 @@ use crate::fault::{Fault, Result};
 use crate::listing::{CLASSES, manual};
 use crate::outdir::replace_file;
 use crate::output::print;
-use crate::words;
+use crate::words::{self, Program};
 
 /// `runweir completions SHELL`: a script that asks the program, so that it knows what the program knows.
 pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
@@ -28,13 +28,13 @@ pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
 }
 
 /// `runweir man DIR`: `runweir.1` and one page for each command.
-pub fn man(dir: &Path) -> Result<ExitCode> {
+pub fn man(program: &Program, dir: &Path) -> Result<ExitCode> {
     make(dir)?;
-    let mut top = words::fitted(usize::from(u16::MAX)).disable_help_subcommand(true);
+    let mut top = program.fitted(usize::from(u16::MAX)).disable_help_subcommand(true);
     top.build();
-    page(dir, top.clone(), "runweir")?;
+    page(dir, top.clone(), top.get_name())?;
     for sub in top.get_subcommands().filter(|s| !s.is_hide_set()) {
-        let name = format!("runweir-{}", sub.get_name());
+        let name = format!("{}-{}", top.get_name(), sub.get_name());
         page(dir, sub.clone().version(env!("CARGO_PKG_VERSION")), &name)?;
     }
     Ok(ExitCode::SUCCESS)
@@ -44,7 +44,7 @@ pub fn man(dir: &Path) -> Result<ExitCode> {
 pub fn docs(dir: &Path) -> Result<ExitCode> {
     make(dir)?;
     replace_file(&dir.join("reference.md"), components().as_bytes())?;
-    replace_file(&dir.join("help.md"), help().as_bytes())?;
+    replace_file(&dir.join("help.md"), help(&words::RUNWEIR, "Help texts").as_bytes())?;
     replace_file(&dir.join("settings.md"), weir::ignored::page().as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -88,21 +88,21 @@ fn capital(word: &str) -> String {
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
-/// The help text of every command.
-fn help() -> String {
-    let mut text = String::from(
-        "# Help texts\n\nMade by `make docs`. Background: [command-line.md](command-line.md).\n",
-    );
-    let mut top = words::fitted(100);
+/// A page with the help text of every command.
+pub fn help(program: &Program, title: &str) -> String {
+    let mut text =
+        format!("# {title}\n\nMade by `make docs`. Background: [command-line.md](command-line.md).\n");
+    let mut top = program.fitted(100);
     top.build();
+    let own = top.get_name().to_string();
     let mut add = |name: &str, command: &mut clap::Command| {
         let help = command.render_long_help().to_string();
         let help: String = help.lines().map(|l| l.trim_end().to_string() + "\n").collect();
         let _ = write!(text, "\n## {name}\n\n```text\n{help}```\n");
     };
-    add("runweir", &mut top.clone());
+    add(&own, &mut top.clone());
     for sub in top.get_subcommands().filter(|s| !s.is_hide_set() && s.get_name() != "help") {
-        add(&format!("runweir {}", sub.get_name()), &mut sub.clone().term_width(100));
+        add(&format!("{own} {}", sub.get_name()), &mut sub.clone().term_width(100));
     }
     text
 }

@@ -4,14 +4,12 @@
 use std::sync::LazyLock;
 
 /// The optional parts that this program was built with, in the words of `Cargo.toml`.
-const PARTS: [(&str, bool); 9] = [
-    ("bare", cfg!(feature = "bare")),
+const PARTS: [(&str, bool); 7] = [
     ("cosim", cfg!(feature = "cosim")),
-    ("lab", cfg!(feature = "lab")),
     ("live", cfg!(feature = "live")),
     ("mcp", cfg!(feature = "mcp")),
-    ("reproduce", cfg!(feature = "reproduce")),
     ("studio", cfg!(feature = "studio")),
+    ("testbench", cfg!(feature = "testbench")),
     ("top", cfg!(feature = "top")),
     ("vm", cfg!(feature = "vm")),
 ];

@@ -4,7 +4,7 @@
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory};
+use clap::{Command, CommandFactory, FromArgMatches};
 use weir_report::{Screen, pairs_at, wrap};
 
 use crate::args::{Cli, STYLES};
@@ -13,10 +13,10 @@ use crate::fault::Fault;
 use crate::output::{self, Colour};
 
 /// Commands in a row of the list, and what they do; empty: what the command itself says.
-type Row = (&'static [&'static str], &'static str);
+pub type Row = (&'static [&'static str], &'static str);
 
 /// What somebody wants to do, and the commands for it.
-const GROUPS: [(&str, &[Row]); 7] = [
+const GROUPS: [(&str, &[Row]); 8] = [
     (
         "Simulate",
         &[
@@ -28,7 +28,6 @@ const GROUPS: [(&str, &[Row]); 7] = [
             (&["explain"], ""),
             (&["gantt"], ""),
             (&["report"], ""),
-            (&["reproduce"], ""),
         ],
     ),
     (
@@ -63,7 +62,6 @@ const GROUPS: [(&str, &[Row]); 7] = [
             (&["graph"], ""),
             (&["component"], ""),
             (&["compile", "stubs"], "Plans for C runtimes; typed messages for C and Rust"),
-            (&["bare", "soc"], "Programs on our own kernel, on simulated RISC-V cores"),
         ],
     ),
     (
@@ -73,20 +71,97 @@ const GROUPS: [(&str, &[Row]); 7] = [
             (&["workloads", "scenarios", "packages"], "runweir topologies edf"),
         ],
     ),
+    (
+        "Research (runweir-lab)",
+        &[(&["reproduce"], ""), (&["bare", "soc"], "Programs on our own kernel, on simulated RISC-V cores")],
+    ),
     ("Assistants and shells", &[(&["mcp"], ""), (&["completions"], ""), (&["help"], "")]),
 ];
 
 /// Widest help text.
 const WIDEST: usize = 100;
 
-/// The command line for a terminal.
-pub fn command() -> Command {
-    let colour = output::colour_asked(std::env::args_os().skip(1));
-    fitted(output::terminal_width().unwrap_or(WIDEST).min(WIDEST)).color(match colour {
-        Colour::Always => clap::ColorChoice::Always,
-        Colour::Never => clap::ColorChoice::Never,
-        Colour::Auto => clap::ColorChoice::Auto,
-    })
+/// A program's command line: what clap knows of it, and its commands by what somebody wants to do.
+pub struct Program {
+    pub command: fn() -> Command,
+    pub groups: &'static [(&'static str, &'static [Row])],
+}
+
+pub const RUNWEIR: Program = Program { command: Cli::command, groups: &GROUPS };
+
+impl Program {
+    /// What the arguments of the process say. Where they cannot be understood, the process ends with status 2 and an explanation.
+    pub fn read<C: FromArgMatches>(&self) -> C {
+        let colour = output::colour_asked(std::env::args_os().skip(1));
+        let command =
+            self.fitted(output::terminal_width().unwrap_or(WIDEST).min(WIDEST)).color(match colour {
+                Colour::Always => clap::ColorChoice::Always,
+                Colour::Never => clap::ColorChoice::Never,
+                Colour::Auto => clap::ColorChoice::Auto,
+            });
+        let parsed = command.try_get_matches().and_then(|m| C::from_arg_matches(&m));
+        parsed.unwrap_or_else(|e| match e.kind() {
+            ErrorKind::InvalidUtf8 => {
+                output::show(&not_text(std::env::args_os()).diags);
+                std::process::exit(2)
+            }
+            _ => self.suggest(e).exit(),
+        })
+    }
+
+    /// The command line with texts of at most `width` columns.
+    pub fn fitted(&self, width: usize) -> Command {
+        let mut top = (self.command)().term_width(width);
+        top = top.mut_subcommands(|sub| fit(sub, width));
+        top = ended(top, width);
+        let list = self.list(&top, width);
+        top.help_template(format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}{{after-help}}"
+        ))
+    }
+
+    /// Commands with what they do, by group: one screen.
+    fn list(&self, top: &Command, width: usize) -> String {
+        let header = STYLES.get_header();
+        let about = |name: &str| {
+            let found = top.get_subcommands().find(|s| s.get_name() == name);
+            match (found, name) {
+                (Some(sub), _) => sub.get_about().map(StyledStr::to_string).unwrap_or_default(),
+                (None, "help") => "Print this list, or the help of a command".into(),
+                (None, other) => panic!("there is no command `{other}`"),
+            }
+        };
+        let row = |(names, text): &Row| {
+            let text = if text.is_empty() { about(names[0]) } else { (*text).into() };
+            (names.join(", "), text)
+        };
+        let group = |(title, rows): &(&str, &[Row])| {
+            let rows: Vec<(String, String)> = rows.iter().map(row).collect();
+            let screen = Screen { width, colour: false };
+            let column = rows.iter().map(|r| cells(&r.0)).max().unwrap_or(0).clamp(COMMAND, 32);
+            format!("{header}{title}:{header:#}\n{}", pairs_at(&rows, column, &screen))
+        };
+        self.groups.iter().map(group).collect::<String>().trim_end().into()
+    }
+
+    /// The error with the command that was most likely meant, first.
+    fn suggest(&self, mut error: clap::Error) -> clap::Error {
+        if error.kind() == ErrorKind::InvalidSubcommand
+            && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand).cloned()
+        {
+            let top = (self.command)();
+            let names: Vec<&str> =
+                top.get_subcommands().filter(|s| !s.is_hide_set()).map(|s| s.get_name()).collect();
+            let near = weir_text::suggest::nearest(&word, names);
+            match near {
+                Some(near) => {
+                    error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near.into()]))
+                }
+                None => error.remove(ContextKind::SuggestedSubcommand),
+            };
+        }
+        error
+    }
 }
 
 /// The command line for a shell that completes a word of it.
@@ -94,49 +169,20 @@ pub fn completed() -> Command {
     complete::attach(Cli::command())
 }
 
-/// The command line with texts of at most `width` columns.
-pub fn fitted(width: usize) -> Command {
-    let mut top = Cli::command().term_width(width);
-    top = top.mut_subcommands(|sub| fit(sub, width));
-    top = fit(top, width);
-    let list = list(&top, width);
-    top.help_template(format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}{{after-help}}"))
+/// A command and those below it, for the width.
+fn fit(command: Command, width: usize) -> Command {
+    let command = command.term_width(width);
+    let command =
+        if command.has_subcommands() { command.mut_subcommands(|sub| fit(sub, width)) } else { command };
+    ended(command, width)
 }
 
 /// The text behind the options, broken for the width.
-fn fit(mut command: Command, width: usize) -> Command {
-    command = command.term_width(width);
-    if command.has_subcommands() && command.get_name() != "runweir" {
-        command = command.mut_subcommands(|sub| fit(sub, width));
-    }
+fn ended(command: Command, width: usize) -> Command {
     match command.get_after_help().map(StyledStr::to_string) {
         Some(text) => command.after_help(reflow(&text, width)),
         None => command,
     }
-}
-
-/// Commands with what they do, by group: one screen.
-fn list(top: &Command, width: usize) -> String {
-    let header = STYLES.get_header();
-    let about = |name: &str| {
-        let found = top.get_subcommands().find(|s| s.get_name() == name);
-        match (found, name) {
-            (Some(sub), _) => sub.get_about().map(StyledStr::to_string).unwrap_or_default(),
-            (None, "help") => "Print this list, or the help of a command".into(),
-            (None, other) => panic!("there is no command `{other}`"),
-        }
-    };
-    let row = |(names, text): &Row| {
-        let text = if text.is_empty() { about(names[0]) } else { (*text).into() };
-        (names.join(", "), text)
-    };
-    let group = |(title, rows): &(&str, &[Row])| {
-        let rows: Vec<(String, String)> = rows.iter().map(row).collect();
-        let screen = Screen { width, colour: false };
-        let column = rows.iter().map(|r| cells(&r.0)).max().unwrap_or(0).clamp(COMMAND, 32);
-        format!("{header}{title}:{header:#}\n{}", pairs_at(&rows, column, &screen))
-    };
-    GROUPS.iter().map(group).collect::<String>().trim_end().into()
 }
 
 /// Columns of most rows of commands.
@@ -235,7 +281,7 @@ fn cells(text: &str) -> usize {
 }
 
 /// An argument has bytes that are no text, where text is expected.
-pub fn not_text(args: impl Iterator<Item = std::ffi::OsString>) -> Fault {
+fn not_text(args: impl Iterator<Item = std::ffi::OsString>) -> Fault {
     let found = (0..).zip(args).find_map(|(i, arg)| match arg.to_str() {
         Some(_) => None,
         None => Some(format!("argument {i}, `{}`, is not UTF-8", arg.to_string_lossy().escape_debug())),
@@ -246,31 +292,12 @@ pub fn not_text(args: impl Iterator<Item = std::ffi::OsString>) -> Fault {
     )
 }
 
-/// The error with the command that was most likely meant, first.
-pub fn suggest(mut error: clap::Error) -> clap::Error {
-    if error.kind() == ErrorKind::InvalidSubcommand
-        && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand).cloned()
-    {
-        let top = Cli::command();
-        let names: Vec<&str> =
-            top.get_subcommands().filter(|s| !s.is_hide_set()).map(|s| s.get_name()).collect();
-        let near = weir_text::suggest::nearest(&word, names);
-        match near {
-            Some(near) => {
-                error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near.into()]))
-            }
-            None => error.remove(ContextKind::SuggestedSubcommand),
-        };
-    }
-    error
-}
-
 #[cfg(all(test, feature = "default"))]
 mod tests {
     use super::*;
     use crate::{examples, topology};
 
-    /// Every example of every page is understood, and the topologies that it names are there: `sudo runweir switch fair` was
+    /// Every example of every page is understood (those of the research wing by its own tests), and the topologies that it names are there: `sudo runweir switch fair` was
     /// in four texts, and nothing is called `fair`.
     #[test]
     fn examples_are_understood() {
@@ -359,7 +386,7 @@ mod tests {
     #[test]
     fn commands_are_one_screen() {
         for width in [80, 100] {
-            let text = fitted(width).render_help().to_string();
+            let text = RUNWEIR.fitted(width).render_help().to_string();
             assert!(text.lines().count() <= 50, "{} lines at {width}:\n{text}", text.lines().count());
         }
     }
@@ -368,7 +395,7 @@ mod tests {
     #[test]
     fn help_fits() {
         for width in [60, 80, 100] {
-            let mut top = fitted(width);
+            let mut top = RUNWEIR.fitted(width);
             top.build();
             for sub in top.get_subcommands() {
                 let Some(text) = sub.get_after_help() else { continue };
@@ -401,7 +428,7 @@ mod tests {
     fn the_command_that_was_meant_is_named() {
         for (word, meant) in [("rn", "'run'"), ("compere", "'compare'"), ("topology", "'topologies'")] {
             let error = Cli::command().try_get_matches_from(["runweir", word]).expect_err("no such command");
-            let text = suggest(error).to_string();
+            let text = RUNWEIR.suggest(error).to_string();
             assert!(text.contains(meant) && !text.contains("completions"), "{word}: {text}");
         }
     }

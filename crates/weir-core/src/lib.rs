@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The only place where Rust meets the C core: shared types, and a safe wrapper over `core/`. The modules [`ffi`], [`runtime`]
-//! and [`tables`] are for `weir-host`, which makes a handle for several threads of them; others use [`Sched`] or that handle.
+//! and [`tables`] are for [`host`], which makes a handle for several threads of them; others use [`Sched`] or that handle.
 
 #[cfg(feature = "bpf")]
 mod bpf;
@@ -16,6 +16,7 @@ pub mod event;
 pub mod ffi;
 pub mod gang;
 pub mod heed;
+pub mod host;
 #[cfg(test)]
 mod layout;
 pub mod loaded;

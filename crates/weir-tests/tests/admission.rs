@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 use weir_core::{MachineShape, Msg, Topic};
-use weir_lab::Lab;
+use weir_testbench::Lab;
 
 const MS: u64 = 1_000_000;
 /// Nothing is under way before.

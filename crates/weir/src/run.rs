@@ -3,7 +3,7 @@
 
 use weir_model::Scenario;
 use weir_report::Part;
-use weir_sim::Hw;
+use weir_sim::device::Engines;
 
 use crate::fault::{Diag, Fault, Result};
 use crate::outdir::OutDir;
@@ -12,6 +12,25 @@ use crate::session::{Candidate, RunResult, Session, Setting};
 use crate::tables::{Collector, Table, Wanted};
 use crate::watch::Watch;
 use crate::{ignored, simso};
+
+/// What is the engine of a machine that has one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hw {
+    /// A model of its rules, with the clocks that the RTL was measured to take.
+    #[default]
+    Model,
+    /// The RTL, simulated by Verilator.
+    Cosim,
+}
+
+impl Hw {
+    pub(crate) fn engines(self) -> &'static dyn Engines {
+        match self {
+            Self::Model => &weir_hw::device::Models,
+            Self::Cosim => &weir_hw::device::Cosimulated,
+        }
+    }
+}
 
 /// The inputs of a run.
 #[derive(Clone, Debug)]

@@ -18,10 +18,11 @@ use weir_report::{
     BarrierSummary, ClockSummary, CrashSummary, FaultSummary, GangSummary, Gantt, GuestSummary, HtmlExtras,
     Ignored, InMemory, Jobs, Meta, Metrics, Part, Summary, Trace, Unfinished, Wakeups, Windowed,
 };
-use weir_sim::engine::{self, Control, Hw, Inside, Outcome, RunConfig};
+use weir_sim::engine::{self, Control, Inside, Outcome, RunConfig};
 
 use crate::fault::{Diag, Fault, Result};
 use crate::outdir::{OutDir, write_error};
+use crate::run::Hw;
 use crate::scenario::{self, Reshaping, Workshop};
 use crate::size::{Counted, Size};
 use crate::tables::{Collector, Wanted};
@@ -405,7 +406,7 @@ impl Session {
             progress: Some(&on_progress),
             control,
             inside: &self.inside,
-            hw: self.hw,
+            engines: Some(self.hw.engines()),
             ..RunConfig::default()
         };
         let began = Instant::now();

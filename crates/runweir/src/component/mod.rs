@@ -3,9 +3,9 @@
 
 mod build;
 mod new;
-#[cfg(feature = "lab")]
+#[cfg(feature = "testbench")]
 mod test;
-#[cfg(not(feature = "lab"))]
+#[cfg(not(feature = "testbench"))]
 mod test {
     pub use crate::left_out::{Args as TestArgs, run as test};
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
-use weir_lab::trial::{self, Effort};
-use weir_lab::wtest::{self, Outcome};
+use weir_testbench::trial::{self, Effort};
+use weir_testbench::wtest::{self, Outcome};
 
 use super::build::Built;
 use crate::args::parse_seed;

@@ -44,7 +44,7 @@ use weir_core::event::{Observer, TaskNo};
 use weir_core::{CpuSet, Plan, Topic};
 
 pub use guest::Inside;
-pub use hw::Hw;
+pub use hw::device;
 use weir_model::costs::Costs;
 use weir_model::scenario::{Composer, Reconfiguration, Scenario, Subject, Tap, Watch};
 use weir_model::{Error, Machine, Op, Result, Verb, Workload};
@@ -75,8 +75,8 @@ pub struct RunConfig<'a> {
     pub control: Option<Control<'a>>,
     /// Machines and topologies of the workload's guests, in the order of [`Workload::all_guests`].
     pub inside: &'a [Inside],
-    /// What is the scheduler of a machine that has it in hardware.
-    pub hw: Hw,
+    /// Where the scheduler of a machine that has it in hardware comes from; without, such a machine is refused.
+    pub engines: Option<&'a dyn device::Engines>,
 }
 
 /// A scenario that is to be carried out.

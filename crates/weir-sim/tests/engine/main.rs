@@ -9,7 +9,6 @@ mod counters;
 mod gangs;
 mod growth;
 mod heat;
-mod hw;
 mod late;
 mod locking;
 mod machines;

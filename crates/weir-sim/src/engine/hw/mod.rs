@@ -4,30 +4,19 @@
 //! The topology is the engine's configuration: `laxity` with `eager = false` is its twin, and its parameters are the engine's.
 //! No component runs.
 
+pub mod device;
 mod run;
 
 use std::collections::BTreeSet;
 
 use weir_core::event::Observer;
 use weir_core::{Class, Plan, PlanInstance, catalog};
-use weir_hw::clocks::{self, Select};
-use weir_hw::device::{Device, Model, Setup};
-use weir_hw::engine::{Policy, Task};
 use weir_model::costs::Costs;
 use weir_model::workload::{Op, TaskSpec};
 use weir_model::{Error, HwEngine, HwSelect, Machine, Result, Workload};
 
 use super::{Outcome, RunConfig};
-
-/// What is the engine of a machine that has one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hw {
-    /// A model of its rules, with the clocks that the RTL was measured to take.
-    #[default]
-    Model,
-    /// The RTL, simulated by Verilator.
-    Cosim,
-}
+use device::{Engines, Policy, Select, Setup, Task};
 
 /// Fewest clocks between ticks: CPUs need time for the registers.
 const LEAST_CLOCKS: u64 = 1_000;
@@ -70,11 +59,14 @@ pub(super) fn run(
         return Err(Error::run("an engine's configuration does not change, and it has no guests")
             .help("leave the scenario or the guests out, or take a machine that schedules in software"));
     }
-    let ready = ready(machine, engine, plan, workload, costs)?;
-    let mut device: Box<dyn Device> = match cfg.hw {
-        Hw::Model => Box::new(Model::new(&ready.setup)),
-        Hw::Cosim => cosim(&ready.setup, select(engine))?,
+    let Some(engines) = cfg.engines else {
+        return Err(
+            Error::run("this program simulates no engines").help("take a machine that schedules in software")
+        );
     };
+    let ready = ready(machine, engine, engines, plan, workload, costs)?;
+    let made = engines.device(&ready.setup, select(engine));
+    let mut device = made.map_err(|(why, help)| Error::run(why).help(help))?;
     for (n, row) in ready.rows.iter().enumerate() {
         if !device.set(n, row.task) {
             let what =
@@ -94,25 +86,10 @@ fn select(engine: HwEngine) -> Select {
     }
 }
 
-#[cfg(feature = "cosim")]
-fn cosim(setup: &Setup, select: Select) -> Result<Box<dyn Device>> {
-    match weir_hw::cosim::Cosim::new(setup, select) {
-        Ok(device) => Ok(Box::new(device)),
-        Err(why) => Err(Error::run(format!("this machine's engine cannot be cosimulated: {why}"))
-            .help("change `[engine]` or the CPUs of the machine file, or leave out `--hw cosim`")),
-    }
-}
-
-#[cfg(not(feature = "cosim"))]
-fn cosim(_: &Setup, _: Select) -> Result<Box<dyn Device>> {
-    Err(Error::run("this program was built without the engine's RTL").help(
-        "`make hw-setup`, then build with `cargo build --release -p runweir --features cosim`; or leave out `--hw cosim`",
-    ))
-}
-
 fn ready<'a>(
     machine: &Machine,
     engine: HwEngine,
+    engines: &dyn Engines,
     plan: &Plan,
     workload: &'a Workload,
     costs: &Costs,
@@ -148,7 +125,7 @@ fn ready<'a>(
         return Err(Error::run(format!("a context switch takes {switch_ns} ns, a tick only {tick_ns} ns"))
             .help("set a longer `tick` of `laxity`"));
     }
-    let clocks = clocks::to_decision(select(engine), engine.tasks) + clocks::TO_INTERRUPT;
+    let clocks = engines.clocks(select(engine), engine.tasks);
     let latency_ns = (u64::from(clocks) * 1_000_000_000).div_ceil(engine.hz);
     let time = Time { tick_ns, latency_ns, useful_ns: tick_ns - switch_ns };
     let rows = workload.tasks.iter().map(|t| row(t, &time)).collect::<Result<_>>()?;

@@ -6,7 +6,6 @@
 use std::sync::atomic::Ordering;
 
 use weir_core::event::{Event, Observer, Stop};
-use weir_hw::device::{Claim, Device};
 use weir_model::costs::Costs;
 use weir_model::rng::Rng;
 use weir_model::workload::Op;
@@ -14,6 +13,7 @@ use weir_model::{Machine, Result, Workload};
 
 use super::super::{CpuOutcome, Outcome, RunConfig};
 use super::Ready;
+use super::device::{Claim, Device};
 
 const NEVER: u64 = u64::MAX;
 /// Events between two looks at whether the user wants an end.
