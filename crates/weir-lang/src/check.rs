@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Rules about the network as a whole (`docs/language.md` lists all of them).
+//! Rules about the network as a whole (`docs/language-checks.md` lists all of them).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

@@ -20,7 +20,7 @@ pub enum Severity {
 #[non_exhaustive]
 pub struct Diagnostic {
     pub severity: Severity,
-    /// Stable word for the rule that is broken; `docs/language.md` lists them.
+    /// Stable word for the rule that is broken; `docs/language-checks.md` lists them.
     pub code: &'static str,
     pub message: String,
     /// What to do about it.

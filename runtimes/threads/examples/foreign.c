@@ -4,7 +4,7 @@
  *
  *	foreign PLAN
  *
- * PLAN is made by `runweir compile accelerator -m accel-2x1 -o PLAN`. docs/threads.md explains it.
+ * PLAN is made by `runweir compile accelerator -m accel-2x1 -o PLAN`. docs/threads-library.md explains it.
  */
 #include <pthread.h>
 #include <stdio.h>

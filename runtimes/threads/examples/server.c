@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * A web server with two classes of requests: `server PLAN [PORT]`. /fast/N is more urgent than /slow/N; each computes for N
- * microseconds and answers. Each connection has a thread; the policy decides what runs first. docs/threads.md builds it step by step.
+ * microseconds and answers. Each connection has a thread; the policy decides what runs first. docs/threads-library.md builds it step by step.
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>

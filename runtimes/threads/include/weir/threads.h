@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * libweir_threads: threads of one program under a Runweir policy. docs/threads.md is the guide.
+ * libweir_threads: threads of one program under a Runweir policy. docs/threads-library.md is the guide.
  *
  * Functions return 0 or a negated error number (-EINVAL …) unless their line says otherwise; only the calls named
  * after system calls set errno. Times are nanoseconds of CLOCK_MONOTONIC.
@@ -8,7 +8,7 @@
  * Two kinds of thread. A *bound* thread is a POSIX thread that runs only while the policy gives it a CPU: thread-local storage,
  * any library and debuggers work. A *green* thread has only a stack; a switch costs a tenth of that of a bound thread. Green
  * threads share the thread-local storage of the CPU that they run on, and may resume on another CPU after any call of this file
- * and after a preemption: read docs/threads.md before you run code that keeps state there in a green thread.
+ * and after a preemption: read docs/threads-library.md before you run code that keeps state there in a green thread.
  */
 #ifndef WEIR_THREADS_H
 #define WEIR_THREADS_H
@@ -211,7 +211,7 @@ void weir_sleep_until(uint64_t at);
 /* --- foreign CPUs: processing elements that the program serves ------------------------------------------- */
 
 /*
- * CPUs of the plan with another instruction set than the native one (docs/threads.md) have no driver. A thread of the program, a bound one or none of
+ * CPUs of the plan with another instruction set than the native one (docs/threads-library.md) have no driver. A thread of the program, a bound one or none of
  * the runtime's, serves one and asks for its tasks:
  *
  *	weir_foreign_take(cpu);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Runweir's own workload files (TOML): periodic, sporadic and programmed tasks, and machine events.
 //!
-//! `docs/workloads.md` describes the format.
+//! `docs/workload-files.md` describes the format.
 
 mod criticality;
 mod dag;

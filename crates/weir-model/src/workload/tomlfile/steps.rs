@@ -16,7 +16,7 @@ use crate::workload::build::{Builder, Kind};
 use crate::workload::units::{self, Refusal};
 use crate::workload::{BarrierCounter, Op};
 
-/// A step's name, its arguments and what it does; the table of `docs/workloads.md`.
+/// A step's name, its arguments and what it does; the table of `docs/workload-programs.md`.
 const STEPS: &[&str] = &[
     "run",
     "runtime",
