@@ -20,7 +20,7 @@ static MEMORY: weir_core::memory::OrEnd = weir_core::memory::OrEnd;
 
 /// Reproduce published results, and run schedulers on simulated hardware and on a bare multikernel.
 #[derive(Debug, Parser)]
-#[command(name = "runweir-lab", version, about, styles = STYLES)]
+#[command(name = "runweir-lab", version, styles = STYLES)]
 #[command(arg_required_else_help = true, disable_help_subcommand = true)]
 struct Cli {
     #[command(flatten)]
