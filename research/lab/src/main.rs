@@ -53,8 +53,10 @@ enum Command {
     },
 }
 
-const LAB: Program =
-    Program { command: Cli::command, groups: &[("Research", &[(&["reproduce"], ""), (&["soc"], ""), (&["bare"], "")])] };
+const LAB: Program = Program {
+    command: Cli::command,
+    groups: &[("Research", &[(&["reproduce"], ""), (&["soc"], ""), (&["bare"], "")])],
+};
 
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(|| complete::attach(Cli::command())).complete();
