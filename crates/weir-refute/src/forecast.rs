@@ -70,13 +70,13 @@ impl Query {
     pub fn draw(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let load = match dice.next(4) {
-            0 => Load::Messages { groups: 1 + dice.next(4), fds: 2 + dice.next(4), loops: 3 + dice.next(5) },
+            0 => Load::Messages { groups: 1 + dice.next(4), fds: 2 + dice.next(4), loops: 3 + dice.next(8) },
             1 => Load::Tokens { loops: 20 + dice.next(60) },
             2 => Load::Compute { tasks: 1 + dice.next(5), chunks: 2 + dice.next(10) },
             _ => Load::Barrier { threads: 1 + dice.next(3), loops: 5 + dice.next(10) },
         };
         let share = dice.of(&[2, 5, 10, 20]) as f64 / 100.0;
-        Self { topology: dice.of(TOPOLOGIES), load, cpus: dice.of(&[4, 4, 8]), share }
+        Self { topology: dice.of(TOPOLOGIES), load, cpus: dice.of(&[4, 8, 8]), share }
     }
 
     /// The command that asks the same.

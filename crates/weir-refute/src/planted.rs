@@ -156,7 +156,7 @@ macro_rules! forecasts {
     };
 }
 
-forecasts!(reach share smallest);
+forecasts!(reach share again);
 
 macro_rules! maps {
     ($($m:ident)+) => {

@@ -52,17 +52,22 @@ fn nothing_said_of_gangs_is_refuted() {
     assert!(wrong.is_empty(), "{said:?}:\n{}", wrong.join("\n"));
 }
 
-/// Each error is found among so many.
+/// Teams among which each error of the map is found.
 const MOST: u64 = 60;
 
 #[test]
 fn errors_in_forecasts_and_maps_are_found() {
+    let crafted = Query {
+        topology: "decentral",
+        load: forecast::Load::Messages { groups: 2, fds: 4, loops: 3 },
+        cpus: 4,
+        share: 0.02,
+    };
     for (name, judge) in planted::FORECASTS {
         let tally = &mut forecast::Tally::default();
-        let found = (0..MOST)
-            .find_map(|n| forecast::refute(&Query::draw(n), *judge, tally).err().map(|why| (n, why)));
-        let (n, why) = found.unwrap_or_else(|| panic!("the error `{name}` is not found: {tally:?}"));
-        println!("{name}: {n}: {why}");
+        let why =
+            [crafted.clone(), Query::draw(1)].iter().find_map(|q| forecast::refute(q, *judge, tally).err());
+        println!("{name}: {}", why.unwrap_or_else(|| panic!("the error `{name}` is not found: {tally:?}")));
     }
     for (name, judge) in planted::MAPS {
         let found = (0..MOST).find_map(|n| gangs::refute(&Team::draw(n), *judge).err().map(|why| (n, why)));
