@@ -152,7 +152,7 @@ fn a_recording_says_that_it_is_one() {
     };
     let text = table(&summary, &Screen::default());
     assert!(text.starts_with("decentral on host · live\n2 s of real time, 0 events\n"), "{text}");
-    assert!(text.contains("INCOMPLETE: 1 200 events were lost"), "{text}");
+    assert!(text.contains("INCOMPLETE: 1 200 events lost"), "{text}");
 }
 
 /// A comparison as a figure: every topology and figure is there, and the baseline's bars end at 1.0.
