@@ -125,7 +125,7 @@ TRIAL
 chmod +x "$root/root/trial"
 (cd "$root" && find . -xdev | cpio --quiet -o -H newc | gzip -1) >"$work/root.cpio.gz"
 # As `vm` does: KVM where it has found that it works, else emulated CPUs in turn (in parallel, patched code of the kernel is run half old).
-accel=(-accel tcg,thread=single -cpu max,vendor=GenuineIntel)
+accel=(-accel "tcg,thread=single" -cpu "max,vendor=GenuineIntel")
 grep -qsw kvm "${XDG_CACHE_HOME:-$HOME/.cache}/runweir/vm/accel" && accel=(-accel kvm -cpu host)
 timeout "${LIMIT:-3000}" qemu-system-x86_64 -machine q35 "${accel[@]}" -smp 2 -m 3G -nographic -no-reboot -nic none -kernel "$kernel" \
 	-initrd "$work/root.cpio.gz" -append "console=ttyS0 quiet panic=-1 systemd.show_status=false audit=0" </dev/null >"$work/console" 2>&1 || true

@@ -896,7 +896,8 @@ static void t_sleep(void)
 
 static double processor(const struct rusage *r)
 {
-	return (double)(r->ru_utime.tv_sec + r->ru_stime.tv_sec) + 1e-6 * (double)(r->ru_utime.tv_usec + r->ru_stime.tv_usec);
+	return (double)(r->ru_utime.tv_sec + r->ru_stime.tv_sec) +
+	       1e-6 * (double)(r->ru_utime.tv_usec + r->ru_stime.tv_usec);
 }
 
 /*
