@@ -313,7 +313,7 @@ second=$!
 sleep 0.2
 "$debug/runweir" status --pid $server --json >"$work/status.json"
 (($(grep -c '"comm": "burn"' "$work/status.json") == 2))
-threads decentral --switch $desk | grep -q "^$desk: priority -> decentral in .*; 1 threads presented"
+threads decentral --switch $desk | grep -q "^$desk: priority -> decentral in .*; 1 thread presented"
 wait $first $second
 [[ $(tr '\n' ' ' <"$work/order") == 'other urgent ' ]]
 # The server ends, the programs do not.

@@ -13,6 +13,7 @@
  * per-task:  32 bytes
  * cost:      O(depth of the groups) per message and per answer; takes the instance's own lock
  * batch:     no pipes
+ * long:      shares and accounts of nested groups change together, under one lock: who competes decides what an account is entitled to
  * source:    Linux: group scheduling, spec/4 section 5; as weights of tasks: ours
  *
  * Use it instead of `weight`, in front of any order that uses weights. A group competes like one task with its

@@ -73,7 +73,7 @@ const GROUPS: [(&str, &[Row]); 8] = [
     ),
     (
         "Research (runweir-lab)",
-        &[(&["reproduce"], ""), (&["bare", "soc"], "Programs on our own kernel, on simulated RISC-V cores")],
+        &[(&["reproduce", "bare", "soc"], "Papers' figures; our own kernel; simulated cores")],
     ),
     ("Assistants and shells", &[(&["mcp"], ""), (&["completions"], ""), (&["help"], "")]),
 ];

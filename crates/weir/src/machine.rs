@@ -46,7 +46,7 @@ fn known_format(spec: &str) -> Result<()> {
     input::read_text(spec)?;
     Err(Fault::user(
         format!("the ending of `{}` does not say what kind of workload it is", spec.escape_debug()),
-        "name it .json (rt-app), .xml (SimSo), .csv (a task set) or .toml (ours: docs/workload-files.md)",
+        "name it .json (rt-app), .xml (SimSo), .csv (a task set) or .toml (ours: docs/workloads.md)",
     ))
 }
 

@@ -64,6 +64,7 @@ struct scx_cgroup_init_args {
 	u32 weight;
 	u64 bw_period_us;
 	u64 bw_quota_us;
+	u64 bw_burst_us;
 };
 
 struct scx_exit_info {
