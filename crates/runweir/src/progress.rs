@@ -100,7 +100,6 @@ impl Watch for Progress {
     }
 }
 
-#[cfg_attr(not(feature = "live"), allow(dead_code))]
 /// Progress of a wait without anything to count: a line with the time on a terminal; elsewhere, a line of text where it
 /// takes long.
 #[derive(Debug)]
@@ -110,7 +109,6 @@ pub struct Waiting {
     at: Arc<Mutex<Option<(String, Instant)>>>,
 }
 
-#[cfg_attr(not(feature = "live"), allow(dead_code))]
 impl Waiting {
     /// `wanted` is false with `--quiet`.
     pub fn new(wanted: bool) -> Self {

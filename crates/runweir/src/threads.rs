@@ -124,9 +124,8 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     if let Some(name) = &args.serve {
         return serve(args, name);
     }
-    if args.strict && args.join.is_none() {
-        policy(args, usable_cpus(args)?)?;
-    }
+    // With --strict, what the policy does not obey comes before all else.
+    let early = (args.strict && args.join.is_none()).then(|| policy(args, usable_cpus(args)?)).transpose()?;
     let preload = installed(PRELOAD)?;
     let program = find_program(&args.command[0])?;
     if !is_dynamic(&program) {
@@ -160,27 +159,28 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     if !gangs.is_empty() {
         command.env("WEIR_THREADS_GANGS", gangs);
     }
-    if args.join.is_none() {
-        command.env("WEIR_THREADS_UNHEEDED", asked_of_linux(&policy_plan(args, usable_cpus(args)?)?.1));
+    let mut plan = None;
+    if let Some(name) = &args.join {
+        command.env("WEIR_THREADS_JOIN", name);
+    } else {
+        let own = early.map_or_else(|| policy(args, usable_cpus(args)?), Ok)?;
+        command.env("WEIR_THREADS_UNHEEDED", asked_of_linux(&own.plan));
         if args.strict {
             command.env("WEIR_THREADS_STRICT", "1");
         }
-    }
-    let mut plan = None;
-    if args.tree {
-        let name = format!("tree-{}", std::process::id());
-        let ready = serve_command(args, &name)?.arg("--with-parent").stdout(Stdio::piped()).spawn();
-        first_line(ready.map_err(|e| broken(&e.to_string()))?)?;
-        command.env("WEIR_THREADS_JOIN", name);
-    } else if let Some(name) = &args.join {
-        command.env("WEIR_THREADS_JOIN", name);
-    } else {
-        let file = plan_file(args, usable_cpus(args)?)?;
-        command.env("WEIR_THREADS_PLAN", &file).env("WEIR_THREADS_UNLINK", "1");
-        if args.no_fallback {
-            command.env("WEIR_THREADS_NO_FALLBACK", "1");
+        if args.tree {
+            let name = format!("tree-{}", std::process::id());
+            let ready = serve_command(args, &name, &own)?.arg("--with-parent").stdout(Stdio::piped()).spawn();
+            first_line(ready.map_err(|e| broken(&e.to_string()))?)?;
+            command.env("WEIR_THREADS_JOIN", name);
+        } else {
+            let file = plan_file(&own)?;
+            command.env("WEIR_THREADS_PLAN", &file).env("WEIR_THREADS_UNLINK", "1");
+            if args.no_fallback {
+                command.env("WEIR_THREADS_NO_FALLBACK", "1");
+            }
+            plan = Some(file);
         }
-        plan = Some(file);
     }
     if !args.tree {
         if let Some(file) = &args.trace {
@@ -272,27 +272,27 @@ fn asked_of_linux(plan: &Plan) -> String {
     lines + &format!("cpus=`{name}` ignores affinities: it places threads itself\n")
 }
 
-/// The policy's name and plan.
-fn policy_plan(args: &ThreadsArgs, cpus: u32) -> Result<(String, Plan)> {
+/// A policy, compiled.
+struct Policy {
+    /// As the user names it.
+    name: String,
+    plan: Plan,
+}
+
+/// The policy for so many CPUs. What it does not obey of the program's attributes is said, or an error.
+fn policy(args: &ThreadsArgs, cpus: u32) -> Result<Policy> {
     let host = machine::resolve("host").ok().filter(|m| m.shape.nr_cpus() == cpus);
     let machine = host.map_or_else(|| machine::resolve(&format!("smp-{cpus}")), Ok)?;
     let sets = topology::parse_sets(&args.set)?;
-    let policy = one(args.policy.as_ref(), args.named.as_ref());
-    let plan = plan(&policy, &machine.shape, &sets, &[], false)?;
-    Ok((policy, plan))
-}
-
-/// The same. What it does not obey of the program's attributes is said, or an error.
-fn policy(args: &ThreadsArgs, cpus: u32) -> Result<(String, Plan)> {
-    let (policy, plan) = policy_plan(args, cpus)?;
+    let name = one(args.policy.as_ref(), args.named.as_ref());
+    let plan = plan(&name, &machine.shape, &sets, &[], false)?;
     unheeded(args, &plan)?;
-    Ok((policy, plan))
+    Ok(Policy { name, plan })
 }
 
 /// A temporary file with the policy's plan, which its reader removes.
-fn plan_file(args: &ThreadsArgs, cpus: u32) -> Result<PathBuf> {
-    let (policy, plan) = policy(args, cpus)?;
-    let plan = flat(&policy, &plan)?;
+fn plan_file(policy: &Policy) -> Result<PathBuf> {
+    let plan = flat(&policy.name, &policy.plan)?;
     let trouble = |e: std::io::Error| {
         Fault::system(
             format!("the plan cannot be written: {e}"),
@@ -312,9 +312,9 @@ fn absolute(file: &Path) -> Result<PathBuf> {
 }
 
 /// The process that has the policy, as a command.
-fn serve_command(args: &ThreadsArgs, name: &str) -> Result<Command> {
+fn serve_command(args: &ThreadsArgs, name: &str, policy: &Policy) -> Result<Command> {
     let mut command = Command::new(installed(CPUS)?);
-    command.arg("serve").arg(name).arg(plan_file(args, usable_cpus(args)?)?).arg("--unlink");
+    command.arg("serve").arg(name).arg(plan_file(policy)?).arg("--unlink");
     if args.stats {
         command.arg("--stats");
     }
@@ -335,7 +335,7 @@ fn serve(args: &ThreadsArgs, name: &str) -> Result<ExitCode> {
             format!("give them to `runweir threads --join {name}`"),
         ));
     }
-    let error = serve_command(args, name)?.exec();
+    let error = serve_command(args, name, &policy(args, usable_cpus(args)?)?)?.exec();
     Err(broken(&error.to_string()))
 }
 
@@ -387,7 +387,7 @@ struct Switched {
 /// Another policy for those who joined.
 fn switch(args: &ThreadsArgs, name: &str) -> Result<ExitCode> {
     let served: Served = asked(name, &["ask".as_ref(), name.as_ref()])?;
-    let plan = plan_file(args, served.cpus)?;
+    let plan = plan_file(&policy(args, served.cpus)?)?;
     let switched = asked(name, &["switch".as_ref(), name.as_ref(), plan.as_os_str()]);
     let _ = fs::remove_file(&plan);
     let s: Switched = switched?;

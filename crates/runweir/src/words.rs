@@ -113,7 +113,7 @@ impl Program {
     pub fn fitted(&self, width: usize) -> Command {
         let mut top = (self.command)().term_width(width);
         top = top.mut_subcommands(|sub| fit(sub, width));
-        top = ended(top, width);
+        top = with_text(top, width);
         let list = self.list(&top, width);
         top.help_template(format!(
             "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}{{after-help}}"
@@ -174,11 +174,11 @@ fn fit(command: Command, width: usize) -> Command {
     let command = command.term_width(width);
     let command =
         if command.has_subcommands() { command.mut_subcommands(|sub| fit(sub, width)) } else { command };
-    ended(command, width)
+    with_text(command, width)
 }
 
 /// The text behind the options, broken for the width.
-fn ended(command: Command, width: usize) -> Command {
+fn with_text(command: Command, width: usize) -> Command {
     match command.get_after_help().map(StyledStr::to_string) {
         Some(text) => command.after_help(reflow(&text, width)),
         None => command,
@@ -297,8 +297,8 @@ mod tests {
     use super::*;
     use crate::{examples, topology};
 
-    /// Every example of every page is understood (those of the research wing by its own tests), and the topologies that it names are there: `sudo runweir switch fair` was
-    /// in four texts, and nothing is called `fair`.
+    /// Every example of every page is understood (those of the research wing by its own tests), and the topologies that it names
+    /// are there: `sudo runweir switch fair` was in four texts, and nothing is called `fair`.
     #[test]
     fn examples_are_understood() {
         let mut count = 0;

@@ -10,17 +10,15 @@ use weir_core::{ComponentInfo, loaded};
 /// What was allowed, for the whole program.
 struct Trust {
     named: Vec<PathBuf>,
-    all: bool,
-    /// Calls in progress that allow everything.
-    calls: u32,
+    /// Who allows everything: calls in progress, and the command line, for good.
+    all: u32,
     /// How to allow it, in another face's words than the command line's.
     remedy: Option<&'static str>,
     /// Nothing is loaded, whatever else was said: the remedy.
     never: Option<&'static str>,
 }
 
-static TRUST: Mutex<Trust> =
-    Mutex::new(Trust { named: Vec::new(), all: false, calls: 0, remedy: None, never: None });
+static TRUST: Mutex<Trust> = Mutex::new(Trust { named: Vec::new(), all: 0, remedy: None, never: None });
 
 fn trust() -> MutexGuard<'static, Trust> {
     TRUST.lock().unwrap_or_else(PoisonError::into_inner)
@@ -35,7 +33,7 @@ pub fn allow(object: &Path) {
 
 /// Files may load what they name.
 pub fn allow_all() {
-    trust().all = true;
+    trust().all += 1;
 }
 
 /// Files may load what they name while this lives: those of other threads, too.
@@ -45,7 +43,7 @@ impl Allowed {
     /// For a call; `None` where its caller does not allow it.
     pub fn during(allowed: bool) -> Option<Self> {
         allowed.then(|| {
-            trust().calls += 1;
+            trust().all += 1;
             Self(())
         })
     }
@@ -53,7 +51,7 @@ impl Allowed {
 
 impl Drop for Allowed {
     fn drop(&mut self) {
-        trust().calls -= 1;
+        trust().all -= 1;
     }
 }
 
@@ -79,7 +77,7 @@ pub fn load(object: &Path) -> Result<Option<ComponentInfo>, (String, String)> {
         if let Some(remedy) = trust.never {
             return Err((format!("`{shown}` is native code, which nothing loads here"), remedy.into()));
         }
-        if !trust.all && trust.calls == 0 && !trust.named.contains(&full) {
+        if trust.all == 0 && !trust.named.contains(&full) {
             let remedy = trust.remedy.map_or_else(
                 || format!("if you trust it, name it: --load {shown}; or let files load what they name: --allow-code"),
                 str::to_string,

@@ -261,10 +261,10 @@ impl Explainer {
         if found.is_empty() {
             // `web` for `web-0`, `web-1`: a group of a workload.
             let member = |task: &str| {
-                let number = task.strip_prefix(name)?.strip_prefix('-')?;
-                (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(())
+                let number = task.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
+                number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
             };
-            found = (0..).zip(tasks).filter(|(_, t)| member(&t.name).is_some()).map(|(n, _)| n).collect();
+            found = (0..).zip(tasks).filter(|(_, t)| member(&t.name)).map(|(n, _)| n).collect();
         }
         let here: Vec<u32> =
             found.iter().copied().filter(|n| tasks[*n as usize].at(at_ns).is_some()).collect();

@@ -4,6 +4,8 @@
 
 pub use weir_sim::device::{Claim, Device, Engines, Setup};
 
+use weir_sim::{Error, Result};
+
 use crate::clocks::{self, Select};
 use crate::engine::{Engine, Task};
 
@@ -16,7 +18,7 @@ impl Engines for Models {
         clocks::to_decision(select, tasks) + clocks::TO_INTERRUPT
     }
 
-    fn device(&self, setup: &Setup, _: Select) -> Result<Box<dyn Device>, (String, String)> {
+    fn device(&self, setup: &Setup, _: Select) -> Result<Box<dyn Device>> {
         Ok(Box::new(Model::new(setup)))
     }
 }
@@ -31,22 +33,18 @@ impl Engines for Cosimulated {
     }
 
     #[cfg(feature = "verilated")]
-    fn device(&self, setup: &Setup, select: Select) -> Result<Box<dyn Device>, (String, String)> {
+    fn device(&self, setup: &Setup, select: Select) -> Result<Box<dyn Device>> {
         match crate::cosim::Cosim::new(setup, select) {
             Ok(device) => Ok(Box::new(device)),
-            Err(why) => Err((
-                format!("this machine's engine cannot be cosimulated: {why}"),
-                "change `[engine]` or the CPUs of the machine file, or leave out `--hw cosim`".into(),
-            )),
+            Err(why) => Err(Error::run(format!("this machine's engine cannot be cosimulated: {why}"))
+                .help("change `[engine]` or the CPUs of the machine file, or leave out `--hw cosim`")),
         }
     }
 
     #[cfg(not(feature = "verilated"))]
-    fn device(&self, _: &Setup, _: Select) -> Result<Box<dyn Device>, (String, String)> {
-        Err((
-            "this program was built without the engine's RTL".into(),
-            "`make hw-setup`, then build with `cargo build --release -p runweir --features cosim`; or leave out `--hw cosim`"
-                .into(),
+    fn device(&self, _: &Setup, _: Select) -> Result<Box<dyn Device>> {
+        Err(Error::run("this program was built without the engine's RTL").help(
+            "`make hw-setup`, then build with `cargo build --release -p runweir --features cosim`; or leave out `--hw cosim`",
         ))
     }
 }

@@ -80,7 +80,7 @@ impl Built {
         if file.is_rust && for_kernel {
             return Err(Fault::user(
                 "a component in Rust cannot go into the kernel",
-                "leave --kernel out, or write it in C: docs/component-files.md",
+                "leave --kernel out, or write it in C: docs/components.md",
             ));
         }
         let mut done = compile(None)?;

@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use weir_sim::Machine;
 
 use crate::common::*;
+use crate::draw::Draw;
 use crate::groups::run as run_groups;
 use crate::weight;
 
@@ -204,22 +205,6 @@ fn members_that_block_leave_their_group_its_half() {
             println!("{policy} {n} x {run}/{sleep}: {hog}");
             assert!((hog - 0.5).abs() < 0.01, "{policy}, {n} x {run} / {sleep}: {hog}");
         }
-    }
-}
-
-/// SplitMix64.
-struct Draw(u64);
-
-impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn between(&mut self, low: u64, high: u64) -> u64 {
-        low + self.next() % (high - low + 1)
     }
 }
 

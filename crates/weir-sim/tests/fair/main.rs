@@ -7,6 +7,7 @@ mod common;
 
 mod accounts;
 mod balance;
+mod draw;
 mod groups;
 mod kernel;
 mod lag;

@@ -6,22 +6,7 @@ use std::fmt::Write as _;
 use weir_sim::{Costs, Machine, RunConfig};
 
 use crate::common::*;
-
-/// SplitMix64.
-struct Draw(u64);
-
-impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn between(&mut self, low: u64, high: u64) -> u64 {
-        low + self.next() % (high - low + 1)
-    }
-}
+use crate::draw::Draw;
 
 /// Large cores of `smt` threads with a cache, and small ones with another.
 struct Kinds {

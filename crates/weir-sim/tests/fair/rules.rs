@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use crate::common::*;
+use crate::draw::Draw;
 use crate::{gantt_unchecked, weight};
 
 const TICK: u64 = 4 * MS;
@@ -384,22 +385,6 @@ fn differs(a: &[Bar], b: &[Bar]) -> Option<usize> {
     let near = |x: u64, y: u64| x.abs_diff(y) <= 3 * US;
     let same = |i: &usize| a[*i].2 == b[*i].2 && near(a[*i].0, b[*i].0) && near(a[*i].1, b[*i].1);
     (0..n).find(|i| !same(i)).or((a.len().abs_diff(b.len()) > 1).then_some(n))
-}
-
-/// SplitMix64.
-struct Draw(u64);
-
-impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn between(&mut self, low: u64, high: u64) -> u64 {
-        low + self.next() % (high - low + 1)
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

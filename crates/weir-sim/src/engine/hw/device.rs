@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What the simulator needs of an engine that schedules in hardware. Models and RTL of such engines stand beside the RTL (`hw/models`).
 
+use weir_model::Result;
+
 /// How the engine finds the most urgent tasks (parameter `Select`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Select {
@@ -87,6 +89,6 @@ pub trait Engines {
     /// An engine of this configuration.
     ///
     /// # Errors
-    /// There is none: why, and what helps.
-    fn device(&self, setup: &Setup, select: Select) -> Result<Box<dyn Device>, (String, String)>;
+    /// There is none.
+    fn device(&self, setup: &Setup, select: Select) -> Result<Box<dyn Device>>;
 }

@@ -65,8 +65,7 @@ pub(super) fn run(
         );
     };
     let ready = ready(machine, engine, engines, plan, workload, costs)?;
-    let made = engines.device(&ready.setup, select(engine));
-    let mut device = made.map_err(|(why, help)| Error::run(why).help(help))?;
+    let mut device = engines.device(&ready.setup, select(engine))?;
     for (n, row) in ready.rows.iter().enumerate() {
         if !device.set(n, row.task) {
             let what =
