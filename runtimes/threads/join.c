@@ -355,9 +355,12 @@ int join_ask(struct remote_question *q, const void *text, int file, struct remot
 	}
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	weir_mutex_lock(&jo.asking);
+	/* The runtime's own call: a thread that loses its turn here has not fallen asleep unnoticed, and gives its CPU up after the answer. */
+	hold();
 	if (weir_load(&rt.alone) || sendmsg(jo.socket, &m, MSG_NOSIGNAL) < 0 ||
 	    receive(jo.socket, a, sizeof(*a), 0, 0))
 		err = -EPIPE;
+	release();
 	weir_mutex_unlock(&jo.asking);
 	pthread_setcancelstate(state, 0);
 	if (err)
