@@ -4,7 +4,7 @@
 # `runweir analyze` against simulation: topologies and workloads for which its bounds were not chosen. A forecast for twice the largest
 # size that the analysis has simulated must be within five points of a run of that size with the same load per CPU, or there is
 # none; and no verdict may contradict a row of the table that it stands under. In the long form (WEIR_LONG=1) ten topologies and five
-# workloads. The last lines are a table in Markdown, for docs/analysis.md. RUNWEIR names another program than the debug build.
+# workloads. The last lines are a table in Markdown, for docs/contention-figures.md. RUNWEIR names another program than the debug build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
