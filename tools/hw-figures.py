@@ -27,7 +27,7 @@ def parameters(row):
 
 def engine():
     """Area and clock of the engine, by selector and tasks; each placement is a row of the record."""
-    yield "| tasks | selector | LUTs (carry included) | flip-flops | MHz: least and greatest placement |"
+    yield "| tasks | selector | LUTs (carry included) | flip-flops | MHz: slowest and fastest placement |"
     yield "|---|---|---|---|---|"
     sizes = {}
     for row in rows("llf-e7/synthesis.csv"):
