@@ -2,7 +2,7 @@
 /*
  * The log of source 4, section 8: what each thread did to caches and branch predictors, from its fork to its end, in the kernel's
  * trace (trace_pipe of tracefs). Rates are normalised, with ten fraction bits, and added up once per stint; they are
- * printed when the thread stops for the last time. research/reproduce reads these lines.
+ * printed when the thread stops for the last time. research/src/reproduce reads these lines.
  *
  * Without a level (weir_linux_log 0) the verifier drops all of this code.
  */

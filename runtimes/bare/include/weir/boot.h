@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Records between host and kernel, in shared memory: what to run, and the results. Shared with Rust: research/bare. The host fills
+ * Records between host and kernel, in shared memory: what to run, and the results. Shared with Rust: research/src/bare. The host fills
  * the boot record and the images behind it before the machine starts, and reads results and trace after it has stopped.
  */
 #ifndef WEIR_BARE_BOOT_H
