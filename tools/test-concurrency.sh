@@ -170,9 +170,10 @@ mkdir "$work/scenarios"
 "$work/model" list >"$work/list"
 while read -r scenario; do spawn try_scenario "$scenario"; done <"$work/list"
 
-refused() { # name binary [scenario]
+refused() { # name binary scenario; without a name all in turn
 	local status=0
-	timeout 300 "$2" 0.5 ${3:+"$3"} >"$2.log" 2>&1 || status=$?
+	# Seconds of CPU time for a scenario: the one that is named ends with what it finds.
+	timeout 300 "$2" "$([[ $3 ]] && echo 10 || echo 0.5)" ${3:+"$3"} >"$2.log" 2>&1 || status=$?
 	if ((status == 139)); then
 		pass "mutant: $1: it crashes"
 	elif ((status == 3)); then
