@@ -6,11 +6,12 @@
 # takes is measured. Prints the rows of the table in tests/RECORD.md; exit status 1 if a walk fails or takes too long.
 #
 # RUNWEIR is the program of the package (the debug build, so that times are upper bounds), WHEEL the wheel of the data scientist
-# (build/python/runweir-*.whl; without it that walk is skipped). SHOTS=FOLDER keeps what the terminal showed, at 80 and at 200 columns.
+# (build/python/runweir-*.whl; without it that walk is skipped). SUITE=trixie makes the roots of another release of Debian. SHOTS=FOLDER keeps
+# what the terminal showed, at 80 and at 200 columns, as text and as SVG.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-for tool in dpkg-deb dpkg-shlibdeps; do
+for tool in dpkg-deb dpkg-shlibdeps ${SHOTS:+script}; do
 	command -v $tool >/dev/null || { echo "skipped: no $tool (apt-get install dpkg-dev)"; exit 77; }
 done
 [[ ${RUNWEIR:-} ]] || tools/programs.sh
@@ -24,7 +25,7 @@ threads=${CARGO_TARGET_DIR:-target}/threads
 tools/deb.sh "$program" "$work" $threads >/dev/null
 deb=$(echo "$work"/runweir_*.deb)
 # One clean root with what apt needs to know of the package's libraries; each walk gets a copy.
-tools/clean-root.sh "$work/clean" libelf1,zlib1g,python3,python3-venv || exit
+tools/clean-root.sh "$work/clean" libelf1,zlib1g,python3,python3-venv "" "${SUITE:-}" || exit
 
 failed=0
 begin() { # WHO MINUTES: a root of its own
@@ -54,18 +55,22 @@ arrived() { # WHAT THEY HAVE
 	shots
 	rm -rf "$root"
 }
-# What a terminal of that width shows, as text with its colours.
+# What a terminal of that width shows, as text with its colours, and drawn.
+if [[ ${SHOTS:-} ]]; then
+	mkdir -p "$SHOTS"
+	python3 -m venv "$work/rich"
+	"$work/rich/bin/pip" install --quiet --disable-pip-version-check rich==14.0.0
+fi
 shots() {
 	[[ ${SHOTS:-} ]] || return 0
-	mkdir -p "$SHOTS"
-	command -v script >/dev/null || return 0
 	for width in 80 200; do
 		while IFS= read -r line; do
 			[[ $line == runweir* ]] || continue
 			printf '\n$ %s\n' "$line"
 			printf 'stty cols %s rows 50; cd /root/walk; export TERM=xterm-256color; %s\n' "$width" "$line" >"$root/root/line"
-			script -qec "tools/clean-root.sh --enter $root bash /root/line" /dev/null </dev/null | tr -d '\r'
+			script -qec "tools/clean-root.sh --enter $root bash /root/line" /dev/null </dev/null | sed 's/\r$//'
 		done <"$work/$who.lines" >"$SHOTS/$who-$width.txt"
+		"$work/rich/bin/python" tools/terminal-picture.py $width "$SHOTS/$who-$width.txt" "$SHOTS/$who-$width.svg"
 	done
 }
 install='dpkg --install ./runweir.deb'

@@ -4,10 +4,11 @@
 use std::sync::LazyLock;
 
 /// The optional parts that this program was built with, in the words of `Cargo.toml`.
-const PARTS: [(&str, bool); 7] = [
+const PARTS: [(&str, bool); 8] = [
     ("cosim", cfg!(feature = "cosim")),
     ("live", cfg!(feature = "live")),
     ("mcp", cfg!(feature = "mcp")),
+    ("perf", cfg!(feature = "perf")),
     ("studio", cfg!(feature = "studio")),
     ("testbench", cfg!(feature = "testbench")),
     ("top", cfg!(feature = "top")),

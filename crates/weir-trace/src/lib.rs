@@ -19,6 +19,7 @@ mod ks;
 pub mod marks;
 mod own;
 mod packed;
+#[cfg(feature = "perf")]
 mod perfdata;
 mod perfetto;
 mod pieces;
@@ -42,8 +43,8 @@ pub fn read(bytes: &[u8]) -> Result<Recording> {
     if bytes.is_empty() {
         return Err(Error::broken("the file is empty"));
     }
-    if perfdata::MAGIC.iter().any(|m| bytes.starts_with(m)) {
-        return recording::build(perfdata::read(bytes)?, Source::Perf);
+    if PERF_DATA.iter().any(|m| bytes.starts_with(m)) {
+        return recording::build(perf_data(bytes)?, Source::Perf);
     }
     if bytes.starts_with(tracedat::MAGIC) {
         return recording::build(tracedat::read(bytes)?, Source::TraceCmd);
@@ -79,6 +80,20 @@ pub fn history(bytes: &[u8]) -> Result<History> {
         return Ok(history);
     }
     Ok(history::from_recording(&read(bytes)?))
+}
+
+/// How a perf.data begins, in either byte order.
+const PERF_DATA: [&[u8]; 2] = [b"PERFILE2", b"2ELIFREP"];
+
+#[cfg(feature = "perf")]
+use perfdata::read as perf_data;
+
+#[cfg(not(feature = "perf"))]
+fn perf_data(_: &[u8]) -> Result<kernel::Found> {
+    Err(Error::unsupported(
+        "perf.data cannot be read: this build leaves its reader out, as that of `make demo` does",
+        "`make build` builds it; or make a text of it: perf script -i FILE --ns > FILE.txt",
+    ))
 }
 
 /// Bytes that show whether a file is text.

@@ -6,13 +6,11 @@ use std::io::Cursor;
 use linux_perf_data::{Feature, PerfFileReader, PerfFileRecord};
 use linux_perf_event_reader::EventRecord;
 
+use crate::PERF_DATA;
 use crate::bytes::Bytes;
 use crate::error::{Error, Result};
 use crate::kernel::{Found, Stamped};
 use crate::tracedat;
-
-/// How a file begins, in either byte order.
-pub(crate) const MAGIC: [&[u8]; 2] = [b"PERFILE2", b"2ELIFREP"];
 
 const RECORD: &str = "record with: perf sched record -- COMMAND";
 
@@ -62,7 +60,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Found> {
 
 /// The parts that the header names lie within the file: nothing is allocated for what is not there.
 fn sound(bytes: &[u8]) -> Result<()> {
-    let big = bytes.starts_with(MAGIC[1]);
+    let big = bytes.starts_with(PERF_DATA[1]);
     let mut at = Bytes::new(bytes, big, "perf.data");
     at.take(8)?;
     let header = at.u64()?;
