@@ -43,6 +43,7 @@ fn start(at: &mut Bytes<'_>) -> Result<Start> {
 }
 
 /// The part of perf.data that describes the events: the same as the head of version 6.
+#[cfg(feature = "perf")]
 pub(crate) fn tracing_data(bytes: &[u8], found: &mut Found) -> Result<Formats> {
     let mut at = Bytes::new(bytes, false, "the tracing data of perf.data");
     let Start { big, .. } = start(&mut at)?;
