@@ -19,7 +19,10 @@ pub struct Example {
 
 /// The repository.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    // The file is a part of two programs, whose folders are not equally deep.
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = manifest.ancestors().find(|folder| folder.join("Cargo.lock").exists());
+    root.expect("the workspace has a lock file").to_path_buf()
 }
 
 /// Hand-written pages with examples, and those made from the program.

@@ -101,7 +101,12 @@ fn a_task_without_a_deadline_inherits_one() {
     let within = task("a", 20, 20, &[&[run(1)], &section(1)[..], &[run(1)]].concat());
     let others = [task("b", 24, 24, &[run(1)]), task("c", 30, 30, &[run(9)]), task("d", 10, 10, &[run(1)])];
     for topology in ["dm", "rm"] {
-        holds(topology, &["inherit"], &[&[within.clone()], &others[..]].concat(), &[&beside(49, 17, 2)]);
+        holds(
+            topology,
+            &["inherit"],
+            &[std::slice::from_ref(&within), &others[..]].concat(),
+            &[&beside(49, 17, 2)],
+        );
     }
 }
 

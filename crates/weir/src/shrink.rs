@@ -516,7 +516,7 @@ impl ShrinkResult {
             "topology lines",
             a.lines,
             b.lines,
-            plural(self.tried as u64, "run"),
+            plural(self.tried, "run"),
             self.command
         )
     }

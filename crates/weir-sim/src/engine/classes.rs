@@ -78,7 +78,7 @@ impl Sim<'_> {
             }
             if self.classes_wanted.limit && group.quota_ns > 0 {
                 let value = number | (group.period_ns / 1000) << 32;
-                let value2 = group.quota_ns / 1000 | (group.burst_ns / 1000) << 32;
+                let value2 = (group.quota_ns / 1000) | ((group.burst_ns / 1000) << 32);
                 self.notify_scheduler(h, Topic::Limit, &Msg { value, value2, ..Msg::default() })?;
             }
         }

@@ -129,11 +129,11 @@ fn model(set: &Set, cpus: u32, end: u64) -> Vec<f64> {
         let mut rate = vec![0.0; n];
         m.divide(0, f64::from(cpus), &mut rate);
         let mut next = end;
-        for i in 0..n {
+        for (i, rate) in rate.iter().enumerate() {
             if !m.awake(i) {
                 next = next.min(m.wakes[i]);
-            } else if set.members[i].sleep > 0 && rate[i] > 0.0 {
-                next = next.min(now + m.left[i] / rate[i]);
+            } else if set.members[i].sleep > 0 && *rate > 0.0 {
+                next = next.min(now + m.left[i] / rate);
             }
         }
         let passed = (next - now).max(1.0);

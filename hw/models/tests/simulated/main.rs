@@ -2,6 +2,8 @@
 //! Machines whose scheduler is the engine of hw/rtl, by its model: the golden schedules, what they cost, and what is refused. That
 //! the model is the RTL is what `make hw-test` shows.
 
+#![allow(clippy::result_large_err)]
+
 use weir_core::event::{Event, Observer};
 use weir_hw::device::{Cosimulated, Models};
 use weir_sim::device::Engines;
