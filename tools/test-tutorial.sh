@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# Follows docs/tutorial.md word by word with the installed program and a C compiler, outside the repository: saves its files,
-# runs its commands in their order, makes its improvement, and checks what it claims. Numbers may drift, claims may not.
+# Follows docs/tutorial.md and docs/tutorial-improve.md word by word with the installed program and a C compiler, outside the
+# repository: saves its files, runs its commands in their order, makes its improvement, and checks what it claims. Numbers may drift, claims may not.
 # The commands for the kernel run where clang 19 and QEMU are. RUNWEIR names another program than the debug build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,7 +26,7 @@ awk -v to="$work/steps/" '
 		else if ($0 == "```c") out = step("line")
 		next
 	}
-	inside && out { print >out }' docs/tutorial.md
+	inside && out { print >out }' docs/tutorial.md docs/tutorial-improve.md
 
 clang=
 for name in "${WEIR_CLANG:-clang-19}" clang-20 clang-21 clang-22; do
