@@ -37,9 +37,9 @@ fn main() {
     weir_glue::write_if_changed(&layout, &in_c);
     weir_glue::write_if_changed(&out.join("layouts.rs"), &in_rust);
 
-    // A build without optimisation is for tests, which wait for it more often than they run: it does without the inlining,
-    // which takes two thirds of the compiler's time.
-    let hurried = env::var("OPT_LEVEL").is_ok_and(|level| level == "0");
+    // A build without optimisation, or for the rules of the kernel, is waited for more often than it runs: it does without the
+    // inlining, which takes two thirds of the compiler's time.
+    let hurried = env::var("OPT_LEVEL").is_ok_and(|level| level == "0") || port == "strict";
     let mut compiler = cc::Build::new();
     if !hurried {
         // Many small functions on a hot path: inline them.
