@@ -16,8 +16,8 @@ cat <<'PAGE'
 <!-- Made by `make docs` from the manifests: change those. -->
 # The crates
 
-An arrow leads from a crate to one that it is built on; what follows from other arrows is left out, and so is what only builds
-and tests need. There is no circle, and no arrow leads up.
+An arrow leads from a crate to a crate that it depends on. Arrows that follow from others are omitted, and so are dependencies of builds and
+tests only. There is no circle, and no arrow leads up.
 
 ```mermaid
 graph TD
@@ -39,7 +39,7 @@ jq -r '.packages | map(.name) as $ours | .[] | .name as $crate | .dependencies[]
 	}
 	END { for (i = 1; i <= NR; i++) if (!beyond(from[i], to[i])) print "    " from[i] " --> " to[i] }'
 # The wings, by the folders of the manifests.
-wing='(.manifest_path | if test("/research/[^/]*/Cargo.toml$") then "research" elif test("/hw/[^/]*/Cargo.toml$") then "hardware" else "product" end)'
+wing='(.manifest_path | if test("/research/([^/]*/)?Cargo.toml$") then "research" elif test("/hw/[^/]*/Cargo.toml$") then "hardware" else "product" end)'
 jq -r "[.packages[] | {wing: $wing, name}] | group_by(.wing)[]"' | select(.[0].wing != "product")
 	| "    subgraph \(.[0].wing)\n" + (map("        \(.name)") | join("\n")) + "\n    end"' "$metadata"
 cat <<'PAGE'
@@ -47,7 +47,7 @@ cat <<'PAGE'
     components["components/ (C)"] --> core
 ```
 
-| crate | wing | what it holds |
+| crate | wing | content |
 |---|---|---|
 PAGE
 jq -r ".packages | sort_by($wing, .name)[]"' | "| `\(.name)` | \('"$wing"') | \(.description // error("\(.name) has no description")) |"' "$metadata"

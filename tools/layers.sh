@@ -18,9 +18,9 @@ components, [concurrency.md](concurrency.md) the locks, [crates.md](crates.md) t
 
 ## Files
 
-An arrow leads from a file in `core/src` to one whose functions it calls; `kit` stands for all files in `core/kit`. Every file may use
+An arrow leads from a file in `core/src` to a file whose functions it calls; `kit` stands for all files in `core/kit`. Every file may use
 TEXT
-echo "\`$(echo "$below" | sed 's/|/`, `/g')\`, whose arrows are left out."
+echo "\`$(echo "$below" | sed 's/|/`, `/g')\`, whose arrows are omitted."
 cat <<'TEXT'
 
 ```mermaid
@@ -33,9 +33,9 @@ echo
 circle=$(echo "$calls" | sed -n 's/^circle /`/p' | sed 's/$/`/' | paste -sd, | sed 's/,/, /g')
 if [[ -n $circle ]]; then
 	cat <<TEXT
-These files call each other in a circle: $circle. The reason is what they do: a pipe that receives a task wakes an idle CPU
-(\`preempt\`), which publishes a message (\`broker\`), which can be a remote one (\`remote\`); its delivery changes pipes again, and \`propagate\` lets
-all of this run to its end from a worklist. At run time there is no recursion: a message is queued and a pipe is put on the worklist, and
+These files call each other in a circle: $circle. The reason is their work. A pipe that receives a task wakes an idle CPU (\`preempt\`), which
+publishes a message (\`broker\`). The message can be a remote one (\`remote\`). Its delivery changes pipes again, and \`propagate\` completes all of
+this from a worklist. At run time there is no recursion: a message is queued and a pipe is put on the worklist, and
 both are handled by one loop in \`propagate\`. tools/test-ports.sh checks that no call chain returns to itself. The calls of a runtime
 (\`schedule\`, \`pick\`, \`notify\`, \`remote_calls\`) stand above the circle.
 TEXT

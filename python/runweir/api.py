@@ -89,8 +89,8 @@ def compare(
     jobs: int | None = None,
     progress: bool | Progress | None = None,
 ) -> Comparison:
-    """Run a workload under several schedulers, each with ``seeds`` seeds from ``seed`` on, in ``jobs`` threads (default: all
-    cores). The first topology is the baseline. The other arguments are those of :func:`run`."""
+    """Run a workload under several schedulers, each with ``seeds`` seeds, the first of them ``seed``, in ``jobs`` threads (default: all
+    cores). The first topology is the baseline. The other arguments are the same as for :func:`run`."""
     if isinstance(topologies, (str, Topology)):
         topologies = [topologies]
     with files() as f:
@@ -130,7 +130,7 @@ def sweep(
             "keys": {"tasks": 10, "util": {"from": "200%", "to": "400%", "step": "50%"}},
         })
 
-    ``strict`` and ``allow_code`` are those of :func:`run`.
+    ``strict`` and ``allow_code`` mean the same as for :func:`run`.
     """
     with files() as f:
         page, csv = _native.sweep(f.toml(spec, "sweep"), strict, allow_code, jobs, make(progress, "sweep"))
@@ -145,8 +145,8 @@ def tune(
     progress: bool | Progress | None = None,
 ) -> Tuning:
     """Search topologies and parameters for a workload: ``spec`` is a path, a mapping or text with the keys of docs/tune.md. Without
-    ``objective`` response times are to become small; every configuration has to do the baseline's work.
-    ``allow_code`` is that of :func:`run`."""
+    it minimises ``objective`` response times; every configuration must do the baseline's work.
+    ``allow_code`` means the same as for :func:`run`."""
     with files() as f:
         page, text = _native.tune(f.toml(spec, "tune"), allow_code, jobs, make(progress, "tune"))
     return Tuning(json.loads(page), text)
@@ -159,7 +159,7 @@ def guard(
     progress: bool | Progress | None = None,
 ) -> Verdicts:
     """Check results against bounds or a base revision: ``spec`` is a path, a mapping or text with the keys of docs/guard.md.
-    ``allow_code`` is that of :func:`run`."""
+    ``allow_code`` means the same as for :func:`run`."""
     with files() as f:
         page, text = _native.guard(f.toml(spec, "guard"), allow_code, make(progress, "guard"))
     return Verdicts(json.loads(page), text)
@@ -186,7 +186,7 @@ def check(
     set: Settings = None,
 ) -> list[dict[str, Any]]:
     """Check topologies without a run: for each a dictionary with ``topology``, ``machine``, ``instances``, ``pipes``, ``depth`` (pipes
-    in a row), ``cpus`` and ``warnings``. What is wrong with one raises :class:`InputError`, with line and column."""
+    in a row), ``cpus`` and ``warnings``. A mistake in one raises :class:`InputError`, with line and column."""
     all_of_them = [topologies] if isinstance(topologies, (str, os.PathLike, Topology)) else topologies
     with files() as f:
         names = [f.topology(t) for t in all_of_them]
@@ -208,7 +208,7 @@ def analyze(
     jobs: int | None = None,
     progress: bool | Progress | None = None,
 ) -> Analysis:
-    """What limits a topology; or, with ``schedulability``, which task sets meet all deadlines, before any run.
+    """Find what limits a topology; or, with ``schedulability``, which task sets meet all deadlines, before any run.
 
     share: part of the CPU time that the scheduler may take before a machine counts as too large.
     """
@@ -248,7 +248,7 @@ def import_trace(
     anonymise: numbers instead of the names of threads.
     span: part of the recording, times from its beginning.
     fidelity: replay the workload and compare it with the recording.
-    costs: those of the replay, as for :func:`run`; ``"recorded"``: the default ones with the recorded machine's context switch.
+    costs: for the replay, as for :func:`run`; ``"recorded"``: the default costs with the recorded machine's context switch.
     under: the scheduler that was recorded, for the replay; ``linux``, the model of the default scheduler, if left out.
     strict: what the recording asks for and that scheduler does not obey is an error.
     """

@@ -27,7 +27,7 @@ def _unit(path: str, largest: float) -> tuple[str, float]:
 
 
 def gantt(result: Result, *, begin_ns: int = 0, end_ns: int | None = None, ax: Any = None) -> Any:
-    """Which task ran when: a row for each task, a colour for each CPU, arrows for releases (up) and deadlines (down), misses red.
+    """Draw which task ran when: a row for each task, a colour for each CPU, arrows for releases (up) and deadlines (down), misses red.
 
     :meth:`Result.gantt` writes the same as a figure for a paper, without matplotlib."""
     from matplotlib.artist import Artist

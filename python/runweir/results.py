@@ -30,7 +30,7 @@ class Result:
     summary: everything of ``summary.json`` as a dictionary. totals: its sums over the run.
     tasks, cpus, pipes: a row each. jobs, slices, waits: what happened, in order of its end; see the columns.
     ``r.slices["cpu"]`` is a column, ``r.slices[0]`` a row; ``r.slices.to_pandas()`` and ``.to_polars()`` are data frames with durations. All
-    are Arrow tables, too: ``pyarrow.table(r.slices)``, ``polars.DataFrame(r.slices)``, with times in ns.
+    are also Arrow tables: ``pyarrow.table(r.slices)``, ``polars.DataFrame(r.slices)``, with times in ns.
     """
 
     def __init__(self, made: _native.Run) -> None:
