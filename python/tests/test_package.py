@@ -333,7 +333,7 @@ def test_strict_and_allow_code(tmp_path):
     nice = {"duration": "5ms", "task": [{"name": "a", "run": "1ms", "nice": -5}]}
     # What is ignored is in the result, and an error only where that is asked for.
     assert runweir.run("fifo", "smp-1", nice, tables=()).summary["ignored"][0]["setting"] == "nice"
-    grid = {"topology": "fifo", "machine": "smp-1", "workload": "nice.toml", "seeds": 1, "duration": "5ms"}
+    grid = {"topology": "fifo", "machine": "smp-1", "workload": str(tmp_path / "nice.toml"), "seeds": 1, "duration": "5ms"}
     (tmp_path / "nice.toml").write_text('[[task]]\nname = "a"\nrun = "1ms"\nnice = -5\n')
     (tmp_path / "grid.toml").write_text("".join(f"{k} = {v!r}\n" for k, v in grid.items()))
     for call in (
