@@ -240,7 +240,7 @@ fn analyze(
 ) -> PyResult<(String, String)> {
     watched(py, progress, |watch| {
         let done = weir::analyze(&options, watch)?;
-        Ok((to_json(&done.json())?, done.text()))
+        Ok((to_json(&done.json())?, done.text(&Screen::default())))
     })
 }
 

@@ -10,7 +10,7 @@ use weir::{Analysis, AnalyzeOptions, Question, Watch};
 
 use crate::args::parse_seed;
 use crate::fault::{Fault, Result};
-use crate::output::{json, note, print, say, warn};
+use crate::output::{json, note, print, say, screen, warn};
 use crate::progress::Counter;
 use crate::stop;
 use crate::units::parse_duration;
@@ -163,7 +163,7 @@ pub fn analyze(args: &AnalyzeArgs) -> Result<ExitCode> {
     if args.json {
         print(&json(&analysis.json())?)?
     } else {
-        say(&analysis.text())?
+        say(&analysis.text(&screen()))?
     }
     match &analysis {
         Analysis::Schedulability(report) if args.strict && report.withheld() => {

@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
 use weir_report::Screen;
@@ -67,9 +68,14 @@ fn colours(terminal: bool) -> bool {
 
 /// Columns of the terminal that stdout is, else of `COLUMNS`, if it is exported.
 pub fn terminal_width() -> Option<usize> {
-    let size = io::stdout().is_terminal().then(|| terminal_size::terminal_size_of(io::stdout())).flatten();
     let exported = || std::env::var("COLUMNS").ok()?.parse().ok();
-    size.map(|(width, _)| usize::from(width.0)).filter(|w| *w > 0).or_else(exported).map(|w| w.max(NARROWEST))
+    width_of(&io::stdout()).or_else(exported).map(|w| w.max(NARROWEST))
+}
+
+/// Columns of a stream that is a terminal.
+fn width_of(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
+    let size = stream.is_terminal().then(|| terminal_size::terminal_size_of(stream)).flatten();
+    size.map(|(width, _)| usize::from(width.0)).filter(|w| *w > 0)
 }
 
 /// Columns below which nothing is laid out.
@@ -102,8 +108,12 @@ pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Print a line for the person at the terminal; losing it is not an error.
+/// Print a line for the person at the terminal, broken between words where that ends; losing it is not an error.
 pub fn note(text: &str) {
+    let text = match width_of(&io::stderr()) {
+        Some(width) => Screen { width: width.max(NARROWEST), colour: false }.fold(text),
+        None => text.to_string(),
+    };
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 

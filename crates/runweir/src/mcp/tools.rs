@@ -390,7 +390,7 @@ impl Ask<'_> {
                     costs: setting.costs.unwrap_or_else(|| "default".into()),
                     seed: self.number("seed", 1)?,
                 };
-                Ok(weir::analyze(&options, watch)?.text())
+                Ok(weir::analyze(&options, watch)?.text(&Screen::default()))
             }
             "explain" => {
                 let run = PreparedRun::new(&self.options()?)?;

@@ -54,7 +54,7 @@ fn nothing_is_wider_than_the_terminal() {
     let commands = [
         "run -t worksteal -m hybrid-8p16e -w web -d 20ms --quiet --seed 3",
         "run -t decentral -m smp-4 -w video -d 100ms",
-        "run -t edf -m smp-1 -w set.csv -d 100ms",
+        "run -t edf -m smp-1 -w set.csv -d 100ms --force --out a-folder-with-a-longer-name",
         "compare -t decentral -t priority -t linux -t worksteal -m smp-4 -w video -d 50ms",
         "compare -t decentral -t worksteal -m smp-4 -w hackbench:groups=1,loops=3 --seeds 3",
         "analyze --schedulability -w set.csv -m smp-1",
@@ -98,6 +98,17 @@ fn nothing_is_wider_than_the_terminal() {
             }
         }
     }
+    // What is broken once is not broken again: each word that begins a line of an entry had no room on the line before.
+    let text = on_terminal(dir.path(), 80, "analyze --schedulability -w set.csv -m smp-1", false)
+        .expect("there was one");
+    let lines: Vec<&str> = text.lines().collect();
+    let mut broken = 0;
+    for pair in lines.windows(2).filter(|pair| pair[1].starts_with("          ")) {
+        let word = pair[1].split_whitespace().next().expect("not empty");
+        assert!(cells(pair[0]) + 1 + cells(word) > 80, "broken twice:\n{}\n{}", pair[0], pair[1]);
+        broken += 1;
+    }
+    assert!(broken > 5, "{text}");
     // Wide terminals show more, narrow ones name what they leave out.
     let wide = on_terminal(dir.path(), 200, commands[1], true).expect("there was one");
     let narrow = on_terminal(dir.path(), 80, commands[1], true).expect("there was one");

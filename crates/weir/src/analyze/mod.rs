@@ -11,6 +11,7 @@ use serde_json::Value;
 use weir_analysis::policy::conclude;
 use weir_analysis::{Feature, Finding, Load, Overheads, Stop, Verdict};
 use weir_model::{Costs, Machine, Workload};
+use weir_report::Screen;
 
 use crate::fault::{Fault, Result};
 use crate::watch::{Watch, pool};
@@ -59,10 +60,10 @@ pub enum Analysis {
 
 impl Analysis {
     /// For people.
-    pub fn text(&self) -> String {
+    pub fn text(&self, screen: &Screen) -> String {
         match self {
             Analysis::Contention(report) => report.text(),
-            Analysis::Schedulability(report) => report.text(),
+            Analysis::Schedulability(report) => report.text(screen),
         }
     }
 

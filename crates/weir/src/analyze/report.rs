@@ -167,7 +167,7 @@ impl Report {
     }
 
     /// For people.
-    pub fn text(&self) -> String {
+    pub fn text(&self, screen: &Screen) -> String {
         let mut text = format!(
             "{}: {} recurrent tasks, U = {}, density {}, on {} ({} CPU{})\n",
             self.workload,
@@ -179,7 +179,7 @@ impl Report {
             if self.cpus == 1 { "" } else { "s" },
         );
         for section in &self.sections {
-            self.section(section, &mut text);
+            self.section(section, screen, &mut text);
         }
         let lost = |a: &Feature| !self.undecides(*a).is_empty();
         let broken: Vec<(String, String)> = self
@@ -190,7 +190,7 @@ impl Report {
             .collect();
         if !broken.is_empty() {
             text.push_str("\nassumptions of some tests that do not hold, so that their results are undecided or lower bounds:\n");
-            text.push_str(&pairs(&broken, &Screen::default()));
+            text.push_str(&pairs(&broken, screen));
         }
         if !self.overheads.is_zero() {
             let o = &self.overheads;
@@ -208,7 +208,7 @@ impl Report {
         text
     }
 
-    fn section(&self, section: &Section, text: &mut String) {
+    fn section(&self, section: &Section, screen: &Screen, text: &mut String) {
         let costly = section.costly.as_ref();
         let with = costly.map_or(String::new(), |c| format!("; with costs {}", c.verdict));
         let _ = write!(text, "\n{}: {}{with}\n", section.name, section.plain.verdict);
@@ -226,7 +226,7 @@ impl Report {
                 (f.test.id().to_string(), format!("{word}{again}: {} ({}; {})", f.remark, f.source, kind(f)))
             })
             .collect();
-        text.push_str(&pairs(&rows, &Screen::default()));
+        text.push_str(&pairs(&rows, screen));
         if let Some(share) = &section.shares {
             let cost = shown_f64(share).unwrap_or(f64::MAX) * 100.0;
             let ticks = section.tick.as_ref().and_then(shown_f64).unwrap_or(0.0) * 100.0;
@@ -247,7 +247,7 @@ impl Report {
             (t.name.clone(), format!("{}{costs} ({})", show(bounds.response.get(i)), duration(t.deadline)))
         };
         let rows: Vec<(String, String)> = self.tasks.iter().enumerate().take(LINES).map(line).collect();
-        for row in pairs(&rows, &Screen::default()).lines() {
+        for row in pairs(&rows, screen).lines() {
             let _ = writeln!(text, "  {row}");
         }
         if self.tasks.len() > LINES {
