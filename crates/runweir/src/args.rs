@@ -325,7 +325,7 @@ pub struct CompareArgs {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
     /// Draw the comparison as a figure for a paper; the ending selects the format
-    #[arg(long, value_name = "F.svg|F.pdf|F.tex", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "F.svg|F.pdf|F.tex|F.png", value_hint = ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
@@ -376,6 +376,8 @@ pub enum Drawing {
     Pdf,
     /// TikZ, for LaTeX
     Tex,
+    /// The picture in pixels, by rsvg-convert
+    Png,
 }
 
 #[derive(Debug, Args)]
@@ -384,7 +386,7 @@ Examples:
   runweir graph decentral -o decentral.svg
   runweir graph decentral --machine smp-4 -o figure.pdf     for a paper; figure.tex for LaTeX
   runweir graph dual --machine smp-2 --format mmd
-  runweir graph my.weir | dot -Tpng > my.png
+  runweir graph my.weir -o my.png                           in pixels: needs rsvg-convert
   runweir graph decentral --diff central")]
 pub struct GraphArgs {
     /// Catalogue name or .weir file; - reads stdin

@@ -8,9 +8,8 @@ use weir::{CompareOptions, OutDir, PreparedComparison};
 
 use crate::args::CompareArgs;
 use crate::fault::{Blame, Fault, Result};
-use crate::gantt::figure;
-use crate::outdir::replace_file;
 use crate::output::{json, note, print, screen, show, warn};
+use crate::paper::Paper;
 use crate::progress::Progress;
 use crate::stop;
 
@@ -26,7 +25,7 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
         trace: output.trace,
         zstd: output.zstd,
     })?;
-    let plot = args.plot.as_deref().map(|p| figure(p).map(|format| (p, format))).transpose()?;
+    let plot = args.plot.as_deref().map(|p| Paper::of(p).map(|paper| (p, paper))).transpose()?;
     if !output.quiet {
         show(&prepared.warnings());
     }
@@ -39,8 +38,8 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
     if !output.quiet {
         warn(done.warnings.iter());
     }
-    if let Some((path, format)) = plot {
-        replace_file(path, &done.picture().bytes(format))?;
+    if let Some((path, paper)) = plot {
+        paper.write(&done.picture(), path)?;
     }
     let mut written = None;
     if let Some(out) = out {

@@ -12,6 +12,7 @@ use weir_report::picture::Format;
 use crate::args::{Drawing, GraphArgs, one};
 use crate::fault::{Fault, Result};
 use crate::outdir::replace_file;
+use crate::paper::png;
 use crate::{machine, output, topology};
 
 /// Draw to a file or to stdout.
@@ -44,11 +45,12 @@ pub fn graph(args: &GraphArgs) -> Result<ExitCode> {
         Drawing::Mmd => weir_lang::draw::mermaid(&compiled.graph).into_bytes(),
         Drawing::Pdf => paper(Format::Pdf),
         Drawing::Tex => paper(Format::Tex),
+        Drawing::Png => png(&paper(Format::Svg))?,
     };
     match &args.output {
         Some(path) => replace_file(path, &bytes)?,
-        None if matches!(kind, Drawing::Pdf) && std::io::stdout().is_terminal() => {
-            return Err(Fault::user("a PDF is not for a terminal", "name a file: -o figure.pdf"));
+        None if matches!(kind, Drawing::Pdf | Drawing::Png) && std::io::stdout().is_terminal() => {
+            return Err(Fault::user("a PDF or PNG is not for a terminal", "name a file: -o figure.pdf"));
         }
         None => output::print_bytes(&bytes)?,
     }
@@ -95,8 +97,8 @@ fn notation(args: &GraphArgs) -> Result<Drawing> {
     match (args.format, by_name) {
         (Some(format), _) | (None, Some(format)) => Ok(format),
         (None, None) => Err(Fault::user(
-            format!("the ending of `{}` is none of .svg, .pdf, .tex, .dot, .mmd", path.display()),
-            "give the file one of these endings, or use --format; for a PNG: runweir graph … | dot -Tpng",
+            format!("the ending of `{}` is none of .svg, .pdf, .tex, .png, .dot, .mmd", path.display()),
+            "give the file one of these endings, or use --format",
         )),
     }
 }
@@ -108,6 +110,7 @@ fn by_ending(path: &Path) -> Option<Drawing> {
         "mmd" | "mermaid" => Some(Drawing::Mmd),
         "pdf" => Some(Drawing::Pdf),
         "tex" | "tikz" => Some(Drawing::Tex),
+        "png" => Some(Drawing::Png),
         _ => None,
     }
 }

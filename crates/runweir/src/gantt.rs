@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `runweir gantt`: a run as a figure.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser as Text;
@@ -10,8 +10,8 @@ use weir::gantt::{GanttOptions, gantt as draw};
 use weir_report::picture::Format;
 
 use crate::fault::{Fault, Result};
-use crate::outdir::replace_file;
 use crate::output::note;
+use crate::paper::Paper;
 use crate::units::{parse_duration, parse_span};
 
 #[derive(Debug, Args)]
@@ -39,27 +39,17 @@ pub struct GanttArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub play: Option<u64>,
     /// File to write; its ending selects the format
-    #[arg(short, long, value_name = "F.svg|F.pdf|F.tex", required = true, value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "F.svg|F.pdf|F.tex|F.png", required = true, value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
     /// Print errors only
     #[arg(short, long)]
     pub quiet: bool,
 }
 
-/// The format of a figure, by its file.
-pub fn figure(path: &Path) -> Result<Format> {
-    Format::of(path).ok_or_else(|| {
-        Fault::user(
-            format!("the ending of `{}` is none of .svg, .pdf, .tex", path.display()),
-            "give the file one of these endings; for a PNG: rsvg-convert F.svg -o F.png",
-        )
-    })
-}
-
 /// Draw, write.
 pub fn gantt(args: &GanttArgs) -> Result<ExitCode> {
-    let format = figure(&args.output)?;
-    if args.play.is_some() && format != Format::Svg {
+    let paper = Paper::of(&args.output)?;
+    if args.play.is_some() && paper != Paper::Drawn(Format::Svg) {
         return Err(Fault::user(
             format!("--play: nothing moves in `{}`", args.output.display()),
             "write an .svg, or leave --play out",
@@ -71,8 +61,7 @@ pub fn gantt(args: &GanttArgs) -> Result<ExitCode> {
         groups: args.group.clone(),
         play: args.play.map(|ns| ns as f64 / 1e9),
     };
-    let picture = draw(&options)?;
-    replace_file(&args.output, &picture.bytes(format))?;
+    paper.write(&draw(&options)?, &args.output)?;
     if !args.quiet {
         note(&format!("written: {}", args.output.display()));
     }

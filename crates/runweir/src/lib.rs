@@ -38,6 +38,7 @@ mod message;
 mod models;
 pub mod output;
 pub mod pages;
+mod paper;
 pub mod progress;
 mod record;
 mod run;

@@ -61,6 +61,14 @@ fn graph_writes_what_the_ending_says() {
             .expect("text");
         assert!(body.trim_start().starts_with(begins), "{file}: {body}");
     }
+    // In pixels where there is what makes them, else a word about it and no file.
+    let png = runweir_in(dir.path(), &["graph", "decentral", "-o", "g.png"]);
+    match fs::read(dir.path().join("g.png")) {
+        Ok(bytes) => assert!(png.status == 0 && bytes.starts_with(b"\x89PNG"), "{}", png.stderr),
+        Err(_) => {
+            assert!(png.status == 2 && png.stderr.contains("apt-get install librsvg2-bin"), "{}", png.stderr)
+        }
+    }
     good_in(dir.path(), &["graph", "decentral", "-o", "g.pdf"]);
     assert!(fs::read(dir.path().join("g.pdf")).expect("written").starts_with(b"%PDF"));
     assert!(good(&["graph", "decentral"]).contains("digraph"), "DOT goes to stdout");
@@ -92,7 +100,7 @@ fn graph_draws_guests_inside() {
 fn graph_refuses_an_unknown_ending() {
     let ran = runweir(&["graph", "decentral", "-o", "g.png"]);
     assert_eq!(ran.status, 2);
-    assert!(ran.stderr.contains(".svg, .pdf, .tex, .dot, .mmd"), "{}", ran.stderr);
+    assert!(ran.stderr.contains(".svg, .pdf, .tex, .png, .dot, .mmd"), "{}", ran.stderr);
 }
 
 #[test]

@@ -56,8 +56,8 @@ fn options() {
         "compare -t central -t decentral -m smp-2 -w hackbench --jobs 0",
         "check",
         "graph",
-        "graph decentral -o x.png",
-        "graph decentral --format png",
+        "graph decentral -o x.gif",
+        "graph decentral --format gif",
         "fmt",
         "completions csh",
     ];
