@@ -98,7 +98,7 @@ fn graph_draws_guests_inside() {
 
 #[test]
 fn graph_refuses_an_unknown_ending() {
-    let ran = runweir(&["graph", "decentral", "-o", "g.png"]);
+    let ran = runweir(&["graph", "decentral", "-o", "g.gif"]);
     assert_eq!(ran.status, 2);
     assert!(ran.stderr.contains(".svg, .pdf, .tex, .png, .dot, .mmd"), "{}", ran.stderr);
 }
