@@ -5,7 +5,7 @@
 //! a cost table can have and that matters to deadlines; [`TABLE`] says of each test whether it takes that into account.
 //! A new feature or test needs its row or column, else this does not compile.
 
-use crate::finding::{Bound, Finding, Kind, Test, Verdict};
+use crate::finding::{Bound, Finding, Test, Verdict};
 use crate::task::{Background, Task};
 
 /// What a test does about a feature.
@@ -218,7 +218,18 @@ pub fn of_tasks(tasks: &[Task], background: &[Background]) -> Vec<Feature> {
 
 /// Findings with the results that survive: what rests on an assumption that does not hold is undecided.
 pub fn weigh(found: Vec<Finding>, features: &[Feature]) -> Vec<Finding> {
-    found.into_iter().map(|f| features.iter().fold(f, |f, feature| weighed(f, *feature))).collect()
+    let bounds_only = features.contains(&Feature::Costs);
+    let milder =
+        |f: &Finding| bounds_only || features.iter().any(|feature| feature.at(f.test) == Cover::Milder);
+    found
+        .into_iter()
+        .map(|f| features.iter().fold(f, |f, feature| weighed(f, *feature)))
+        .map(|f| match f.bound == Bound::Lower && milder(&f) {
+            // What may do better, as costs may be less than their bounds, need not reach them.
+            true => Finding { bound: Bound::Upper, response: Vec::new(), ..f },
+            false => f,
+        })
+        .collect()
 }
 
 fn weighed(found: Finding, feature: Feature) -> Finding {
@@ -249,8 +260,8 @@ pub(crate) fn withhold(mut found: Finding, feature: Feature, cover: Cover) -> Fi
         found.remark = format!("would be {was}, but assumes that {}; {}", feature.assumption(), found.remark);
     }
     match cover {
-        // The figure of an exact test is reached, whatever else comes; that of another one is neither bound then.
-        Cover::Harsher if found.kind == Kind::Exact => found.bound = Bound::Lower,
+        // What some run reaches it reaches whatever else comes; another figure is neither bound then.
+        Cover::Harsher if found.reached && !found.response.is_empty() => found.bound = Bound::Lower,
         Cover::Harsher | Cover::Unknown => found.response.clear(),
         Cover::Milder | Cover::Yes => {}
     }
@@ -261,6 +272,7 @@ pub(crate) fn withhold(mut found: Finding, feature: Feature, cover: Cover) -> Fi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::Kind;
 
     fn finding(kind: Kind, test: Test, passed: bool) -> Finding {
         Finding::new(kind, test, "-", passed, "as it is".into()).with_response(vec![Some(5)])
@@ -271,6 +283,11 @@ mod tests {
         let found = weigh(vec![finding(Kind::Exact, Test::Rta, true)], &[Feature::Waits]);
         assert_eq!((found[0].verdict, found[0].bound), (Verdict::Undecided, Bound::Lower));
         assert_eq!((found[0].response.len(), &found[0].broken[..]), (1, &[Feature::Waits][..]));
+        // Neither bound where a job may also do better.
+        for features in [[Feature::Finite, Feature::Waits], [Feature::Waits, Feature::Speeds]] {
+            let found = weigh(vec![finding(Kind::Exact, Test::Rta, true)], &features);
+            assert_eq!((found[0].verdict, found[0].response.len()), (Verdict::Undecided, 0));
+        }
         let found = weigh(vec![finding(Kind::Sufficient, Test::RtaFp, true)], &[Feature::Waits]);
         assert!(found[0].response.is_empty() && found[0].remark.contains("nothing but a CPU"), "{found:?}");
     }

@@ -111,6 +111,8 @@ pub struct Finding {
     /// Bound of each task's response time, ns; empty where the test has none, `None` where it found none.
     pub response: Vec<Option<u64>>,
     pub bound: Bound,
+    /// Whether some run reaches all of them: only such times are lower bounds where the test leaves something out.
+    pub reached: bool,
     /// Assumptions of the test that do not hold.
     pub broken: Vec<crate::assume::Feature>,
 }
@@ -124,7 +126,8 @@ impl Finding {
             (Kind::Sufficient, false) | (Kind::Necessary, true) => Verdict::Undecided,
         };
         let (response, bound, broken) = (Vec::new(), Bound::Upper, Vec::new());
-        Self { test, source, kind, verdict, remark, response, bound, broken }
+        let reached = kind == Kind::Exact;
+        Self { test, source, kind, verdict, remark, response, bound, reached, broken }
     }
 
     /// A test that says nothing about sets of this kind.
@@ -149,6 +152,9 @@ impl Finding {
         if milder && self.verdict == Verdict::Unschedulable {
             self.verdict = Verdict::Undecided;
             self.remark = format!("{}; {why}", self.remark);
+            if self.kind == Kind::Exact {
+                self.kind = Kind::Sufficient;
+            }
         }
         self
     }

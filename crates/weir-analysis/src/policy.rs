@@ -176,6 +176,7 @@ fn ticked(load: &Load<'_>, m: u32, tick_ns: u64, by: &Policy) -> Vec<Finding> {
         .into_iter()
         .filter(|f| f.test != Test::Feasible)
         .map(|f| f.unless(!exact, "with times rounded up to ticks"))
+        .map(|f| Finding { reached: f.reached && exact, ..f })
         // A wait that ends between ticks ends at the next.
         .map(|f| waits.iter().fold(f, |f, w| assume::withhold(f, *w, Cover::Harsher)))
         .collect()
@@ -290,14 +291,16 @@ fn partitioned(load: &Load<'_>, m: u32, fit: Fit, bound_pct: u64, local: &Policy
     let placed = partition(declared, m, fit, bound_pct);
     let mut response = vec![None; tasks.len()];
     let mut verdict = Verdict::Schedulable;
-    let mut failed = None;
+    let (mut failed, mut exact, mut reached) = (None, true, true);
     for (cpu, own) in placed.cpus.iter().enumerate().filter(|c| !c.1.is_empty()) {
         let of = |all: &[Task]| own.iter().map(|i| all[*i].clone()).collect::<Vec<_>>();
         // What breaks an assumption does so for the whole.
         let found =
             Load { tasks: &of(tasks), declared: &of(declared), features: &[], ..*load }.analyze(1, local);
+        exact &= found.iter().any(|f| f.kind == Kind::Exact && f.verdict != Verdict::Undecided);
         for bounds in found.iter().filter(|f| f.bound == Bound::Upper && !f.response.is_empty()) {
             own.iter().zip(&bounds.response).for_each(|(i, r)| response[*i] = *r);
+            reached &= bounds.reached;
         }
         match conclude(&found) {
             Verdict::Schedulable => {}
@@ -320,8 +323,9 @@ fn partitioned(load: &Load<'_>, m: u32, fit: Fit, bound_pct: u64, local: &Policy
         response.clear();
     }
     let source = "Dhall and Liu 1978; Lopez, Diaz and Garcia 2004";
-    let found = Finding::new(Kind::Exact, Test::Partitioned, source, true, remark).with_response(response);
-    let found = Finding { verdict, ..found };
+    let kind = if exact || verdict == Verdict::Unschedulable { Kind::Exact } else { Kind::Sufficient };
+    let found = Finding::new(kind, Test::Partitioned, source, true, remark).with_response(response);
+    let found = Finding { verdict, reached, ..found };
     // A mutex of tasks on several CPUs, or of one whose CPU is not known.
     let apart = |m: locks::Mutex| {
         let users = |own: &Vec<usize>| own.iter().any(|i| locks::meets(&tasks[*i], m));

@@ -285,12 +285,14 @@ pub fn response_times(set: Fixed<'_>) -> Finding {
         () if tasks.iter().any(|t| t.deadline > t.period) => "Lehoczky 1990; Tindell 1994",
         () => "Joseph and Pandya 1986; Audsley et al. 1993",
     };
-    let kind = if all.iter().all(|r| r.1) { Kind::Exact } else { Kind::Sufficient };
+    // With other offsets, or another order of equals, no run need reach the times.
+    let reached = all.iter().all(|r| r.1) && !set.milder && !ties;
+    let kind = if reached { Kind::Exact } else { Kind::Sufficient };
     let bounds = all.iter().map(|r| if let Response::Worst(r) = r.0 { Some(r) } else { None });
     let mut found = Finding::new(kind, Test::Rta, source, failed.is_empty() && unknown.is_none(), remark)
         .with_response(bounds.collect());
     if failed.iter().any(|i| all[*i].1) {
-        found.verdict = Verdict::Unschedulable;
+        (found.kind, found.verdict) = (Kind::Exact, Verdict::Unschedulable);
     } else if !failed.is_empty() || unknown.is_some() {
         found.verdict = Verdict::Undecided;
     }
@@ -391,6 +393,36 @@ mod tests {
         let found = response_times(alone(&tasks));
         assert_eq!(found.response, [Some(3), Some(6), Some(20)]);
         assert_eq!(found.verdict, Verdict::Schedulable);
+    }
+
+    /// A bound that no run need reach is no lower bound where a wait is left out: offsets that keep releases apart, and equals.
+    #[test]
+    fn exact_is_what_some_run_reaches() {
+        let tasks = [level(2, Task::implicit(4, 10)), level(1, Task { offset: 5, ..Task::implicit(4, 20) })];
+        let found = response_times(alone(&tasks));
+        assert_eq!(
+            (found.kind, found.reached, &found.response[..]),
+            (Kind::Exact, true, &[Some(4), Some(8)][..])
+        );
+        let found = response_times(Fixed { milder: true, ..alone(&tasks) });
+        assert_eq!(
+            (found.kind, found.reached, found.verdict),
+            (Kind::Sufficient, false, Verdict::Schedulable)
+        );
+        let equals = [level(1, Task::implicit(4, 10)), level(1, Task::implicit(4, 20))];
+        let found = response_times(alone(&equals));
+        assert_eq!(
+            (found.kind, found.reached, found.verdict),
+            (Kind::Sufficient, false, Verdict::Schedulable)
+        );
+        // A refusal of which nothing may be taken back is final.
+        let over = [
+            level(2, Task::implicit(6, 10)),
+            level(1, Task::implicit(12, 20)),
+            level(1, Task::implicit(1, 40)),
+        ];
+        let found = response_times(alone(&over));
+        assert_eq!((found.kind, found.reached, found.verdict), (Kind::Exact, false, Verdict::Unschedulable));
     }
 
     /// Lehoczky's example (1990): C = 26, 62; T = 70, 100. The first job is not the worst one.
