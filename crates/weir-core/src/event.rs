@@ -72,10 +72,12 @@ pub enum Event<'a> {
         task: TaskNo,
         urgency: Urgency,
     },
-    /// A job is released (periodic release or wake-up); `deadline_ns` is absolute.
+    /// A job is released (periodic release or wake-up). `due_ns`: when it was due, which lies before this event where its task begins it
+    /// late; `deadline_ns` is absolute.
     JobRelease {
         task: TaskNo,
         job: u32,
+        due_ns: u64,
         deadline_ns: Option<u64>,
     },
     /// The job's work is done; `response_ns` counts from its release.

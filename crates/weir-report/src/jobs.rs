@@ -192,11 +192,11 @@ impl Observer for Jobs {
             Event::TaskNew { task, name, .. } | Event::TaskName { task, name, .. } => {
                 self.task(task).name = name.to_string();
             }
-            Event::JobRelease { task, job, deadline_ns } => {
+            Event::JobRelease { task, job, due_ns, deadline_ns } => {
                 let record = self.task(task);
                 record.open.push_back(Job {
                     number: job,
-                    release_ns: t,
+                    release_ns: due_ns,
                     deadline_ns,
                     start_ns: None,
                     cpu_ns: 0,
@@ -213,12 +213,8 @@ impl Observer for Jobs {
                     job.missed = true;
                 }
             }
-            Event::JobDone { task, job, response_ns, missed } => {
-                self.end(t, task, job, "done", |j| {
-                    j.missed |= missed;
-                    // A job that its task began late was due earlier than it was announced.
-                    j.release_ns = t.saturating_sub(response_ns);
-                });
+            Event::JobDone { task, job, missed, .. } => {
+                self.end(t, task, job, "done", |j| j.missed |= missed)
             }
             Event::JobDropped { task, job } => self.end(t, task, job, "dropped", |_| ()),
             Event::Run { task, cpu, migrated, .. } => {
@@ -264,7 +260,7 @@ mod tests {
     }
 
     fn release(task: u32, job: u32, deadline: u64) -> Event<'static> {
-        Event::JobRelease { task, job, deadline_ns: Some(deadline) }
+        Event::JobRelease { task, job, due_ns: deadline - 10, deadline_ns: Some(deadline) }
     }
 
     fn off(task: u32, cpu: u32, why: Stop, ran_ns: u64) -> Event<'static> {
@@ -275,14 +271,14 @@ mod tests {
     fn a_job_that_is_displaced_and_moves() {
         let events = [
             (0, Event::TaskNew { task: 0, name: "a,b", group: "" }),
-            (5, release(0, 0, 30)),
+            (5, release(0, 0, 15)),
             (6, run(0, 1, false)),
             (10, off(0, 1, Stop::Preempted, 4)),
             (15, run(0, 2, true)),
             (20, Event::JobDone { task: 0, job: 0, response_ns: 15, missed: false }),
             (20, off(0, 2, Stop::Block, 5)),
         ];
-        assert_eq!(lines(&events, 50), ["0,\"a,b\",0,5,30,6,20,9,1,1,0,done"]);
+        assert_eq!(lines(&events, 50), ["0,\"a,b\",0,5,15,6,20,9,1,1,0,done"]);
     }
 
     /// The second job is released while the first runs, and follows it without a pause; the third never runs.
@@ -298,9 +294,15 @@ mod tests {
             (19, Event::JobDone { task: 0, job: 1, response_ns: 9, missed: false }),
             (19, off(0, 0, Stop::Block, 19)),
             (20, release(0, 2, 30)),
+            // Its task has not come to this one, which was due at 22, before the end.
+            (24, release(0, 3, 32)),
         ];
-        let want =
-            ["0,t,0,0,10,0,12,12,0,0,1,done", "0,t,1,10,20,12,19,7,0,0,0,done", "0,t,2,20,30,,,0,0,0,0,open"];
+        let want = [
+            "0,t,0,0,10,0,12,12,0,0,1,done",
+            "0,t,1,10,20,12,19,7,0,0,0,done",
+            "0,t,2,20,30,,,0,0,0,0,open",
+            "0,t,3,22,32,,,0,0,0,0,open",
+        ];
         assert_eq!(lines(&events, 25), want);
     }
 

@@ -588,7 +588,7 @@ impl Observer for Trace {
                 self.pipes[slot].1 = depth;
                 self.changed.push(slot);
             }
-            Event::JobRelease { task, job, deadline_ns: Some(deadline) } => {
+            Event::JobRelease { task, job, deadline_ns: Some(deadline), .. } => {
                 self.known(task);
                 let name = self.text("release");
                 Trace::event(self, t, Kind::Instant, uuid(Track::Task, task), name, |b| {

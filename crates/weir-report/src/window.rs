@@ -335,7 +335,9 @@ fn keep(event: &Event<'_>) -> Option<Kept> {
         Event::Stolen { cpu, ns } => plain(Event::Stolen { cpu, ns }),
         Event::TaskExit { task } => plain(Event::TaskExit { task }),
         Event::Priority { task, urgency } => Some(Kept::Priority { task, urgency }),
-        Event::JobRelease { task, job, deadline_ns } => plain(Event::JobRelease { task, job, deadline_ns }),
+        Event::JobRelease { task, job, due_ns, deadline_ns } => {
+            plain(Event::JobRelease { task, job, due_ns, deadline_ns })
+        }
         Event::JobDone { task, job, response_ns, missed } => {
             plain(Event::JobDone { task, job, response_ns, missed })
         }

@@ -518,7 +518,10 @@ impl Recording {
                     let wakeup = by.is_some();
                     ready[i] = Some((t, wakeup));
                     if wakeup {
-                        obs.event(t, &E::JobRelease { task: no, job: jobs[i].0, deadline_ns: None });
+                        obs.event(
+                            t,
+                            &E::JobRelease { task: no, job: jobs[i].0, due_ns: t, deadline_ns: None },
+                        );
                         jobs[i] = (jobs[i].0 + 1, Some(t));
                     }
                     obs.event(t, &E::Ready { task: no, wakeup });

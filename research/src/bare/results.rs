@@ -285,7 +285,7 @@ impl Reporter {
                     seen.job += 1;
                     seen.released = Some(t);
                     let (job, deadline_ns) = (seen.job - 1, seen.deadline);
-                    observer.event(t, &Event::JobRelease { task, job, deadline_ns });
+                    observer.event(t, &Event::JobRelease { task, job, due_ns: t, deadline_ns });
                 }
                 observer.event(t, &Event::Ready { task, wakeup });
             }

@@ -226,8 +226,8 @@ impl<'a> Translator<'a> {
             self.emit(clock, &Event::JobDone { task, job, response_ns: response, missed: false });
         } else {
             t.released = clock;
-            let job = t.job;
-            self.emit(clock, &Event::JobRelease { task, job, deadline_ns: None });
+            let (job, due_ns) = (t.job, (clock as f64 * ns_per).round() as u64);
+            self.emit(clock, &Event::JobRelease { task, job, due_ns, deadline_ns: None });
         }
     }
 }

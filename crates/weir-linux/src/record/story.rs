@@ -310,7 +310,7 @@ impl<O: Observer> Story<O> {
             slot.jobs += 1;
             slot.released_ns = Some(now_ns);
             slot.missed = false;
-            self.emit(&Event::JobRelease { task: no, job, deadline_ns: None });
+            self.emit(&Event::JobRelease { task: no, job, due_ns: now_ns, deadline_ns: None });
         }
         // The task itself is current where a wake-up takes effect at once, such as that of a thread about to sleep.
         let by = match by {

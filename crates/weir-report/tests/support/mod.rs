@@ -179,7 +179,12 @@ impl Run<'_> {
                     self.jobs[t] = (Some(self.now), self.jobs[t].1 + 1);
                     self.reference.counts.jobs += 1;
                     let deadline_ns = (number % 4 == 0).then_some(self.now + 20);
-                    self.emit(&Event::JobRelease { task, job: self.jobs[t].1, deadline_ns });
+                    self.emit(&Event::JobRelease {
+                        task,
+                        job: self.jobs[t].1,
+                        due_ns: self.now,
+                        deadline_ns,
+                    });
                 }
                 self.emit(&Event::Ready { task, wakeup: true });
             }

@@ -295,7 +295,7 @@ impl Sim<'_> {
         let late = task.job_open && (task.job_missed || task.job_deadline_ns <= now);
         let deadline_ns = (deadline != NEVER).then_some(deadline);
         self.totals.jobs += 1;
-        self.obs.event(now, &Event::JobRelease { task: no, job, deadline_ns });
+        self.obs.event(now, &Event::JobRelease { task: no, job, due_ns: release_ns, deadline_ns });
         let on_miss = self.workload.tasks[task.spec as usize].on_miss;
         if on_miss == OnMiss::Skip && late {
             self.report_miss(no, job, deadline);
@@ -387,6 +387,32 @@ impl Sim<'_> {
         self.release_job(no, by)
     }
 
+    /// At the end: activations that their task has not come to are jobs, too, and late ones among them are misses.
+    pub fn announce_pending(&mut self) {
+        for no in 0..self.tasks.len() as TaskNo {
+            let task = &self.tasks[no as usize];
+            let (spec, now) = (&self.workload.tasks[task.spec as usize], self.now);
+            let Some(timing) = spec.timing.filter(|_| task.state != State::Gone) else { continue };
+            let mut events = spec.program.iter().filter_map(|op| match op {
+                Op::Await { event } => Some(*event as usize),
+                _ => None,
+            });
+            let Some(event) = events.next() else { continue };
+            while let Some(due_ns) = self.objects.events[event].pending.pop_front() {
+                let task = &mut self.tasks[no as usize];
+                let job = task.next_job;
+                task.next_job += 1;
+                let deadline = due_ns.saturating_add(timing.deadline_ns);
+                let deadline_ns = (deadline != NEVER).then_some(deadline);
+                self.totals.jobs += 1;
+                self.obs.event(now, &Event::JobRelease { task: no, job, due_ns, deadline_ns });
+                if deadline <= now {
+                    self.report_miss(no, job, deadline);
+                }
+            }
+        }
+    }
+
     /// The job noted in the task begins; its deadline is published.
     pub fn release_job(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let now = self.now;
@@ -395,10 +421,10 @@ impl Sim<'_> {
         task.next_job += 1;
         task.job_open = true;
         task.job_missed = false;
-        let (job, deadline) = (task.job, task.job_deadline_ns);
+        let (job, due_ns, deadline) = (task.job, task.job_release_ns, task.job_deadline_ns);
         let deadline_ns = (deadline != NEVER).then_some(deadline);
         self.totals.jobs += 1;
-        self.obs.event(now, &Event::JobRelease { task: no, job, deadline_ns });
+        self.obs.event(now, &Event::JobRelease { task: no, job, due_ns, deadline_ns });
         if deadline != NEVER {
             self.publish_deadline(no, by)?;
             if deadline > now {

@@ -398,6 +398,7 @@ impl<'a> Sim<'a> {
 
     fn sum_up(&mut self, end: u64, interrupted: bool, crash: Option<Crashed>) -> Outcome {
         self.now = end.max(self.now);
+        self.announce_pending();
         let guests = self.guest_outcomes(self.now, interrupted);
         for g in &guests {
             let of_guest = g.outcome.warnings.iter().map(|w| format!("guest `{}`: {w}", g.name));

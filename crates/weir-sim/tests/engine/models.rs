@@ -187,6 +187,9 @@ fn activations_queue_up() {
     // Activated at 2, 3 and 21; the second job waits for the first and is late.
     assert_eq!(ends("b"), [5, 8, 24]);
     assert_eq!((out.jobs, out.jobs_completed, out.deadline_misses), (6, 6, 1));
+    // At 4 the second activation waits for the first job: it is a job, too.
+    let (_, out) = times(2, &w, 4 * MS, 1);
+    assert_eq!((out.jobs, out.jobs_completed), (4, 2));
     // On the machine of the file the work is done by processors of different speeds.
     let machine = w.simso.as_ref().and_then(|s| s.machine()).expect("it has processors");
     let mut seen = Times::default();

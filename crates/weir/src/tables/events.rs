@@ -268,8 +268,8 @@ impl Observer for Collector {
                     open.pipe = Some(pipe);
                 }
             }
-            Event::JobRelease { task, job, deadline_ns } if self.wanted.jobs => {
-                self.open_jobs.insert((task, job), Job { release_ns: t, deadline_ns, missed: false });
+            Event::JobRelease { task, job, due_ns, deadline_ns } if self.wanted.jobs => {
+                self.open_jobs.insert((task, job), Job { release_ns: due_ns, deadline_ns, missed: false });
             }
             Event::DeadlineMiss { task, job, .. } => {
                 if let Some(open) = self.open_jobs.get_mut(&(task, job)) {
@@ -277,9 +277,7 @@ impl Observer for Collector {
                 }
             }
             Event::JobDone { task, job, response_ns, missed } => {
-                if let Some(mut open) = self.open_jobs.remove(&(task, job)) {
-                    // A release may be reported late; the response counts from when it was.
-                    open.release_ns = t.saturating_sub(response_ns);
+                if let Some(open) = self.open_jobs.remove(&(task, job)) {
                     self.job(task, job, &open, Some(t), Some(response_ns), missed || open.missed, false);
                 }
             }

@@ -251,7 +251,7 @@ impl Run<'_> {
         task.number = number;
         (task.ready_since, task.fresh) = (now, true);
         self.outcome.jobs += 1;
-        self.tell(&Event::JobRelease { task: n as u32, job: job_no, deadline_ns });
+        self.tell(&Event::JobRelease { task: n as u32, job: job_no, due_ns: now, deadline_ns });
         self.tell(&Event::Ready { task: n as u32, wakeup: true });
     }
 
