@@ -3,6 +3,8 @@
 #
 # Runweir against SimSo on the same random task sets, job by job (tests/against_simso).
 #
+# Then files with costs and arrivals of their own, run as they are: 100, 2,000 with WEIR_LONG (costs.py).
+#
 #   tools/test-against-simso.sh            15 sets a policy, 200 with WEIR_LONG
 #   tools/test-against-simso.sh --full     1,000 sets a policy
 #   tools/test-against-simso.sh ARGS...    what compare.py takes: --sets N, --seed N, --only rm, --keep DIR ...
@@ -24,3 +26,4 @@ target=${CARGO_TARGET_DIR:-target}
 tools/programs.sh
 export PYTHONDONTWRITEBYTECODE=1
 "$python" tests/against_simso/compare.py --runweir "$(realpath "$target")/debug/runweir" "${arguments[@]}"
+"$python" tests/against_simso/costs.py --runweir "$(realpath "$target")/debug/runweir" --sets "$([[ ${WEIR_LONG:-} ]] && echo 2000 || echo 100)"

@@ -67,6 +67,11 @@ pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Resul
         }
     }
     processors(source, &mut builder, &mut extras, &root, cycles_per_ms)?;
+    if model == TimeModel::FixedPenalty && extras.speeds.iter().any(|s| *s != 1.0) {
+        builder.warn(
+            "`speed` counts here under `fixedpenalty`, too; SimSo's jobs take as long as at speed 1 then",
+        );
+    }
     scheduler(source, &mut builder, &mut extras, &root)?;
     if xml::child(&root, "caches").is_some_and(|c| c.children().any(|n| n.has_tag_name("cache"))) {
         builder.warn(
@@ -74,6 +79,15 @@ pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Resul
         );
     }
     let list = read_tasks(source, &mut builder, &root)?;
+    let ms = 1e6 / cycles_per_ms;
+    if list.iter().flat_map(SimsoTask::times_ns).any(|ns| {
+        let cycles = ns as f64 / ms;
+        (cycles - cycles.round()).abs() > 1e-6 * cycles.max(1.0)
+    }) {
+        builder.warn(format!(
+            "some times are not whole cycles (`cycles_per_ms` is {cycles_per_ms}): SimSo cuts off what is behind the point, here they count in full"
+        ));
+    }
     let chains = chain(source, &mut builder, &list)?;
     let mut fields: Vec<&str> = list.iter().flat_map(|t| t.ignored.iter().copied()).collect();
     fields.sort_unstable();
@@ -167,6 +181,12 @@ fn processors(
              happens on the processor"
         ));
     }
+    if extras.speeds.iter().any(|s| *s > 1.0) {
+        builder.warn(
+            "`speed` above 1: jobs compute so much faster here; in SimSo only those that are interrupted do, the others take as long as at \
+             speed 1",
+        );
+    }
     let fastest = extras.speeds.iter().copied().fold(1.0, f64::max);
     if extras.speeds.iter().any(|s| ((s / fastest * 1024.0).round() - s / fastest * 1024.0).abs() > 1e-9) {
         builder.warn("`speed` of processors is rounded to 1/1024 of the fastest one's");
@@ -244,6 +264,12 @@ fn chain(source: Source<'_>, builder: &mut Builder, list: &[SimsoTask]) -> Resul
             return Err(source.error(at.clone(), format!("no task has the id {id}"), help));
         };
         if list[target].activated_by_others() {
+            if task.abort_on_miss && !task.activated_by_others() {
+                builder.warn(format!(
+                    "`followed_by` of `{}`: a job that is aborted at its deadline starts no follower here; in SimSo it does",
+                    task.name
+                ));
+            }
             let event = builder.object(Kind::Event, &format!("{} activations", list[target].name));
             chains[i].starts = Some(event);
             chains[target].started_by = Some(event);

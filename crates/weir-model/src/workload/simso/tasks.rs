@@ -153,6 +153,17 @@ impl SimsoTask {
         matches!(self.arrival, Arrival::Followed)
     }
 
+    /// The times that SimSo counts in whole cycles.
+    pub fn times_ns(&self) -> Vec<u64> {
+        let mut all = vec![self.offset_ns, self.wcet_ns];
+        match &self.arrival {
+            Arrival::Periodic => all.push(self.period_ns),
+            Arrival::Dates(dates) => all.extend(dates),
+            Arrival::Followed => {}
+        }
+        all
+    }
+
     /// The computing of a job.
     fn computing(&self, model: TimeModel) -> Op {
         match model {
@@ -264,11 +275,16 @@ pub(super) fn lower(
             Arrival::Dates(dates) => Some(dates.len() as u64),
             _ => None,
         };
-        let ops = if body.is_empty() { body } else { repeat(jobs, body) };
+        // What never runs does not come into being either.
+        let never = body.is_empty();
+        let ops = if never { body } else { repeat(jobs, body) };
         let program = builder.program(ops).map_err(|e| e.at(source.name, source.text, task.at.clone()))?;
         let mut spec = TaskSpec::new(task.name.clone(), task.name.clone(), program);
         spec.priority = task.priority;
         spec.on_miss = on_miss;
+        if never {
+            spec.start_ns = None;
+        }
         let period_ns = task.timing_period_ns();
         if period_ns > 0 {
             spec.timing = Some(Timing { period_ns, deadline_ns, wcet_ns: task.wcet_ns });
