@@ -39,11 +39,15 @@ pub fn tasks_csv(summary: &Summary) -> String {
     out
 }
 
+/// What a formula begins with.
+const SIGNS: [char; 10] = ['=', '+', '@', '-', '\t', '\r', '＝', '＋', '－', '＠'];
+
 /// A text as a field, quoted where it has to be. Names can be a stranger's: a spreadsheet is not to take one for a formula, so that such a
-/// text gets an apostrophe before it, nor a terminal for a command, so that control characters are written as `\u{1b}`.
+/// text gets an apostrophe before it, nor a terminal for a command, so that control characters are written as `\u{1b}`. Wide forms of the
+/// signs count, too, as does what stands behind a semicolon, at which some spreadsheets part cells.
 pub fn csv_field(text: &str) -> Cow<'_, str> {
     let number = || text.parse::<f64>().is_ok();
-    let formula = text.starts_with(['=', '+', '@', '-', '\t', '\r']) && text.len() > 1 && !number();
+    let formula = text.trim_start_matches(' ').starts_with(SIGNS) && text.len() > 1 && !number();
     let strange = |c: char| c.is_control() && c != '\n';
     if formula || text.contains(strange) {
         let mut plain = String::from(if formula { "'" } else { "" });
@@ -52,7 +56,7 @@ pub fn csv_field(text: &str) -> Cow<'_, str> {
         }
         return csv_field(&plain).into_owned().into();
     }
-    if text.contains([',', '"', '\n', '\r']) || text.trim() != text {
+    if text.contains([',', ';', '"', '\n', '\r']) || text.trim() != text {
         format!("\"{}\"", text.replace('"', "\"\"")).into()
     } else {
         text.into()
@@ -84,6 +88,9 @@ mod tests {
                 "-",
                 "@x",
                 "e\u{1b}[2J",
+                " =3",
+                "＝4",
+                "a;=5",
             ]
             .map(task)
             .into(),
@@ -102,6 +109,9 @@ mod tests {
             "0,'@x,g",
             "0,e\\u{1b}[2J,g",
             "0,\" padded \",g",
+            "0,' =3,g",
+            "0,'＝4,g",
+            "0,\"a;=5\",g",
         ] {
             assert!(csv.contains(&format!("{want}{zeros}")), "{want} not in\n{csv}");
         }

@@ -377,6 +377,13 @@ fn taskgroup<'a>(
         ));
     }
     let names: Vec<String> = path.split('/').filter(|n| !n.is_empty()).map(str::to_string).collect();
+    if let Some(odd) = names.iter().find(|n| n.as_str() == "." || n.as_str() == "..") {
+        return Err(source.error(
+            span(&p.value),
+            format!("`{odd}` in a task group is no group of its own"),
+            "write the path from the root, without `.` and `..`",
+        ));
+    }
     if names.len() > MAX_DEPTH {
         return Err(source.error(
             span(&p.value),

@@ -328,6 +328,9 @@ fn taskgroups_are_groups() {
     assert_eq!([&w.tasks[0].group, &w.tasks[1].group, &w.tasks[2].group], ["/x/y", "/x", "c"]);
     assert!(w.warnings.join(" ").contains("phase `q`: the change of task group"), "{:?}", w.warnings);
     let deep = refused(r#"{ "tasks" : { "t" : { "run" : 1, "taskgroup" : "/1/2/3/4/5/6/7/8/9" } } }"#);
+    // A file system would follow it elsewhere.
+    let up = refused(r#"{ "tasks" : { "t" : { "run" : 1, "taskgroup" : "/x/../y" } } }"#);
+    assert!(up.contains("`..` in a task group"), "{up}");
     assert!(deep.contains("9 levels deep"), "{deep}");
 }
 
