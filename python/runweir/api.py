@@ -140,28 +140,30 @@ def sweep(
 def tune(
     spec: str | os.PathLike[str] | Mapping[str, Any],
     *,
+    strict: bool = False,
     allow_code: bool = False,
     jobs: int | None = None,
     progress: bool | Progress | None = None,
 ) -> Tuning:
     """Search topologies and parameters for a workload: ``spec`` is a path, a mapping or text with the keys of docs/tune.md. Without
-    it minimises ``objective`` response times; every configuration must do the baseline's work.
-    ``allow_code`` means the same as for :func:`run`."""
+    ``objective`` it minimises response times; every configuration must do the baseline's work.
+    ``strict`` and ``allow_code`` mean the same as for :func:`run`."""
     with files() as f:
-        page, text = _native.tune(f.toml(spec, "tune"), allow_code, jobs, make(progress, "tune"))
+        page, text = _native.tune(f.toml(spec, "tune"), strict, allow_code, jobs, make(progress, "tune"))
     return Tuning(json.loads(page), text)
 
 
 def guard(
     spec: str | os.PathLike[str] | Mapping[str, Any],
     *,
+    strict: bool = False,
     allow_code: bool = False,
     progress: bool | Progress | None = None,
 ) -> Verdicts:
     """Check results against bounds or a base revision: ``spec`` is a path, a mapping or text with the keys of docs/guard.md.
-    ``allow_code`` means the same as for :func:`run`."""
+    ``strict`` and ``allow_code`` mean the same as for :func:`run`."""
     with files() as f:
-        page, text = _native.guard(f.toml(spec, "guard"), allow_code, make(progress, "guard"))
+        page, text = _native.guard(f.toml(spec, "guard"), strict, allow_code, make(progress, "guard"))
     return Verdicts(json.loads(page), text)
 
 

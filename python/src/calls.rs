@@ -262,7 +262,8 @@ pub fn contention(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String)> {
     let question = Question::Contention { share, duration_ns, jobs };
-    let options = AnalyzeOptions { question, topology: Some(topology), machine, workload, set, costs, seed };
+    let topology = Some(topology);
+    let options = AnalyzeOptions { question, topology, machine, workload, set, costs, seed, strict: false };
     analyze(py, options, progress.as_ref())
 }
 
@@ -279,38 +280,40 @@ pub fn schedulability(
     costs: String,
 ) -> PyResult<(String, String)> {
     let question = Question::Schedulability;
-    analyze(py, AnalyzeOptions { question, topology, machine, workload, set, costs, seed }, None)
+    analyze(py, AnalyzeOptions { question, topology, machine, workload, set, costs, seed, strict: false }, None)
 }
 
 /// Search topologies and parameters: the result as JSON, and as text.
 #[pyfunction]
-#[pyo3(signature = (spec, allow_code, jobs, progress))]
+#[pyo3(signature = (spec, strict, allow_code, jobs, progress))]
 pub fn tune(
     py: Python<'_>,
     spec: String,
+    strict: bool,
     allow_code: bool,
     jobs: Option<u32>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String)> {
     watched(py, progress.as_ref(), |watch| {
         let _allowed = Allowed::during(allow_code);
-        let done = weir::tune(&spec, jobs, watch)?;
+        let done = weir::tune(&spec, strict, jobs, watch)?;
         Ok((to_json(&done)?, done.table(&Screen::default())))
     })
 }
 
 /// Check results against bounds: the verdicts as JSON, and as text.
 #[pyfunction]
-#[pyo3(signature = (spec, allow_code, progress))]
+#[pyo3(signature = (spec, strict, allow_code, progress))]
 pub fn guard(
     py: Python<'_>,
     spec: String,
+    strict: bool,
     allow_code: bool,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String)> {
     watched(py, progress.as_ref(), |watch| {
         let _allowed = Allowed::during(allow_code);
-        let guard = weir::guard::Guard::open(&spec)?;
+        let guard = weir::guard::Guard::open(&spec, strict)?;
         watch.more(guard.nr_runs());
         let done = guard.run(watch)?;
         Ok((to_json(&done)?, done.table(&Screen::default())))

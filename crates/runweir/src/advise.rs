@@ -18,7 +18,7 @@ use weir_linux::{ErrorKind, client};
 
 use crate::fault::{Fault, Result};
 use crate::live::fault as of_live;
-use crate::output::{json, note, print, say, screen};
+use crate::output::{json, note, print, say, screen, show};
 use crate::progress::{Counter, Waiting};
 use crate::record::{self, RecordArgs, Tool};
 use crate::stop;
@@ -200,6 +200,12 @@ fn finish(args: &AdviseArgs, out: Option<OutDir>, page: &Page) -> Result<ExitCod
         if !args.quiet {
             note(&format!("written: {}", written.join("  ")));
         }
+    }
+    if !args.quiet {
+        let proposed =
+            |i: &weir_report::Ignored| advice.proposal.as_ref().is_some_and(|p| p.topology == i.topology);
+        let unheeded: Vec<_> = advice.ignored.iter().filter(|i| proposed(i)).cloned().collect();
+        show(&weir::ignored::warnings(&unheeded));
     }
     if args.json {
         print(&text)?;

@@ -10,7 +10,7 @@ use weir::{Analysis, AnalyzeOptions, Question, Watch};
 
 use crate::args::parse_seed;
 use crate::fault::{Fault, Result};
-use crate::output::{json, note, print, say, screen, warn};
+use crate::output::{json, note, print, say, screen, show};
 use crate::progress::Counter;
 use crate::stop;
 use crate::units::parse_duration;
@@ -79,8 +79,9 @@ pub struct AnalyzeArgs {
     /// Print errors only: no warnings
     #[arg(short, long)]
     pub quiet: bool,
-    /// End with status 1 if results are withheld because an assumption of a test does not hold
-    #[arg(long, requires = "schedulability")]
+    /// What the workload asks for and the topology does not obey is an error; with --schedulability, end with status 1 if
+    /// results are withheld because an assumption of a test does not hold
+    #[arg(long)]
     pub strict: bool,
 }
 
@@ -145,6 +146,7 @@ pub fn analyze(args: &AnalyzeArgs) -> Result<ExitCode> {
         set: args.set.clone(),
         costs: args.costs.clone(),
         seed: args.seed,
+        strict: args.strict,
     };
     stop::install_saying("ending without results")?;
     let counter = Counter::new(0, 0, !args.quiet);
@@ -158,7 +160,7 @@ pub fn analyze(args: &AnalyzeArgs) -> Result<ExitCode> {
         other => other?,
     };
     if !args.quiet {
-        warn(analysis.warnings().iter());
+        show(&analysis.warnings());
     }
     if args.json {
         print(&json(&analysis.json())?)?

@@ -10,7 +10,7 @@ use weir::Guard;
 
 use crate::fault::Result;
 use crate::outdir::replace_file;
-use crate::output::{json, print, screen};
+use crate::output::{json, print, screen, show};
 use crate::progress::Counter;
 use crate::stop;
 
@@ -46,6 +46,9 @@ pub struct GuardArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+    /// What a workload asks for and a topology does not obey is an error instead of a warning
+    #[arg(long)]
+    pub strict: bool,
     /// Print nothing; the exit status says
     #[arg(short, long)]
     pub quiet: bool,
@@ -53,12 +56,15 @@ pub struct GuardArgs {
 
 /// Make the runs, judge them, print and write the verdicts.
 pub fn guard(args: &GuardArgs) -> Result<ExitCode> {
-    let guard = Guard::open(&args.spec)?;
+    let guard = Guard::open(&args.spec, args.strict)?;
     stop::install()?;
     let counter = Counter::new(guard.nr_runs(), 0, !args.quiet);
     let result = guard.run(&counter);
     counter.finish();
     let result = result?;
+    if !args.quiet {
+        show(&result.warnings);
+    }
     if let Some(path) = &args.junit {
         replace_file(path, result.junit().as_bytes())?;
     }

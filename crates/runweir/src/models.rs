@@ -15,7 +15,7 @@ use crate::args::ListArgs;
 use crate::catalogue::{self, MACHINES, WORKLOADS};
 use crate::fault::{Fault, Result};
 use crate::listing::{Row, print_rows};
-use crate::output::{json as to_json, pairs, print, say, screen};
+use crate::output::{json as to_json, pairs, print, say, screen, warn};
 use crate::progress::Counter;
 use crate::units::{exact, plural};
 use crate::{input, machine, stop};
@@ -172,6 +172,7 @@ pub fn machines(args: &MachinesArgs) -> Result<ExitCode> {
         return print_rows(&[("presets", rows), ("files of the catalogue", files)], args.json);
     };
     let machine = machine::resolve(name)?;
+    warn(machine.warnings.iter());
     let latencies = latencies(args, &machine)?;
     if args.json {
         let mut value = machine_json(&machine);
@@ -256,6 +257,7 @@ pub fn workloads(args: &ListArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let workload = machine::workload(name, 1)?;
+    warn(workload.warnings.iter());
     if args.json {
         print(&to_json(&workload_json(&workload))?)?;
         return Ok(ExitCode::SUCCESS);

@@ -9,9 +9,10 @@ use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
 use weir::OutDir;
 use weir::tune::{TuneResult, svg};
+use weir_report::csv_field;
 
 use crate::fault::Result;
-use crate::output::{json, note, print, screen};
+use crate::output::{json, note, print, screen, show};
 use crate::progress::Counter;
 use crate::stop;
 
@@ -51,6 +52,9 @@ pub struct TuneArgs {
     /// Let --out write into a folder with other files, which are kept
     #[arg(long, requires = "out")]
     pub force: bool,
+    /// What the workload asks for and a topology does not obey is an error instead of a warning
+    #[arg(long)]
+    pub strict: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -64,9 +68,12 @@ pub fn tune(args: &TuneArgs) -> Result<ExitCode> {
     let out = args.out.as_ref().map(|dir| OutDir::prepare(dir, args.force)).transpose()?;
     stop::install_saying("ending with the results so far")?;
     let counter = Counter::new(0, 0, !args.quiet);
-    let result = weir::tune(&args.spec, args.jobs, &counter);
+    let result = weir::tune(&args.spec, args.strict, args.jobs, &counter);
     counter.finish();
     let result = result?;
+    if !args.quiet {
+        show(&result.warnings);
+    }
     let text = json(&result)?;
     if let Some(out) = out {
         out.write("tune.json", text.as_bytes())?;
@@ -88,17 +95,16 @@ pub fn tune(args: &TuneArgs) -> Result<ExitCode> {
 
 /// A line a trial.
 fn csv(result: &TuneResult) -> String {
-    let quote = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
     let mut out = String::from("trial,topology,set");
     for (metric, _) in &result.objectives {
-        out += &format!(",{}", quote(metric));
+        out += &format!(",{}", csv_field(metric));
     }
     for bound in &result.constraints {
-        out += &format!(",{}", quote(bound));
+        out += &format!(",{}", csv_field(bound));
     }
     out += ",feasible\n";
     for (i, t) in result.trials.iter().enumerate() {
-        let _ = write!(out, "{i},{},{}", quote(&t.config.topology), quote(&t.config.set.join(" ")));
+        let _ = write!(out, "{i},{},{}", csv_field(&t.config.topology), csv_field(&t.config.set.join(" ")));
         for value in t.objectives.iter().chain(&t.constraints) {
             let _ = write!(out, ",{}", value.map_or(String::new(), |v| v.to_string()));
         }

@@ -14,6 +14,7 @@ impl Watch for Nobody {}
 
 fn options(topology: &str, machine: &str, workload: &str) -> AnalyzeOptions {
     AnalyzeOptions {
+        strict: false,
         question: Question::Schedulability,
         topology: Some(topology.into()),
         machine: Some(machine.into()),

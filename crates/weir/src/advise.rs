@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use weir_core::{Class, Unit, catalog};
-use weir_report::Screen;
+use weir_report::{Ignored, Screen};
 
 use crate::fault::{Fault, Result};
 use crate::guard::{metric, show};
@@ -107,6 +107,8 @@ pub struct Advice {
     /// Topologies that were named and cannot be tried.
     pub skipped: Vec<Skipped>,
     pub notes: Vec<String>,
+    /// What the topologies that were tried do not obey of what the workload asks for.
+    pub ignored: Vec<Ignored>,
     pub interrupted: bool,
     /// The workload that represents the machine.
     #[serde(skip)]
@@ -316,7 +318,8 @@ impl Place {
             ("objective", vec![objective].into()),
             ("constraint", vec![bound].into()),
         ]);
-        let mut spec = Spec::parse("advise", &spec.to_string(), std::path::Path::new(""), "advise".into())?;
+        let mut spec =
+            Spec::parse("advise", &spec.to_string(), std::path::Path::new(""), "advise".into(), false)?;
         if self.workloads.len() > 1 {
             spec.parts = self.workloads.clone();
         }
@@ -441,6 +444,7 @@ impl Advice {
             others: all.into_iter().map(|(_, p)| p).take(SHOWN).collect(),
             skipped,
             notes: imported.notes,
+            ignored: tuned.ignored,
             interrupted: tuned.interrupted,
             workload: imported.text,
         })

@@ -10,11 +10,12 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tempfile::TempDir;
-use weir_report::{Cell, Columns, Screen, Summary, Tone};
+use weir_report::{Cell, Columns, Ignored, Screen, Summary, Tone};
 
 use crate::fault::{Diag, Fault, Result};
 use crate::input;
-use crate::run::{RunOptions, run};
+use crate::remarks::Remarks;
+use crate::run::{PreparedRun, RunOptions};
 use crate::session::Setting;
 use crate::units::{duration, plural};
 use crate::watch::Watch;
@@ -126,12 +127,25 @@ pub struct Verdict {
 }
 
 /// What became of all checks.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct GuardResult {
     pub runweir: String,
     pub name: String,
     pub passed: bool,
     pub checks: Vec<Verdict>,
+    /// What topologies do not obey of what the workloads ask for.
+    pub ignored: Vec<Ignored>,
+    /// Remarks for the user about the runs, each once.
+    #[serde(skip)]
+    pub warnings: Vec<Diag>,
+}
+
+/// The runs that were made.
+#[derive(Default)]
+struct Made {
+    /// Their summaries, by their options.
+    trees: BTreeMap<String, Value>,
+    remarks: Remarks,
 }
 
 fn wrong(file: &str, check: &str, message: impl std::fmt::Display, help: impl Into<String>) -> Fault {
@@ -140,11 +154,11 @@ fn wrong(file: &str, check: &str, message: impl std::fmt::Display, help: impl In
 }
 
 impl Guard {
-    /// Read a specification; paths in it are relative to its folder.
+    /// Read a specification; paths in it are relative to its folder. `strict`: what a topology does not obey is an error.
     ///
     /// # Errors
     /// The user's: it cannot be read, a key is unknown, a bound is missing or malformed, a revision is unknown.
-    pub fn open(file: &str) -> Result<Self> {
+    pub fn open(file: &str, strict: bool) -> Result<Self> {
         let text = input::read_text(file)?;
         let spec: File = toml::from_str(&text).map_err(|e| {
             let diag =
@@ -165,7 +179,10 @@ impl Guard {
         let mut checks = Vec::new();
         for (i, check) in spec.check.iter().enumerate() {
             let name = check.name.clone().unwrap_or_else(|| format!("{} ({})", check.metric, i + 1));
-            checks.push(read_check(file, &folder, &spec.common, check, name, &mut trees)?);
+            let mut check = read_check(file, &folder, &spec.common, check, name, &mut trees)?;
+            check.run.setting.strict = strict;
+            check.base.iter_mut().for_each(|base| base.setting.strict = strict);
+            checks.push(check);
         }
         let stem = Path::new(file).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         let _trees = trees.into_values().collect();
@@ -182,7 +199,7 @@ impl Guard {
     /// # Errors
     /// The user's: a topology, machine or workload is wrong. The system's: the caller has ended it.
     pub fn run(&self, watch: &dyn Watch) -> Result<GuardResult> {
-        let mut made: BTreeMap<String, Value> = BTreeMap::new();
+        let mut made = Made::default();
         let mut checks = Vec::new();
         for check in &self.checks {
             let value = check.value(&check.run, &mut made, watch)?;
@@ -193,7 +210,9 @@ impl Guard {
             checks.push(check.judge(value, base));
         }
         let passed = checks.iter().all(|c| c.passed);
-        Ok(GuardResult { runweir: env!("CARGO_PKG_VERSION").into(), name: self.name.clone(), passed, checks })
+        let (warnings, ignored) = made.remarks.finish();
+        let (runweir, name) = (env!("CARGO_PKG_VERSION").into(), self.name.clone());
+        Ok(GuardResult { runweir, name, passed, checks, ignored, warnings })
     }
 }
 
@@ -386,27 +405,24 @@ fn at_revision(
 
 impl Check {
     /// The metric over all seeds; `None` where a run has no such value.
-    fn value(
-        &self,
-        options: &RunOptions,
-        made: &mut BTreeMap<String, Value>,
-        watch: &dyn Watch,
-    ) -> Result<Option<f64>> {
+    fn value(&self, options: &RunOptions, made: &mut Made, watch: &dyn Watch) -> Result<Option<f64>> {
         let mut values = Vec::new();
         for seed in self.seeds.clone() {
             let options = RunOptions { seed, ..options.clone() };
             let key = format!("{options:?}");
-            if !made.contains_key(&key) {
-                let summary = run(&options, watch)
-                    .map_err(|f| f.note(format!("it happened in the check `{}`, seed {seed}", self.name)))?
-                    .summary;
-                if summary.interrupted && summary.crash.is_none() {
+            if !made.trees.contains_key(&key) {
+                let place =
+                    |f: Fault| f.note(format!("it happened in the check `{}`, seed {seed}", self.name));
+                let run = PreparedRun::new(&options).map_err(place)?;
+                let done = run.run(None, watch).map_err(place)?;
+                if done.summary.interrupted && done.summary.crash.is_none() {
                     return Err(Fault::system("the guard was interrupted", "run it again"));
                 }
-                made.insert(key.clone(), tree(&summary)?);
+                made.remarks.add(run.remarks(&done), &done.summary.ignored);
+                made.trees.insert(key.clone(), tree(&done.summary)?);
             }
             watch.one();
-            match metric(&made[&key], &self.metric) {
+            match metric(&made.trees[&key], &self.metric) {
                 Ok(Some(v)) => values.push(v),
                 Ok(None) => return Ok(None),
                 Err((message, help)) => {

@@ -66,6 +66,15 @@ fn asked(workload: &Workload, nr_cpus: u32) -> BTreeMap<Wish, Asked> {
     let mut programs: BTreeMap<*const Op, BTreeSet<Wish>> = BTreeMap::new();
     for (i, task) in (0..).zip(&workload.tasks) {
         let mut wishes = of_task(task);
+        if let Some(simso) = &workload.simso {
+            // Data for a scheduler of fixed priorities; SimSo's others do not look at it either.
+            let named = |s: &String| s.rsplit('.').next() == Some("FP");
+            let given = wishes.remove(&Wish::Setting(Setting::Nice))
+                || wishes.remove(&Wish::Setting(Setting::Priority));
+            if given && simso.scheduler.as_ref().is_some_and(named) {
+                wishes.insert(Wish::Setting(Setting::Priority));
+            }
+        }
         if task.cpus.as_ref().is_some_and(binds) {
             wishes.insert(Wish::Setting(Setting::Affinity));
         }
@@ -377,7 +386,7 @@ pub fn page() -> String {
     let mut text = String::from(
         "# Settings and who obeys them\n\nMade by `make docs` from the components' descriptors; `crates/weir/tests/ignored.rs` tries the claims in simulation, `crates/runweir/tests/cli/settings.rs` and `tests/threads/asks.c` the runtimes' columns.\n\n\
          What a workload or the system asks for and a topology does not obey is named once on stderr, with topologies that obey; it is in \
-         `ignored` of `summary.json`, `compare.json` (of each run) and `sweep.json`; with `--strict` it is an error (exit status 2), before anything runs.\n\n",
+         `ignored` of `summary.json`, `compare.json` (of each run), `sweep.json`, `tune.json`, and of the JSON of `guard` and `analyze`; with `--strict` it is an error (exit status 2), before anything runs.\n\n",
     );
     text += "| in `ignored` | |\n|---|---|\n\
         | `topology` | the one that does not obey |\n\
@@ -390,7 +399,7 @@ pub fn page() -> String {
     text += "## Runtimes\n\n`workload`: the workload file asks, and the topology obeys or is named. `system`: the kernel's setting is published to the topology, which obeys or is \
         named (`live`, `switch`). `program`: the program asks through its own calls. `kernel`: the kernel keeps it itself, whatever the topology does. `recording`: the recording has it, and the workload that is made of it asks for it. \
         `said`: it is asked for, has no effect whatever the topology is, and that is said. `none`: nobody can ask there.\n\n\
-        | setting | run, compare, sweep, studio, Python | live, switch | threads | import |\n|---|---|---|---|---|\n";
+        | setting | run, compare, sweep, tune, guard, analyze, mcp, studio, Python | live, switch | threads | import |\n|---|---|---|---|---|\n";
     let title = |s: Setting| s.value().map_or_else(|| s.name().to_string(), str::to_string);
     for setting in Setting::ALL {
         let cells = runtimes(setting).join(" | ");

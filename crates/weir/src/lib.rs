@@ -67,6 +67,7 @@ pub mod latency;
 pub mod live_config;
 pub mod machine;
 pub mod outdir;
+mod remarks;
 pub mod requests;
 pub mod run;
 pub mod scenario;

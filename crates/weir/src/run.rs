@@ -154,6 +154,13 @@ impl PreparedRun {
         scenario::try_all(scenario, &workshop, &self.session.machine.shape, &self.candidate.plan)
     }
 
+    /// All remarks about a run of it that is over.
+    pub fn remarks(&self, done: &RunResult) -> Vec<Diag> {
+        let topology = &self.candidate.plan.name;
+        let later = done.warnings.iter().map(|w| Diag::warning(format!("{topology}: {w}")));
+        self.warnings().into_iter().chain(later).collect()
+    }
+
     fn reshaping(&self) -> Reshaping {
         Reshaping::new(self.scenario.clone(), self.session.workshop(&self.candidate, &self.folder))
     }

@@ -195,6 +195,10 @@ fn claims_hold_in_simulation() {
             match said.map(|i| i.effect.as_str()) {
                 None => {
                     obeyed += 1;
+                    // What is obeyed makes a difference, whatever else it means.
+                    if facts(&with) == facts(&without) {
+                        let _ = writeln!(wrong, "{what}: said to be obeyed, but changes nothing");
+                    }
                     if !(trial.obeyed)(&with) {
                         let _ = writeln!(wrong, "{what}: said to be obeyed, but is not: {}", facts(&with));
                     }

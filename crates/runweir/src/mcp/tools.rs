@@ -16,7 +16,7 @@ use weir::{
 
 use weir_report::Screen;
 
-use crate::fault::{Fault, Result};
+use crate::fault::{Diag, Fault, Result};
 use crate::units::{parse_duration, plural};
 use crate::{catalogue, input};
 
@@ -150,6 +150,11 @@ pub fn list() -> Vec<Value> {
             &["kind"],
         ),
     ]
+}
+
+/// Remarks as lines of an answer.
+fn said(diags: &[Diag]) -> String {
+    diags.iter().map(|d| format!("warning: {d}\n")).collect()
 }
 
 fn wrong(what: impl Into<String>, help: impl Into<String>) -> Fault {
@@ -317,11 +322,7 @@ impl Ask<'_> {
             "run" => {
                 let run = PreparedRun::new(&self.options()?)?;
                 let done = run.run(None, watch)?;
-                let mut text = weir_report::table(&done.summary, &Screen::default());
-                for warning in run.warnings().iter().map(ToString::to_string).chain(done.warnings) {
-                    text += &format!("warning: {warning}\n");
-                }
-                Ok(text)
+                Ok(weir_report::table(&done.summary, &Screen::default()) + &said(&run.remarks(&done)))
             }
             "compare" => {
                 let topologies: Result<Vec<String>> = self
@@ -337,7 +338,10 @@ impl Ask<'_> {
                     seeds: self.number("seeds", 3)?.clamp(1, 100) as u32,
                     ..CompareOptions::default()
                 };
-                Ok(PreparedComparison::new(&options)?.run(None, watch)?.table(&Screen::default()))
+                let all = PreparedComparison::new(&options)?;
+                let done = all.run(None, watch)?;
+                let later: Vec<Diag> = done.warnings.iter().map(Diag::warning).collect();
+                Ok(done.table(&Screen::default()) + &said(&all.warnings()) + &said(&later))
             }
             "check" => {
                 let topology = self.text("topology")?.unwrap_or("");
@@ -359,9 +363,7 @@ impl Ask<'_> {
                         facts.depth,
                         plural(facts.cpus, "CPU")
                     );
-                    for w in &facts.warnings {
-                        text += &format!("warning: {}\n", weir::topology::diag(w));
-                    }
+                    text += &said(&facts.warnings.iter().map(weir::topology::diag).collect::<Vec<_>>());
                 }
                 Ok(text)
             }
@@ -389,22 +391,25 @@ impl Ask<'_> {
                     set: setting.set,
                     costs: setting.costs.unwrap_or_else(|| "default".into()),
                     seed: self.number("seed", 1)?,
+                    strict: false,
                 };
-                Ok(weir::analyze(&options, watch)?.text(&Screen::default()))
+                let done = weir::analyze(&options, watch)?;
+                Ok(done.text(&Screen::default()) + &said(&done.warnings()))
             }
             "explain" => {
                 let run = PreparedRun::new(&self.options()?)?;
                 let place = self.text("place")?.map(parse_place).transpose()?;
                 let folder = self.dir.join("run");
                 let out = OutDir::prepare(&folder, false)?;
-                run.run(Some(&out), watch)?;
+                let done = run.run(Some(&out), watch)?;
                 out.commit()?;
                 let asked = Explainer::open(&folder)?;
                 let all = match place {
                     Some((task, at_ns)) => vec![asked.at(&task, at_ns)?],
                     None => asked.worst(self.number("worst", 5)?.clamp(1, 50) as usize, None)?,
                 };
-                Ok(all.iter().map(|e| e.text.clone() + "\n").collect())
+                let text: String = all.iter().map(|e| e.text.clone() + "\n").collect();
+                Ok(text + &said(&run.remarks(&done)))
             }
             "graph" => {
                 let topology = self.text("topology")?.unwrap_or("");

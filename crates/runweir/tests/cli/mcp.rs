@@ -67,6 +67,33 @@ fn each_tool_answers() {
     }
 }
 
+/// An assistant reads no stderr: what a topology ignores, and what is taken for granted, is part of the answer.
+#[test]
+fn remarks_are_part_of_each_answer() {
+    let workload = "duration = \"20ms\"\n[[task]]\nname = \"a\"\nnice = 5\nperiod = \"5ms\"\nprogram = [\"run 1ms\", \"yield\", \"run 1ms\"]\n";
+    let run = json!({ "topology": "decentral", "machine": "smp-2", "workload": workload });
+    let with = |key: &str, value: Value| {
+        let mut all = run.clone();
+        all[key] = value;
+        all
+    };
+    let compare = json!({ "topologies": ["decentral", "linux"], "machine": "smp-2", "workload": workload });
+    let messages = [
+        call(1, "run", &run),
+        call(2, "compare", &compare),
+        call(3, "analyze", &run),
+        call(4, "explain", &with("worst", json!(1))),
+        call(5, "analyze", &with("schedulability", json!(true))),
+    ];
+    let Some(answers) = converse(temp().path(), &[], &messages) else { return };
+    for (n, answer) in (1..).zip(&answers) {
+        let text = answer["result"]["content"][0]["text"].as_str().expect("a text");
+        let words =
+            if n == 5 { "warning: steps that yield" } else { "warning: `decentral` ignores nice values" };
+        assert!(text.contains(words), "{n}: {text}");
+    }
+}
+
 /// What is wrong is said to the assistant, with the remedy; files outside stay unread, and nothing is written beside.
 #[test]
 fn it_reads_and_writes_nothing_that_it_was_not_given() {

@@ -148,3 +148,55 @@ fn an_import_asks_for_what_the_recording_has() {
         set(&["nice", "priority", "SCHED_FIFO", "SCHED_RR", "SCHED_BATCH", "SCHED_IDLE"])
     );
 }
+
+/// Commands that make many runs for one answer once kept to themselves what each of these runs would have said.
+#[test]
+fn every_command_that_runs_a_workload_says_what_is_ignored() {
+    let dir = temp();
+    let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).expect("written");
+    let step = "[[at]]\ntime = \"1ms\"\ndo = \"load other.so\"\n";
+    write(
+        "w.toml",
+        &format!(
+            "duration = \"20ms\"\n[[task]]\nname = \"a\"\nnice = 5\nperiod = \"5ms\"\nrun = \"1ms..2ms\"\n{step}"
+        ),
+    );
+    write("other.so", "no object");
+    write(
+        "sweep.toml",
+        "topology = [\"decentral\"]\nmachine = \"smp-2\"\nworkload = \"w.toml\"\nseeds = 2\n",
+    );
+    write(
+        "guard.toml",
+        "machine = \"smp-2\"\nworkload = \"w.toml\"\ntopology = \"decentral\"\nseeds = 3\n[[check]]\nmetric = \"faults\"\nmax = 0\n",
+    );
+    write(
+        "tune.toml",
+        "machine = \"smp-2\"\nworkload = \"w.toml\"\ntopology = [\"decentral\", \"headq\"]\ntrials = 2\n[[objective]]\nmetric = \"totals.context_switches\"\ngoal = \"min\"\n",
+    );
+    let place = ["-m", "smp-2", "-w", "w.toml"];
+    let with = |head: &[&'static str]| [head, &place].concat();
+    let commands: [(Vec<&str>, bool); 6] = [
+        (with(&["run", "decentral"]), true),
+        (with(&["compare", "-t", "decentral", "-t", "linux"]), true),
+        (vec!["sweep", "sweep.toml"], true),
+        (vec!["guard", "guard.toml"], true),
+        (vec!["tune", "tune.toml"], true),
+        // It makes no use of scenarios, which is said in other words.
+        (with(&["analyze", "decentral"]), false),
+    ];
+    for (args, acts) in commands {
+        let ran = runweir_in(dir.path(), &args);
+        assert_eq!(ran.status, 0, "{args:?}: {}", ran.stderr);
+        let said = ran.stderr.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = "`decentral` ignores nice values (task `a`)";
+        assert_eq!(said.matches(words).count(), 1, "{args:?}: {said}");
+        if acts {
+            assert!(said.contains("`other.so` is native code"), "{args:?}: {said}");
+        }
+        let strict = runweir_in(dir.path(), &[&args[..], &["--strict"]].concat());
+        assert_eq!(strict.status, 2, "{args:?}: {}", strict.stderr);
+        let page = json(&runweir_in(dir.path(), &[&args[..], &["--json"]].concat()).stdout);
+        assert!(page.to_string().contains("\"setting\":\"nice\""), "{args:?}: {page}");
+    }
+}

@@ -11,11 +11,11 @@ use serde_json::Value;
 use weir_analysis::policy::conclude;
 use weir_analysis::{Feature, Finding, Load, Overheads, Stop, Verdict};
 use weir_model::{Costs, Machine, Workload};
-use weir_report::Screen;
+use weir_report::{Ignored, Screen};
 
-use crate::fault::{Fault, Result};
+use crate::fault::{Diag, Fault, Result};
 use crate::watch::{Watch, pool};
-use crate::{machine, simso, topology};
+use crate::{ignored, machine, simso, topology};
 use contention::Field;
 pub use report::{Judged, Report, Section};
 use scheduler::Named;
@@ -50,6 +50,8 @@ pub struct AnalyzeOptions {
     pub costs: String,
     /// Seed of a random workload.
     pub seed: u64,
+    /// Contention: what the topology does not obey of what the workload asks for is an error.
+    pub strict: bool,
 }
 
 /// The answer.
@@ -76,11 +78,13 @@ impl Analysis {
     }
 
     /// Remarks for the user about machine, workload and topology.
-    pub fn warnings(&self) -> &[String] {
-        match self {
-            Analysis::Contention(report) => &report.warnings,
-            Analysis::Schedulability(report) => &report.warnings,
-        }
+    pub fn warnings(&self) -> Vec<Diag> {
+        // The tests of deadlines have it among their assumptions.
+        let (warnings, unheeded) = match self {
+            Analysis::Contention(report) => (&report.warnings, &report.ignored[..]),
+            Analysis::Schedulability(report) => (&report.warnings, &[][..]),
+        };
+        warnings.iter().map(Diag::warning).chain(ignored::warnings(unheeded)).collect()
     }
 }
 
@@ -96,6 +100,12 @@ pub fn analyze(options: &AnalyzeOptions, watch: &dyn Watch) -> Result<Analysis> 
         }
         Question::Schedulability => Ok(Analysis::Schedulability(Box::new(schedulability(options, watch)?))),
     }
+}
+
+/// What a topology does not obey of what the workload asks for; an error if that is not allowed.
+fn unheeded(plan: &weir_core::Plan, inputs: &Inputs, strict: bool) -> Result<Vec<Ignored>> {
+    let found = ignored::ignored(plan, &inputs.workload, inputs.machine.nr_cpus());
+    ignored::refusal(&found).filter(|_| strict).map_or(Ok(found), Err)
 }
 
 /// What both analyses begin with.
@@ -141,7 +151,8 @@ fn limits(
     })?;
     let source = topology::source(name)?;
     let sets = topology::parse_sets(&options.set)?;
-    let Inputs { machine, workload, costs } = inputs(options, "smp-64")?;
+    let given = inputs(options, "smp-64")?;
+    let Inputs { machine, workload, costs } = &given;
     if costs.is_zero() {
         return Err(Fault::user(
             "with --costs zero scheduling takes no time, so there is nothing to analyze",
@@ -151,20 +162,14 @@ fn limits(
     let duration_ns = duration_ns.or(workload.duration_ns);
     // Runs end when they have shown enough; a workload without end needs a bound only for the engine's sake.
     let bound = duration_ns.or_else(|| workload.loops_forever().then_some(10_000_000_000));
-    let field = Field {
-        machine: &machine,
-        workload: &workload,
-        costs: &costs,
-        sets: &sets,
-        duration_ns: bound,
-        seed: options.seed,
-        watch,
-    };
+    let field =
+        Field { machine, workload, costs, sets: &sets, duration_ns: bound, seed: options.seed, watch };
     // An error in the topology is reported before anything runs.
-    field.plan(&source, &machine)?;
+    let ignored = unheeded(&field.plan(&source, machine)?, &given, options.strict)?;
     let mut report = pool(jobs)?.install(|| contention::analyze(&field, &source, share))?;
     let of_inputs = machine.warnings.iter().chain(&workload.warnings).cloned();
     report.warnings = of_inputs.chain(std::mem::take(&mut report.warnings)).collect();
+    report.ignored = ignored;
     Ok(report)
 }
 

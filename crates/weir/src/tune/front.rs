@@ -178,6 +178,8 @@ mod tests {
             front: Vec::new(),
             best: None,
             interrupted: false,
+            ignored: Vec::new(),
+            warnings: Vec::new(),
         };
         let label = |words: &str| format!(">{words}</text>");
         let two = svg(&result);

@@ -8,16 +8,18 @@ mod front;
 mod search;
 mod spec;
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
 
 use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
-use weir_report::{Cell, Columns, MeanCi, Screen, Tone};
+use weir_report::{Cell, Columns, Ignored, MeanCi, Screen, Tone};
 
 use crate::explain::Explainer;
-use crate::fault::{Fault, Result};
+use crate::fault::{Diag, Fault, Result};
 use crate::guard::{metric, show};
+use crate::remarks::Remarks;
 use crate::run::PreparedRun;
 use crate::units::plural;
 use crate::watch::{Watch, pool};
@@ -120,14 +122,20 @@ pub struct TuneResult {
     /// The member that the search preferred, if it keeps the bounds on held-out seeds and its gain is certain.
     pub best: Option<usize>,
     pub interrupted: bool,
+    /// What topologies do not obey of what the workload asks for.
+    pub ignored: Vec<Ignored>,
+    /// Remarks for the user about the runs, each once.
+    #[serde(skip)]
+    pub warnings: Vec<Diag>,
 }
 
 /// Search.
 ///
 /// # Errors
-/// The user's: the specification is wrong. The system's: a run failed, or the caller ended it before the baseline was there.
-pub fn tune(file: &str, jobs: Option<u32>, watch: &dyn Watch) -> Result<TuneResult> {
-    tune_spec(&Spec::open(file)?, jobs, watch)
+/// The user's: the specification is wrong, or a topology does not obey what the workload asks for and `strict` says that this is an
+/// error. The system's: a run failed, or the caller ended it before the baseline was there.
+pub fn tune(file: &str, strict: bool, jobs: Option<u32>, watch: &dyn Watch) -> Result<TuneResult> {
+    tune_spec(&Spec::open(file, strict)?, jobs, watch)
 }
 
 /// The same for a specification that was read.
@@ -140,7 +148,7 @@ pub fn tune_spec(spec: &Spec, jobs: Option<u32>, watch: &dyn Watch) -> Result<Tu
         spec.objectives[0].metric = "wakeup_latency_ns.p99".into();
     }
     let spec = &spec;
-    let lab = Lab { spec, watch, pool: pool(jobs)?, beside: beside(spec) };
+    let lab = Lab { spec, watch, pool: pool(jobs)?, beside: beside(spec), remarks: RefCell::default() };
     watch.more((spec.trials as u64) * spec.seeds + spec.held_out * (JUDGED as u64 / 2));
     let base_config = Config { topology: spec.topologies[0].clone(), set: Vec::new() };
     let Some(base) = lab.trial(&base_config, None)? else {
@@ -189,7 +197,10 @@ pub fn tune_spec(spec: &Spec, jobs: Option<u32>, watch: &dyn Watch) -> Result<Tu
     }
     let sure = |j: &Judged| j.feasible && j.gains_pct.iter().any(|g| g.mean - g.ci95 > 0.0);
     let best = judged.first().filter(|j| j.config != trials[0].config && sure(j)).map(|_| 0);
+    let (warnings, ignored) = lab.remarks.into_inner().finish();
     Ok(TuneResult {
+        ignored,
+        warnings,
         runweir: env!("CARGO_PKG_VERSION").into(),
         name: spec.name.clone(),
         machine: spec.setting.machine.clone().unwrap_or_default(),
@@ -254,50 +265,55 @@ struct Lab<'a> {
     pool: rayon::ThreadPool,
     /// Metrics behind objectives and constraints.
     beside: Vec<String>,
+    remarks: RefCell<Remarks>,
 }
 
 /// Objectives, then constraints, of a run.
 type Values = Vec<Option<f64>>;
 
+/// What a run has of the metrics that the specification names, and of those beside.
+fn read(spec: &Spec, beside: &[String], summary: &Value) -> Result<Values> {
+    let wanted = spec.objectives.iter().map(|o| &o.metric).chain(spec.constraints.iter().map(|c| &c.metric));
+    let one = |path: &String| match path.as_str() {
+        WORK_DONE => Ok(work(summary)),
+        path => metric(summary, path).map_err(|(m, h)| Fault::user(format!("`{path}`: {m}"), h)),
+    };
+    let mut values: Values = wanted.map(one).collect::<Result<_>>()?;
+    values.extend(beside.iter().map(|path| metric(summary, path).unwrap_or(None)));
+    Ok(values)
+}
+
 impl Lab<'_> {
     fn values(&self, config: &Config, seeds: std::ops::Range<u64>) -> Result<Option<Vec<Values>>> {
-        let one = |seed: u64| -> Result<Option<Values>> {
-            if self.watch.stopped() {
+        type Noted = (Values, Vec<Diag>, Vec<Ignored>);
+        let (spec, watch, beside) = (self.spec, self.watch, &self.beside);
+        let one = |seed: u64| -> Result<Option<Noted>> {
+            if watch.stopped() {
                 return Ok(None);
             }
-            let run = PreparedRun::new(&self.spec.options(config, seed))?;
-            let summary = run.run(None, self.watch)?.summary;
-            if self.watch.stopped() {
+            let run = PreparedRun::new(&spec.options(config, seed))?;
+            let done = run.run(None, watch)?;
+            if watch.stopped() {
                 return Ok(None);
             }
-            self.watch.one();
+            watch.one();
             let written = |e| Fault::system(format!("a summary cannot be written: {e}"), "this is a bug");
-            let mut tree = serde_json::to_value(&summary).map_err(written)?;
-            if let Some(told) = &self.spec.requests {
-                let trace = run.trace(self.watch)?;
+            let mut tree = serde_json::to_value(&done.summary).map_err(written)?;
+            if let Some(told) = &spec.requests {
+                let trace = run.trace(watch)?;
                 let requests = Explainer::of(&trace, "the run")?.requests(told, 0)?;
                 tree["requests"] = serde_json::to_value(&requests).map_err(written)?;
             }
-            self.read(&tree).map(Some)
+            Ok(Some((read(spec, beside, &tree)?, run.remarks(&done), done.summary.ignored)))
         };
         let all: Result<Vec<_>> = self.pool.install(|| seeds.into_par_iter().map(one).collect());
-        Ok(all?.into_iter().collect())
-    }
-
-    fn read(&self, summary: &Value) -> Result<Values> {
-        let wanted = self
-            .spec
-            .objectives
-            .iter()
-            .map(|o| &o.metric)
-            .chain(self.spec.constraints.iter().map(|c| &c.metric));
-        let one = |path: &String| match path.as_str() {
-            WORK_DONE => Ok(work(summary)),
-            path => metric(summary, path).map_err(|(m, h)| Fault::user(format!("`{path}`: {m}"), h)),
+        let Some(all) = all?.into_iter().collect::<Option<Vec<Noted>>>() else { return Ok(None) };
+        let mut remarks = self.remarks.borrow_mut();
+        let noted = |(values, diags, ignored): Noted| {
+            remarks.add(diags, &ignored);
+            values
         };
-        let mut values: Values = wanted.map(one).collect::<Result<_>>()?;
-        values.extend(self.beside.iter().map(|path| metric(summary, path).unwrap_or(None)));
-        Ok(values)
+        Ok(Some(all.into_iter().map(noted).collect()))
     }
 
     /// The means over the seeds of the search; `None` where the caller ended it. Bounds may refer to the baseline.

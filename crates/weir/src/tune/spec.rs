@@ -204,18 +204,18 @@ impl Spec {
     ///
     /// # Errors
     /// The user's: it cannot be read, a key is unknown, or a topology, machine or workload is wrong.
-    pub fn open(file: &str) -> Result<Self> {
+    pub fn open(file: &str, strict: bool) -> Result<Self> {
         let text = input::read_text(file)?;
         let folder = Path::new(file).parent().unwrap_or(Path::new("")).to_path_buf();
         let stem = Path::new(file).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
-        Self::parse(file, &text, &folder, stem)
+        Self::parse(file, &text, &folder, stem, strict)
     }
 
     /// Read the text of a specification.
     ///
     /// # Errors
     /// As [`Spec::open`].
-    pub fn parse(file: &str, text: &str, folder: &Path, stem: String) -> Result<Self> {
+    pub fn parse(file: &str, text: &str, folder: &Path, stem: String, strict: bool) -> Result<Self> {
         let spec: File = toml::from_str(text).map_err(|e| {
             let diag = Diag::error(e.message().to_string()).help(HELP).source(file, text);
             Fault::from(match e.span() {
@@ -263,7 +263,7 @@ impl Spec {
                 duration_ns,
                 set: spec.set,
                 costs: spec.costs.map(|c| beside(&c)),
-                strict: false,
+                strict,
             },
             topologies: named.iter().map(|t| beside(t)).collect(),
             parameters: Vec::new(),

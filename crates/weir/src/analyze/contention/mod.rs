@@ -215,6 +215,7 @@ pub fn analyze(field: &Field<'_>, source: &Source, share: f64) -> Result<Report>
         after,
         assumptions,
         warnings,
+        ignored: Vec::new(),
     })
 }
 

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use weir_report::Ignored;
 
 use super::change::{Change, diff};
 use super::model::{Forecast, Group, Sample};
@@ -36,6 +37,8 @@ pub struct Report {
     /// What forecasts for other sizes assume.
     pub assumptions: Vec<Assumption>,
     pub warnings: Vec<String>,
+    /// What the topology does not obey of what the workload asks for.
+    pub ignored: Vec<Ignored>,
 }
 
 /// Below this share of the machine waiting is not a bottleneck.
@@ -272,6 +275,7 @@ impl Report {
             "assumptions": self.assumptions.iter().map(|a| json!({
                 "id": a.id, "assumption": a.assumption, "holds": a.broken_by.is_empty(), "broken_by": a.broken_by,
             })).collect::<Vec<_>>(),
+            "ignored": self.ignored,
             "warnings": self.warnings,
         })
     }
