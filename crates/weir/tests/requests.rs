@@ -182,7 +182,7 @@ fn as_an_objective() {
     let spec = "machine = \"smp-1\"\nworkload = \"app.toml\"\ntopology = [\"decentral\", \"priority\"]\nduration = \"500ms\"\n\
                 costs = \"zero\"\ntrials = 2\nseeds = 1\nheld_out = 2\n";
     let tune = |name: &str, more: &str| {
-        weir::tune(&file(dir.path(), name, &format!("{spec}{more}")), Some(1), &Unwatched)
+        weir::tune(&file(dir.path(), name, &format!("{spec}{more}")), false, Some(1), &Unwatched)
     };
     let found = tune("tune.toml", "requests = \"web,db\"\n").expect("it is right");
     assert_eq!(found.objectives[0].0, "requests.latency_ns.p99");
