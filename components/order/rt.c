@@ -31,14 +31,7 @@
  * example:   annotate affinity, executed, policy, priority;
  *            entry -> load_balancer -> each cpu { round_robin(slice = 3ms) -> rt -> cpu };
  */
-#include <weir/component.h>
-
-/* Linux has levels 1 to 99; PRIORITY has them from 101 on. */
-#define RT_LOWEST  101
-#define RT_HIGHEST 199
-/* A key is the level, then the place in the level's list. */
-#define RT_PLACE_BITS 48
-#define RT_PLACE_MASK ((1ull << RT_PLACE_BITS) - 1)
+#include <weir/kit/realtime.h>
 
 struct rt_task {
 	u64 place; /* (p) in the list of its level, 0: none yet */
@@ -74,19 +67,6 @@ WEIR_COMPONENT(rt,
 			   WEIR_PARAM(rt, rr, FLAG, 0, 0, 1,
 				      "tasks with unknown policy use round robin")));
 
-static int rt_is(u64 priority)
-{
-	return (s64)priority >= RT_LOWEST && (s64)priority <= RT_HIGHEST;
-}
-
-/* The first place of a level; those of others are behind all levels. */
-static u64 rt_level_key(u64 priority)
-{
-	u64 level = rt_is(priority) ? RT_HIGHEST - priority : RT_HIGHEST;
-
-	return WEIR_KEY_FIXED + (level << RT_PLACE_BITS);
-}
-
 static int rt_round_robin(struct rt weir_mem *self, struct weir_task weir_mem *t)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_POLICY, .task = t };
@@ -104,7 +84,8 @@ static int rt_preempted(struct rt weir_mem *self, u64 key)
 
 	if (weir_pipe_lock(out))
 		return 1;
-	preempted = out->head && out->head->hooks[out->slot].key < (key & ~RT_PLACE_MASK);
+	preempted =
+		out->head && out->head->hooks[out->slot].key < (key & ~WEIR_REALTIME_PLACE_MASK);
 	weir_pipe_unlock(out);
 	return preempted;
 }
@@ -133,18 +114,18 @@ static int rt_enlist(struct rt weir_mem *self, struct weir_pipe weir_mem *in,
 	int err;
 
 	if (over || !p->place || p->level != priority || event == RT_TAIL ||
-	    (event == RT_GAVE_UP && !rt_preempted(self, rt_level_key(priority)))) {
-		self->tail = (self->tail + 1) & RT_PLACE_MASK;
+	    (event == RT_GAVE_UP && !rt_preempted(self, weir_realtime_key(priority)))) {
+		self->tail = (self->tail + 1) & WEIR_REALTIME_PLACE_MASK;
 		p->place = self->tail ? self->tail : 1;
 		p->level = priority;
 		p->used = 0;
 	}
 	weir_store(&t->slice_ns, round_robin ? self->slice - p->used : WEIR_SLICE_UNLIMITED);
-	err = weir_pipe_insert_stable(out, t, rt_level_key(priority) + p->place, in);
+	err = weir_pipe_insert_stable(out, t, weir_realtime_key(priority) + p->place, in);
 	if (err)
 		return err;
 	/* One of the same level does not give way. */
-	weir_preempt(&self->inst, out, t, rt_level_key(priority) | RT_PLACE_MASK);
+	weir_preempt(&self->inst, out, t, weir_realtime_key(priority) | WEIR_REALTIME_PLACE_MASK);
 	return 0;
 }
 
@@ -154,12 +135,12 @@ static int rt_put(struct rt weir_mem *self, struct weir_pipe weir_mem *in,
 	u64 priority = weir_property(self->inst.sched, WEIR_TOPIC_PRIORITY, t), key;
 	struct rt_task weir_mem *p = weir_priv(&self->inst, t);
 
-	if (rt_is(priority))
+	if (weir_is_realtime(priority))
 		return rt_enlist(self, in, t, priority, event);
 	p->place = 0;
 	key = weir_key_before(in, t);
-	if (key < rt_level_key(0))
-		key = rt_level_key(0);
+	if (key < weir_realtime_key(0))
+		key = weir_realtime_key(0);
 	return weir_pipe_insert_stable(weir_out(&self->inst, 0), t, key, in);
 }
 
@@ -180,7 +161,8 @@ WEIR_ENTRY int rt_on_priority(struct rt weir_mem *self, const struct weir_msg *m
 {
 	if (msg->task)
 		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
-				   rt_is(msg->value) ? rt_level_key(msg->value) : WEIR_KEY_NONE);
+				   weir_is_realtime(msg->value) ? weir_realtime_key(msg->value)
+								: WEIR_KEY_NONE);
 	return 0;
 }
 

@@ -46,7 +46,12 @@ enum weir_ordering {
 };
 
 enum weir_unit { WEIR_NS, WEIR_COUNT, WEIR_PCT, WEIR_BYTES, WEIR_FLAG };
-enum weir_out_label { WEIR_UNLABELLED, WEIR_BY_ISA };
+/*
+ * What the out-ports of a distributor mean. WEIR_BY_IN: if there are as many in-ports, tasks of an in-port belong to the out-port of the
+ * same number, and those before the in-port count as leading to the CPUs behind that one only; where a task goes
+ * instead, now and then, is the distributor's affair.
+ */
+enum weir_out_label { WEIR_UNLABELLED, WEIR_BY_ISA, WEIR_BY_IN };
 
 #define WEIR_ANY	(~0u)
 #define WEIR_MAX_PARAMS 8
@@ -220,6 +225,7 @@ enum weir_has {
 	WEIR_HAS_DESTROY = 1 << 6,
 	WEIR_HAS_UPDATE = 1 << 7,
 	WEIR_HAS_TRAVELS = 1 << 8, /* private data move as they are */
+	WEIR_HAS_PAIRS = 1 << 9,   /* an in-port leads to what its out-port leads to: WEIR_BY_IN */
 };
 
 /* Found in a component's file by the generator. */

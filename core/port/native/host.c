@@ -21,7 +21,8 @@ void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entri
 	if (!d->change_kinds && e->has & WEIR_HAS_UPDATE)
 		out->change_kinds = WEIR_ADDED | WEIR_MOVED;
 	out->keyed_out = d->keyed_out;
-	out->has = e->has | (d->travels ? WEIR_HAS_TRAVELS : 0);
+	out->has = e->has | (d->travels ? WEIR_HAS_TRAVELS : 0) |
+		   (d->out_label == WEIR_BY_IN ? WEIR_HAS_PAIRS : 0);
 	out->carries = d->carries;
 	out->nr_params = d->nr_params;
 	out->on = e->on;

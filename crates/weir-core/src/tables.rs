@@ -11,6 +11,7 @@ use crate::sched::Error;
 
 const NONE: u32 = u32::MAX;
 const HAS_IDLE: u32 = 1 << 1;
+const HAS_PAIRS: u32 = 1 << 9;
 
 /// Owns the tables that a `struct weir_plan` points to.
 pub struct Tables {
@@ -50,7 +51,7 @@ impl Tables {
             epoch: 0,
         };
         t.add_instances(plan, present);
-        t.add_pipes(plan);
+        t.add_pipes(plan, has);
         t.add_cpus(plan, has);
         Ok(t)
     }
@@ -145,8 +146,9 @@ impl Tables {
     }
 
     /// CPUs behind an instance: those of its exits, and those behind its out-pipes. Instances come in
-    /// topological order, so one pass from the back sees every receiver before its feeders.
-    fn add_pipes(&mut self, plan: &Plan) {
+    /// topological order, so one pass from the back sees every receiver before its feeders. Behind an in-port of a pair
+    /// there is what is behind the out-port.
+    fn add_pipes(&mut self, plan: &Plan, has: &[u32]) {
         let mut behind = vec![CMask { word: [0; 64] }; plan.instances.len()];
         for (cpu, exit) in plan.exits.iter().enumerate() {
             if let Some(exit) = exit {
@@ -154,18 +156,22 @@ impl Tables {
                 behind[to].word[cpu / 64] |= 1 << (cpu % 64);
             }
         }
+        let mut at: Vec<CMask> = vec![CMask { word: [0; 64] }; plan.pipes.len()];
         for i in (0..plan.instances.len()).rev() {
+            let inst = &plan.instances[i];
             let mut own = behind[i];
-            for out in &plan.instances[i].outs {
-                let next = behind[plan.pipes[*out as usize].to.0 as usize];
-                own.word.iter_mut().zip(next.word).for_each(|(a, b)| *a |= b);
+            for out in &inst.outs {
+                own.word.iter_mut().zip(at[*out as usize].word).for_each(|(a, b)| *a |= b);
             }
             behind[i] = own;
+            let pairs = has[inst.class as usize] & HAS_PAIRS != 0 && inst.ins.len() == inst.outs.len();
+            for (port, p) in inst.ins.iter().enumerate() {
+                at[*p as usize] = if pairs { at[inst.outs[port] as usize] } else { own };
+            }
         }
         let mut index: HashMap<CMask, u32> = HashMap::new();
         let waits = waits(plan);
-        for (pipe, waits) in plan.pipes.iter().zip(waits) {
-            let mask = behind[pipe.to.0 as usize];
+        for ((pipe, waits), mask) in plan.pipes.iter().zip(waits).zip(at) {
             let mask = *index.entry(mask).or_insert_with(|| {
                 self.masks.push(mask);
                 self.masks.len() as u32 - 1

@@ -198,6 +198,11 @@ pub fn catalog() -> Catalog {
         asks,
         ..component("fair_balancer", Distribute, (1, ANY), (1, ANY))
     });
+    all.push(ComponentInfo {
+        asks: topics(&["AFFINITY", "PRIORITY", "DEADLINE"]),
+        needs: topics(&["AFFINITY", "PRIORITY"]),
+        ..component("push_pull", Distribute, (1, ANY), (1, ANY))
+    });
     for name in ["stride", "lottery", "bvt"] {
         all.push(ComponentInfo {
             ordering: Ordering::Total,

@@ -46,6 +46,8 @@ pub struct Cpu {
     /// Interrupts on their way to it.
     pub kick_sent: bool,
     pub preempt_sent: bool,
+    /// Its choice is being made: what components ask for meanwhile concerns what it will run.
+    pub picking: bool,
     pub isa: u16,
     /// The task it has, running or about to run.
     pub cur: u32,
@@ -125,6 +127,7 @@ impl Cpu {
             stolen_reported: 0,
             kick_sent: false,
             preempt_sent: false,
+            picking: false,
             prev: NONE,
             last: NONE,
             since: 0,

@@ -242,7 +242,7 @@ impl Sim<'_> {
     /// `c` is to give up its task.
     fn send_preempt(&mut self, h: CpuNo, c: CpuNo, end: u64) {
         let cpu = &mut self.cpus[c as usize];
-        if cpu.cur == NONE {
+        if cpu.cur == NONE && !cpu.picking {
             return self.send_kick(h, c, end);
         }
         if cpu.preempt_sent {
@@ -406,7 +406,9 @@ impl Sim<'_> {
             Some(picked) => Some((self.context_for(host, c, picked.task)?, picked.slice_ns)),
             None => None,
         };
+        self.cpus[c as usize].picking = true;
         let end = self.account(host, Call::Pick);
+        self.cpus[c as usize].picking = false;
         let prev = self.cpus[c as usize].prev;
         let Some((no, granted)) = chosen else {
             if prev != NONE {

@@ -18,6 +18,7 @@ mod models;
 mod nested;
 mod overheads;
 mod postponed;
+mod push_pull;
 mod random;
 mod rbed;
 mod rtapp;
