@@ -12,12 +12,13 @@
  * kernel:    on request
  * params:    budget ns 50000000 [1000000, 1000000000]; time in each period that fair tasks get
  *            period ns 1000000000 [1000000, 10000000000]; length of a period
+ *            rules count 7 [6, 7]; of Linux 6.12 or of 7.x: whether fair tasks that sleep beyond a period are served at once again
  * per-task:  8 bytes
  * cost:      O(log n) per change; O(n) when the server begins or ends to serve, and when its timer is due;
  *            takes the in-pipe lock and the out-pipe lock, and the instance's lock
  * batch:     the out-pipe holds the tasks of the in-pipe by their urgency, equal ones in the order of the in-pipe; a task
  *            with neither a real-time priority nor a deadline has the urgency of the server's deadline while that serves
- * source:    Linux 6.12, kernel/sched/deadline.c: the fair server, a deadline server that is deferred
+ * source:    Linux 6.12 and 7.x, kernel/sched/deadline.c: the fair server, a deadline server that is deferred
  * long:      the places of fair tasks and the account that decides on them change together
  *
  * Real-time tasks that never block starve all others. With this component behind `rt` and `edf`, the other tasks get
@@ -26,16 +27,21 @@
  * a task of that deadline. Once it serves, the next period's budget is served at its beginning, as long as
  * fair tasks wait at the end of a period.
  *
- * An instance counts the time in which at least one of its CPUs runs a fair task. Differences from Linux: a server that serves keeps
- * its budget until its deadline if the fair tasks block meanwhile, and it is not part of the admission of `cbs`.
+ * A server that had to serve, and whose fair tasks sleep, is served at once when one wakes before the deadline, with as much of the budget as its
+ * rate allows until then. When one wakes after the deadline, a new period begins: by the rules of 6.12 it is served at once too, until fair
+ * tasks have run for a whole budget by themselves; by those of 7.x it is deferred again. So a task of 1 ms in each
+ * 100 ms, on the CPU of a real-time task that never blocks, waits for 950 ms once (`rules = 6`), or each time (`rules = 7`).
+ *
+ * An instance counts the time in which at least one of its CPUs runs a fair task. Any stack can have one: what is neither real-time nor has
+ * a deadline counts as fair, whatever order it is in (Linux's server for sched_ext is the same). Differences from Linux: it is not part of the admission of
+ * `cbs`. By 6.12 a server that has not served yet may serve at once if fair tasks wake late in a period; here it is deferred.
  *
  * example:   annotate affinity, executed, policy, priority;
  *            entry -> load_balancer -> each cpu { round_robin(slice = 3ms) -> rt -> fair_server -> cpu };
  */
+#include <weir/kit/realtime.h>
 #include <weir/kit/reserve.h>
 
-#define FAIR_SERVER_RT_LOWEST  101
-#define FAIR_SERVER_RT_HIGHEST 199
 /* A rest of the budget below this is not worth a switch, ns. */
 #define FAIR_SERVER_LEAST_NS 1000
 /* When to look again if a lock could not be taken, ns. */
@@ -57,6 +63,8 @@ struct fair_server {
 	u64 since;   /* (l) ns; charged up to here */
 	u32 running; /* (l) CPUs that run a fair task */
 	u32 state;   /* (a) enum fair_server_state */
+	u64 rules;   /* (c) */
+	u64 served; /* (l) it had to serve, and fair tasks have not run for a budget without it since */
 };
 
 WEIR_COMPONENT(fair_server,
@@ -74,16 +82,18 @@ WEIR_COMPONENT(fair_server,
 			   WEIR_PARAM(fair_server, budget, NS, 50000000, 1000000, 1000000000,
 				      "time in each period that fair tasks get"),
 			   WEIR_PARAM(fair_server, period, NS, 1000000000, 1000000, 10000000000ull,
-				      "length of a period")),
+				      "length of a period"),
+			   WEIR_PARAM(fair_server, rules, COUNT, 7, 6, 7,
+				      "of Linux 6.12 or of 7.x: whether fair tasks that sleep "
+				      "beyond a period are served at once again")),
 	       WEIR_RELATIONS(WEIR_RELATION(fair_server, AT_MOST, budget, period,
 					    "a server cannot get more than all of the time")));
 
 static int fair_server_is_fair(struct fair_server weir_mem *self, struct weir_task weir_mem *t)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
-	s64 priority = (s64)weir_property(s, WEIR_TOPIC_PRIORITY, t);
 
-	if (priority >= FAIR_SERVER_RT_LOWEST && priority <= FAIR_SERVER_RT_HIGHEST)
+	if (weir_is_realtime(weir_property(s, WEIR_TOPIC_PRIORITY, t)))
 		return 0;
 	return !weir_property(s, WEIR_TOPIC_DEADLINE, t);
 }
@@ -113,23 +123,47 @@ static void fair_server_charge(struct fair_server weir_mem *self, u64 now)
 	}
 	if (self->state == FAIR_SERVER_SPENT)
 		weir_store(&self->state, FAIR_SERVER_DEFERS);
+	self->served = 0;
 	fair_server_begin(self, now);
 }
 
-/* The first fair task waits: as for any constant bandwidth server, a budget is kept that its rate allows until the deadline. */
+/* What the server's rate allows until the deadline is less than what is left. */
+static int fair_server_overflows(const struct fair_server weir_mem *self, u64 now)
+{
+	return self->left * self->period > (self->deadline - now) * self->budget;
+}
+
+/* The first fair task waits. */
 static void fair_server_start(struct fair_server weir_mem *self)
 {
-	u64 now = weir_now(self->inst.sched), rest;
+	u64 now = weir_now(self->inst.sched);
 
 	if (weir_instance_lock(&self->inst))
 		return;
 	if (self->state == FAIR_SERVER_OFF) {
-		rest = self->deadline > now ? self->deadline - now : 0;
-		if (self->left * self->period >= rest * self->budget)
+		if (self->deadline <= now) {
+			self->served &= self->rules < 7;
 			fair_server_begin(self, now);
-		weir_store(&self->state, FAIR_SERVER_DEFERS);
-		weir_timer_set(&self->inst, self->deadline - self->left);
+		} else if (fair_server_overflows(self, now)) {
+			if (self->served)
+				self->left = (self->deadline - now) * self->budget / self->period;
+			else
+				fair_server_begin(self, now);
+		}
+		weir_store(&self->state, self->served ? FAIR_SERVER_SERVES : FAIR_SERVER_DEFERS);
+		weir_timer_set(&self->inst,
+			       self->served ? self->deadline : self->deadline - self->left);
 	}
+	weir_instance_unlock(&self->inst);
+}
+
+/* The CPU runs something less urgent than the server: no fair task waits. */
+static void fair_server_rest(struct fair_server weir_mem *self)
+{
+	if (weir_instance_lock(&self->inst))
+		return;
+	if (self->state == FAIR_SERVER_SERVES && !self->running)
+		weir_store(&self->state, FAIR_SERVER_OFF);
 	weir_instance_unlock(&self->inst);
 }
 
@@ -138,15 +172,16 @@ static void fair_server_advance(struct fair_server weir_mem *self, u64 now, int 
 {
 	u32 state = self->state;
 
-	if (state >= FAIR_SERVER_SERVES && now >= self->deadline) {
+	if (!waits && !self->running && state != FAIR_SERVER_SPENT) {
+		state = FAIR_SERVER_OFF;
+	} else if (state >= FAIR_SERVER_SERVES && now >= self->deadline) {
 		fair_server_begin(self, self->deadline + self->period > now ? self->deadline : now);
 		state = FAIR_SERVER_SERVES;
 	} else if (state == FAIR_SERVER_DEFERS && !self->running &&
 		   now + self->left >= self->deadline) {
 		state = FAIR_SERVER_SERVES;
+		self->served = 1;
 	}
-	if (!waits && !self->running && state != FAIR_SERVER_SPENT)
-		state = FAIR_SERVER_OFF;
 	weir_store(&self->state, state);
 }
 
@@ -236,14 +271,22 @@ WEIR_ENTRY int fair_server_on_dispatch(struct fair_server weir_mem *self,
 {
 	u64 weir_mem *runs = weir_priv(&self->inst, msg->task);
 
-	if (!fair_server_is_fair(self, msg->task) || weir_instance_lock(&self->inst))
+	if (!fair_server_is_fair(self, msg->task)) {
+		if (weir_load(&self->state) == FAIR_SERVER_SERVES &&
+		    weir_out(&self->inst, 0)->nr_cpus == 1 &&
+		    weir_load(&msg->task->key) > weir_load(&self->deadline))
+			fair_server_rest(self);
+		return 0;
+	}
+	if (weir_instance_lock(&self->inst))
 		return 0;
 	fair_server_charge(self, weir_now(self->inst.sched));
 	if (!weir_load(runs)) {
 		weir_store(runs, 1);
 		self->running++;
 	}
-	if (self->state == FAIR_SERVER_SERVES && weir_load(&msg->task->slice_ns) > self->left)
+	/* The runtime's default slice, 0, may be longer, too. */
+	if (self->state == FAIR_SERVER_SERVES && weir_load(&msg->task->slice_ns) - 1 >= self->left)
 		weir_store(&msg->task->slice_ns, self->left);
 	weir_instance_unlock(&self->inst);
 	return 0;
@@ -293,4 +336,5 @@ WEIR_ENTRY void fair_server_take_state(struct fair_server weir_mem *self,
 	self->deadline = old->deadline;
 	self->left = old->left;
 	self->state = old->state;
+	self->served = old->served;
 }

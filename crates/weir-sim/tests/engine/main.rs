@@ -21,6 +21,7 @@ mod postponed;
 mod push_pull;
 mod random;
 mod rbed;
+mod reclaim;
 mod rtapp;
 mod servers;
 mod standstill;

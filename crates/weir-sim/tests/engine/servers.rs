@@ -209,3 +209,93 @@ proptest! {
         prop_assert!(missed.is_empty(), "{:?}", missed);
     }
 }
+
+/// A task that holds a mutex runs in the class of the most urgent task that waits for it, and leaves that class with the mutex.
+const INHERITED: &str = r#"
+mutexes = { m = "PROTOCOL" }
+[[task]]
+name = "holder"
+program = ["run 1ms; lock m; run 6ms; unlock m; run 4ms"]
+[[task]]
+name = "middle"
+policy = "fifo"
+priority = 30
+start = "3ms"
+program = ["run 20ms"]
+[[task]]
+name = "waiter"
+WAITER
+start = "4ms"
+program = ["run 1ms; lock m; run 1ms; unlock m"]
+"#;
+
+fn inherited(topology: &str, protocol: &str, waiter: &str) -> String {
+    let text = INHERITED.replace("PROTOCOL", protocol).replace("WAITER", waiter);
+    let (g, _) = gantt(1, &catalogue(topology), &toml(&text), 0);
+    g.cpu(0)
+}
+
+#[test]
+fn a_holder_runs_in_the_class_of_the_task_that_waits() {
+    let fifo = "policy = \"fifo\"\npriority = 50";
+    let with = "holder 0-3, middle 3-4, waiter 4-5, holder 5-9, waiter 9-10, middle 10-29, holder 29-33";
+    assert_eq!(inherited("classes", "inherit", fifo), with);
+    let without = "holder 0-3, middle 3-4, waiter 4-5, middle 5-24, holder 24-28, waiter 28-29, holder 29-33";
+    assert_eq!(inherited("classes", "none", fifo), without);
+    // A deadline task's waiting puts the holder above all of FIFO.
+    let deadline = "policy = \"deadline\"\nperiod = \"40ms\"\nwcet = \"3ms\"\njobs = 1";
+    assert_eq!(inherited("classes", "inherit", deadline), with);
+    assert_eq!(inherited("classes", "none", deadline), without);
+}
+
+/// The fair server serves whatever stands behind the real-time classes: Linux has one for sched_ext, too.
+#[test]
+fn any_order_behind_real_time_gets_its_part() {
+    for order in [
+        "round_robin(slice = 3ms)",
+        "stride(quantum = 3ms)",
+        "bvt",
+        "cfs",
+        "eevdf",
+        "lottery",
+        "fifo",
+        "fcfs",
+    ] {
+        let topology = format!(
+            "annotate affinity, executed, lamport, latency, policy, priority, weight, fair;
+            entry -> load_balancer -> each cpu {{ {order} -> rt -> fair_server -> cpu }};"
+        );
+        let mut tasks = vec![linux(Policy::Fifo, 150, hog("fifo"))];
+        tasks.extend(["a", "b"].map(hog));
+        let (g, out) = gantt(1, &topology, &workload(tasks), 10_000 * MS);
+        let served = g.ran("a") + g.ran("b");
+        assert_eq!((served, g.ran("fifo"), out.idle_ns), (500 * MS, 9500 * MS, 0), "{order}");
+        for second in 1..10 {
+            let from = second * 1000 * MS;
+            let part = g.ran_in("a", from, from + 1000 * MS) + g.ran_in("b", from, from + 1000 * MS);
+            assert_eq!(part, 50 * MS, "{order} in second {second}");
+        }
+    }
+}
+
+/// Longest time from waking to running of a task that runs for 1 ms and sleeps for 99, on the CPU of a FIFO task that never blocks.
+fn longest_waits(rules: u32) -> Vec<u64> {
+    let sleeper = task("sleeper", repeat(None, vec![Op::Run { ns: MS }, Op::Sleep { ns: 99 * MS }]));
+    let tasks = vec![linux(Policy::Fifo, 150, hog("fifo")), sleeper];
+    let topology = catalogue("classes").replace("fair_server", &format!("fair_server(rules = {rules})"));
+    let (g, _) = gantt(1, &topology, &workload(tasks), 5000 * MS);
+    let bars: Vec<_> = g.bars.iter().filter(|b| b.0 == "sleeper" && b.3 > b.2).collect();
+    let mut waits = vec![bars[0].2 / MS];
+    waits.extend(bars.windows(2).map(|w| (w[1].2 - w[0].3) / MS - 99));
+    waits
+}
+
+/// After the first wait for the rest of the budget to be due, Linux 6.12 serves a sleeper at once, as the server is known to be needed;
+/// 7.x begins anew when the deadline has passed meanwhile.
+#[test]
+fn a_sleeper_is_served_by_the_rules_of_the_version() {
+    let waits = longest_waits(6);
+    assert_eq!(waits[0], 950);
+    assert!(waits.len() > 30 && waits[1..].iter().all(|w| *w == 0), "{waits:?}");
+    assert_eq!(longest_waits(7)[..4], [950; 4]);
+}
