@@ -16,6 +16,7 @@
  *            imbalance pct 117 [100, 1000]; load of another CPU relative to this one's that justifies a migration
  *            interval ns 16000000 [100000, 10000000000]; time between two balancing attempts of a busy CPU
  *            reach count 8 [1, 4096]; tasks looked at in another CPU's pipe for one that may move
+ *            pack flag 0 [0, 1]; tasks prefer large CPUs though they fit small ones (asymmetric packing)
  * per-task:  56 bytes
  * cost:      O(idle CPUs) for a task that wakes, O(1) for one that gave up its CPU, O(out-pipes) for a new one and
  *            for a CPU that looks for work or balances; O(tasks) when a CPU goes offline or online; takes
@@ -32,6 +33,10 @@
  * leaves it at a tick, or when its slice ends, for an idle core of larger CPUs. A CPU that runs out of work takes a task from the
  * nearest CPU that can spare one: of its core, its cache, its node, the machine. At ticks a busy CPU with waiting tasks
  * passes one to an idle CPU, and periodically takes one from the most loaded CPU, if the imbalance is large enough.
+ *
+ * With `pack`, a waking task goes to the largest CPU of an idle core in its node, and a running one leaves its CPU for the
+ * idle core of a larger one, however little it computes: for favoured cores, whose capacities differ by little, and
+ * where energy does not matter.
  *
  * Load is tracked by weight and time (weir/kit/pelt.h), and counts double on a CPU of half the capacity. Differences from Linux:
  * running tasks are migrated only if they have outgrown their CPU, groups of CPUs are compared by their most loaded member only, and waker
@@ -50,6 +55,7 @@ struct fair_balancer {
 	u64 imbalance; /* (c) percent */
 	u64 interval;  /* (c) ns */
 	u64 reach;     /* (c) */
+	u64 pack;      /* (c) */
 	u32 differ;    /* (c) CPUs do, in capacity */
 	u32 unused;
 	u64 weir_mem *next; /* (a) ns; by port: when its CPU looks at the others again */
@@ -79,7 +85,10 @@ WEIR_COMPONENT(
 		WEIR_PARAM(fair_balancer, interval, NS, 16000000, 100000, 10000000000ull,
 			   "time between two balancing attempts of a busy CPU"),
 		WEIR_PARAM(fair_balancer, reach, COUNT, 8, 1, 4096,
-			   "tasks looked at in another CPU's pipe for one that may move")));
+			   "tasks looked at in another CPU's pipe for one that may move"),
+		WEIR_PARAM(fair_balancer, pack, FLAG, 0, 0, 1,
+			   "tasks prefer large CPUs though they fit small ones (asymmetric "
+			   "packing)")));
 
 /* --- choice of a pipe --------------------------------------------------------------------------------- */
 
@@ -102,6 +111,36 @@ WEIR_FLAT static u32 fair_balancer_target(struct fair_balancer weir_mem *self, u
 	return mine < theirs ? here : prev;
 }
 
+/* The largest CPU of an idle core in @cpu's node, the nearest of equals; WEIR_NO_CPU: there is none. */
+WEIR_FLAT static u32 fair_balancer_largest(struct fair_balancer weir_mem *self, u32 cpu,
+					   const struct weir_cpumask weir_mem *mask)
+{
+	const struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
+	struct weir_sched weir_mem *s = self->inst.sched;
+	u32 best = WEIR_NO_CPU, most = 0, n = 0;
+
+	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
+		u64 bits = in->cpus->word[w] & weir_idle_word(s, w);
+
+		while (bits && weir_loop) {
+			u32 i = w * 64 + weir_lowest_bit(bits), rank;
+
+			bits &= bits - 1;
+			n++;
+			if (!weir_cpu_may(s, i, mask) || !weir_core_idle(s, &self->loads.near, i) ||
+			    weir_distance(s, cpu, i) > 2)
+				continue;
+			rank = weir_cpu_capacity(s, i) * 4 + 3 - weir_distance(s, cpu, i);
+			if (rank > most) {
+				most = rank;
+				best = i;
+			}
+		}
+	}
+	weir_note_scan(&self->inst, n);
+	return best;
+}
+
 /* A CPU near where @t was or was woken, which would count @weight there; WEIR_NO_CPU: none. */
 WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 				   struct weir_task weir_mem *t weir_arg, u32 weight,
@@ -119,6 +158,9 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 			      ? fair_balancer_target(self, prev, here,
 						     weight * weir_pelt_load(&p->pelt))
 			      : here;
+	here = self->pack && self->differ ? fair_balancer_largest(self, cpu, mask) : WEIR_NO_CPU;
+	if (here != WEIR_NO_CPU)
+		return here;
 	prev = weir_idle_sibling(&self->loads.near, cpu, prev,
 				 self->differ ? 1 + weir_pelt_util(&p->pelt) : 0, mask);
 	if (prev != WEIR_NO_CPU)
@@ -127,8 +169,8 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 }
 
 /*
- * For a task that runs on @cpu or ran there until now, and uses more than four fifths of it: a larger CPU of an idle core, one
- * that it fits if there is one; WEIR_NO_CPU: none, or the task fits where it is.
+ * For a task that runs on @cpu or ran there until now, and uses more than four fifths of it (with `pack` for any task): a larger CPU of
+ * an idle core, one that it fits if there is one; WEIR_NO_CPU: none, or the task fits where it is.
  */
 WEIR_FLAT static u32 fair_balancer_outgrown(struct fair_balancer weir_mem *self,
 					    struct weir_task weir_mem *t, u32 cpu,
@@ -139,9 +181,11 @@ WEIR_FLAT static u32 fair_balancer_outgrown(struct fair_balancer weir_mem *self,
 	u64 util = weir_pelt_util(&p->pelt);
 	u32 to;
 
-	if (!self->differ || cpu >= weir_nr_cpus(s) || util * 5 / 4 < weir_cpu_capacity(s, cpu))
+	if (!self->differ || cpu >= weir_nr_cpus(s) ||
+	    (!self->pack && util * 5 / 4 < weir_cpu_capacity(s, cpu)))
 		return WEIR_NO_CPU;
-	to = weir_idle_sibling(&self->loads.near, cpu, cpu, 1 + util, mask);
+	to = self->pack ? fair_balancer_largest(self, cpu, mask)
+			: weir_idle_sibling(&self->loads.near, cpu, cpu, 1 + util, mask);
 	return to != WEIR_NO_CPU && weir_core_idle(s, &self->loads.near, to) &&
 			       weir_cpu_capacity(s, to) > weir_cpu_capacity(s, cpu)
 		       ? to
@@ -186,10 +230,10 @@ WEIR_HELPER int fair_balancer_put(struct fair_balancer weir_mem *self weir_arg,
 }
 
 /* Nothing happens to a task that may stay, that cannot go on, or that update has still to look at. */
-WEIR_HELPER int fair_balancer_review(struct fair_balancer weir_mem *self weir_arg,
-				     struct weir_pipe weir_mem *in weir_arg,
-				     struct weir_task weir_mem *t weir_arg,
-				     const struct weir_cpumask weir_mem *mask weir_arg)
+WEIR_FLAT static int fair_balancer_review(struct fair_balancer weir_mem *self,
+					  struct weir_pipe weir_mem *in,
+					  struct weir_task weir_mem *t,
+					  const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
 
@@ -305,8 +349,8 @@ WEIR_ENTRY int fair_balancer_on_exit(struct fair_balancer weir_mem *self,
 /* --- balancing -------------------------------------------------------------------------------------------- */
 
 /* A task of @from that may move to @cpu and last ran before @before, ns, from the tail on: its address; 0: none. */
-WEIR_HELPER u64 fair_balancer_find(struct fair_balancer weir_mem *self weir_arg,
-				   struct weir_pipe weir_mem *from weir_arg, u32 cpu, u64 before)
+WEIR_FLAT static u64 fair_balancer_find(struct fair_balancer weir_mem *self,
+					struct weir_pipe weir_mem *from, u32 cpu, u64 before)
 {
 	struct weir_task weir_mem *t;
 	u64 n = 0, found = 0;
@@ -328,8 +372,8 @@ WEIR_HELPER u64 fair_balancer_find(struct fair_balancer weir_mem *self weir_arg,
 }
 
 /* When a task of @from must have stopped before it may move to @cpu, ns: one that ran lately stays in its cache. */
-WEIR_HELPER u64 fair_balancer_cold(struct fair_balancer weir_mem *self weir_arg,
-				   struct weir_pipe weir_mem *from weir_arg, u32 cpu)
+WEIR_FLAT static u64 fair_balancer_cold(struct fair_balancer weir_mem *self,
+					struct weir_pipe weir_mem *from, u32 cpu)
 {
 	u64 now = weir_now(self->inst.sched);
 
@@ -373,8 +417,8 @@ WEIR_ENTRY int fair_balancer_on_idle(struct fair_balancer weir_mem *self, u32 cp
 }
 
 /* An idle CPU, if more tasks wait in @out, the pipe of @cpu, than @cpu runs; WEIR_NO_CPU: none. */
-WEIR_HELPER u32 fair_balancer_needs_work(struct fair_balancer weir_mem *self weir_arg,
-					 struct weir_pipe weir_mem *out weir_arg, u32 cpu)
+WEIR_FLAT static u32 fair_balancer_needs_work(struct fair_balancer weir_mem *self,
+					      struct weir_pipe weir_mem *out, u32 cpu)
 {
 	struct weir_task weir_mem *t = weir_cpu_curr(self->inst.sched, cpu);
 
@@ -383,7 +427,7 @@ WEIR_HELPER u32 fair_balancer_needs_work(struct fair_balancer weir_mem *self wei
 }
 
 /* 1 + the port of the pipe with most load for its capacity, if that is a good deal more than @cpu's; 0: none has. */
-WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_arg, u32 cpu)
+WEIR_FLAT static u32 fair_balancer_burdened(struct fair_balancer weir_mem *self, u32 cpu)
 {
 	u32 port = weir_rq_load_busiest(&self->loads, cpu, 0, 3);
 	struct weir_sched weir_mem *s = self->inst.sched;

@@ -92,3 +92,51 @@ fn another_numbering_gives_the_same_result() {
     }
     assert_eq!(bad, 0, "the sets are above");
 }
+
+/// With `pack`, tasks that compute little leave the small cores on which they begin while cores of large ones are idle; CPU numbers do not
+/// matter. Without it they stay, because they fit.
+#[test]
+fn packing_goes_by_capacity_not_by_number() {
+    let run = |machine: &Machine, topology: &str, load: &str| {
+        let mut g = Gantt::default();
+        let cfg = RunConfig { duration_ns: Some(1000 * MS), ..RunConfig::default() };
+        let plan = plan(topology, &machine.shape);
+        weir_sim::run(machine, &plan, &toml(load), &Costs::default(), &cfg, &mut g).expect("it runs");
+        g
+    };
+    let linux = catalogue("linux");
+    let pack = linux.replace("fair_balancer ->", "fair_balancer(pack = true) ->");
+    assert_ne!(pack, linux);
+    for seed in 0..8 {
+        let mut draw = Draw(seed + 77);
+        let kinds = Kinds {
+            large: draw.between(2, 3) as usize,
+            smt: draw.between(1, 2) as usize,
+            small: draw.between(3, 4) as usize,
+            capacity: draw.between(9, 10) * 100,
+        };
+        let tasks = draw.between(1, kinds.large as u64);
+        let mut numbers: Vec<usize> = (0..kinds.nr()).collect();
+        for _ in 0..3 {
+            let machine = kinds.machine(&numbers);
+            let small = &numbers[kinds.large * kinds.smt..];
+            let load = format!(
+                "[[task]]\nname = \"light\"\ncount = {tasks}\ncpus = {small:?}\n\
+                 program = [\"run 1ms; cpus all; loop {{ run {}us; sleep 7ms }}\"]\n",
+                draw.between(200, 900)
+            );
+            let on_small = |g: &Gantt| {
+                let within = g.bars.iter().filter(|b| small.contains(&(b.1 as usize)));
+                within.map(|b| b.3 - b.2).sum::<u64>() as f64
+                    / g.bars.iter().map(|b| b.3 - b.2).sum::<u64>() as f64
+            };
+            let (with, without) =
+                (on_small(&run(&machine, &pack, &load)), on_small(&run(&machine, &linux, &load)));
+            assert!(with < 0.1, "{with} of the time on small cores, {numbers:?}");
+            assert!(without > 0.5, "{without} without packing, {numbers:?}");
+            for i in (1..numbers.len()).rev() {
+                numbers.swap(i, draw.between(0, i as u64) as usize);
+            }
+        }
+    }
+}
