@@ -112,8 +112,8 @@ WEIR_FLAT static u32 fair_balancer_target(struct fair_balancer weir_mem *self, u
 }
 
 /* The largest CPU of an idle core in @cpu's node, the nearest of equals; WEIR_NO_CPU: there is none. */
-WEIR_FLAT static u32 fair_balancer_largest(struct fair_balancer weir_mem *self, u32 cpu,
-					   const struct weir_cpumask weir_mem *mask)
+WEIR_HELPER u32 fair_balancer_largest(struct fair_balancer weir_mem *self weir_arg, u32 cpu,
+				      const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	const struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
 	struct weir_sched weir_mem *s = self->inst.sched;
@@ -230,10 +230,10 @@ WEIR_HELPER int fair_balancer_put(struct fair_balancer weir_mem *self weir_arg,
 }
 
 /* Nothing happens to a task that may stay, that cannot go on, or that update has still to look at. */
-WEIR_FLAT static int fair_balancer_review(struct fair_balancer weir_mem *self,
-					  struct weir_pipe weir_mem *in,
-					  struct weir_task weir_mem *t,
-					  const struct weir_cpumask weir_mem *mask)
+WEIR_HELPER int fair_balancer_review(struct fair_balancer weir_mem *self weir_arg,
+				     struct weir_pipe weir_mem *in weir_arg,
+				     struct weir_task weir_mem *t weir_arg,
+				     const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
 
@@ -349,8 +349,8 @@ WEIR_ENTRY int fair_balancer_on_exit(struct fair_balancer weir_mem *self,
 /* --- balancing -------------------------------------------------------------------------------------------- */
 
 /* A task of @from that may move to @cpu and last ran before @before, ns, from the tail on: its address; 0: none. */
-WEIR_FLAT static u64 fair_balancer_find(struct fair_balancer weir_mem *self,
-					struct weir_pipe weir_mem *from, u32 cpu, u64 before)
+WEIR_HELPER u64 fair_balancer_find(struct fair_balancer weir_mem *self weir_arg,
+				   struct weir_pipe weir_mem *from weir_arg, u32 cpu, u64 before)
 {
 	struct weir_task weir_mem *t;
 	u64 n = 0, found = 0;
@@ -372,8 +372,8 @@ WEIR_FLAT static u64 fair_balancer_find(struct fair_balancer weir_mem *self,
 }
 
 /* When a task of @from must have stopped before it may move to @cpu, ns: one that ran lately stays in its cache. */
-WEIR_FLAT static u64 fair_balancer_cold(struct fair_balancer weir_mem *self,
-					struct weir_pipe weir_mem *from, u32 cpu)
+WEIR_HELPER u64 fair_balancer_cold(struct fair_balancer weir_mem *self weir_arg,
+				   struct weir_pipe weir_mem *from weir_arg, u32 cpu)
 {
 	u64 now = weir_now(self->inst.sched);
 
@@ -417,8 +417,8 @@ WEIR_ENTRY int fair_balancer_on_idle(struct fair_balancer weir_mem *self, u32 cp
 }
 
 /* An idle CPU, if more tasks wait in @out, the pipe of @cpu, than @cpu runs; WEIR_NO_CPU: none. */
-WEIR_FLAT static u32 fair_balancer_needs_work(struct fair_balancer weir_mem *self,
-					      struct weir_pipe weir_mem *out, u32 cpu)
+WEIR_HELPER u32 fair_balancer_needs_work(struct fair_balancer weir_mem *self weir_arg,
+					 struct weir_pipe weir_mem *out weir_arg, u32 cpu)
 {
 	struct weir_task weir_mem *t = weir_cpu_curr(self->inst.sched, cpu);
 
@@ -427,7 +427,7 @@ WEIR_FLAT static u32 fair_balancer_needs_work(struct fair_balancer weir_mem *sel
 }
 
 /* 1 + the port of the pipe with most load for its capacity, if that is a good deal more than @cpu's; 0: none has. */
-WEIR_FLAT static u32 fair_balancer_burdened(struct fair_balancer weir_mem *self, u32 cpu)
+WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_arg, u32 cpu)
 {
 	u32 port = weir_rq_load_busiest(&self->loads, cpu, 0, 3);
 	struct weir_sched weir_mem *s = self->inst.sched;

@@ -32,7 +32,8 @@
  * A deadline counts as it was when the task was placed; a task whose deadline changes while it waits or runs is looked at again
  * when its CPU chooses. If the numbers of in-ports and out-ports differ, a task goes to its last CPU, or to the out-pipe with the fewest tasks.
  * Out-pipes that lead to several CPUs are no targets of pushing. Differences from Linux: idle CPUs are preferred, and a task that waits is
- * pushed also if it has not been preempted. Capacities of CPUs are not looked at.
+ * pushed also if it has not been preempted. Capacities of CPUs are not looked at. In the kernel it fits with few components: with those of
+ * the topology `classes` a program would have too many functions.
  *
  * example:   annotate affinity, executed, policy, priority;
  *            topology lane { in -> out; }

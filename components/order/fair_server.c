@@ -293,8 +293,8 @@ WEIR_ENTRY int fair_server_on_dispatch(struct fair_server weir_mem *self,
 }
 
 /* The task has stopped: the budget may be spent, or only the server can grant the rest of it in time. */
-WEIR_HELPER int fair_server_stop(struct fair_server weir_mem *self weir_arg,
-				 struct weir_task weir_mem *t weir_arg)
+WEIR_FLAT static int fair_server_stop(struct fair_server weir_mem *self,
+				      struct weir_task weir_mem *t)
 {
 	u64 weir_mem *runs = weir_priv(&self->inst, t);
 	u64 now = weir_now(self->inst.sched);
