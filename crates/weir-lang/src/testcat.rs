@@ -199,8 +199,8 @@ pub fn catalog() -> Catalog {
         ..component("fair_balancer", Distribute, (1, ANY), (1, ANY))
     });
     all.push(ComponentInfo {
-        asks: topics(&["AFFINITY", "PRIORITY", "DEADLINE"]),
-        needs: topics(&["AFFINITY", "PRIORITY"]),
+        asks: topics(&["PRIORITY", "DEADLINE", "AFFINITY"]),
+        needs: topics(&["PRIORITY", "AFFINITY"]),
         ..component("push_pull", Distribute, (1, ANY), (1, ANY))
     });
     for name in ["stride", "lottery", "bvt"] {
