@@ -302,7 +302,11 @@ pub fn render(diag: &Diag, colours: bool, width: usize) -> String {
     theme.characters.error = format!("error{code}:");
     theme.characters.warning = format!("warning{code}:");
     theme.characters.advice = "note:".into();
-    let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(width);
+    let handler = GraphicalReportHandler::new_themed(theme)
+        .with_links(false)
+        .with_width(width)
+        // Options and names stay whole, to be copied.
+        .with_word_splitter(textwrap::WordSplitter::NoHyphenation);
     let mut text = String::new();
     let cut =
         diag.source.as_ref().filter(|_| !diag.labels.is_empty()).and_then(|s| cut_lines(s, &diag.labels));
@@ -320,6 +324,16 @@ mod tests {
 
     fn render(diag: &Diag) -> String {
         super::render(diag, false, 100)
+    }
+
+    /// `--allow-code` was parted at the end of a line, so that it could neither be copied nor found.
+    #[test]
+    fn options_stay_whole() {
+        for n in 60..100 {
+            let diag = Diag::error(format!("{} --allow-code", "x".repeat(n)))
+                .help(format!("{} --allow-code", "y".repeat(n)));
+            assert_eq!(render(&diag).matches("--allow-code").count(), 2, "{n}: {}", render(&diag));
+        }
     }
 
     /// A place at column 65,536 or later ended the program: the renderer aligns by a 16-bit width.
