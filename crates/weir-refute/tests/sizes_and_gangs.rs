@@ -25,8 +25,9 @@ fn no_forecast_is_refuted() {
     let (mut tally, mut wrong) = (forecast::Tally::default(), Vec::new());
     for seed in seeds.clone() {
         let query = Query::draw(seed);
+        println!("  {seed} {}, after {tally:?}", query.command());
         if let Err(why) = forecast::refute(&query, forecast::honest, &mut tally) {
-            println!("  {seed} {}: {why}", query.command());
+            println!("    {why}");
             wrong.push(format!("{seed} {}: {why}", query.command()));
         }
     }
