@@ -5,10 +5,12 @@
 //! and a forecast must be within the stated bound of a run of that size, as long as the load lasts.
 
 use serde_json::Value;
+use weir::Unwatched;
 use weir::analyze::contention::{self, BOUND, Field};
-use weir::{RunOptions, Setting, Unwatched};
+use weir_core::event::{Event, Observer};
 use weir_lang::Source;
 use weir_model::{Costs, Machine, Workload};
+use weir_sim::{RunConfig, engine};
 
 use crate::Dice;
 
@@ -95,6 +97,20 @@ pub struct Asked {
     pub share: f64,
 }
 
+impl Asked {
+    fn field(&self) -> Field<'_> {
+        Field {
+            machine: &self.machine,
+            workload: &self.workload,
+            costs: &self.costs,
+            sets: &[],
+            duration_ns: None,
+            seed: 1,
+            watch: &Unwatched,
+        }
+    }
+}
+
 /// Answers a query by the report as JSON.
 pub type Judge = fn(&Asked) -> weir::Result<Value>;
 
@@ -103,16 +119,7 @@ pub type Judge = fn(&Asked) -> weir::Result<Value>;
 /// # Errors
 /// The topology is not for this machine.
 pub fn honest(asked: &Asked) -> weir::Result<Value> {
-    let field = Field {
-        machine: &asked.machine,
-        workload: &asked.workload,
-        costs: &asked.costs,
-        sets: &[],
-        duration_ns: None,
-        seed: 1,
-        watch: &Unwatched,
-    };
-    Ok(contention::analyze(&field, &asked.source, asked.share)?.json())
+    Ok(contention::analyze(&asked.field(), &asked.source, asked.share)?.json())
 }
 
 /// How much was attacked.
@@ -179,7 +186,7 @@ pub fn refute(query: &Query, judge: Judge, tally: &mut Tally) -> Result<(), Stri
     {
         let Some(value) = row["foreseen"][measure].as_f64() else { continue };
         tally.forecasts += 1;
-        let share = measured(query, u32::try_from(*n).expect("a size"), measure);
+        let share = measured(&asked, u32::try_from(*n).expect("a size"), measure);
         if (value - share).abs() > BOUND {
             return Err(format!("{measure} of {value:.3} is foreseen on {n} CPUs, {share:.3} is simulated"));
         }
@@ -187,21 +194,24 @@ pub fn refute(query: &Query, judge: Judge, tally: &mut Tally) -> Result<(), Stri
     Ok(())
 }
 
-/// The share in a whole run of that size.
-fn measured(query: &Query, cpus: u32, measure: &str) -> f64 {
-    let options = RunOptions {
-        topology: Some(query.topology.into()),
-        setting: Setting {
-            machine: Some(format!("smp-{cpus}")),
-            workload: Some(query.load.on(cpus)),
-            ..Setting::default()
-        },
-        ..RunOptions::default()
-    };
-    let summary = weir::run(&options, &Unwatched).expect("it runs").summary;
+/// The share in a whole run of that size: the machine and its load so many times, as the analysis has them.
+fn measured(asked: &Asked, cpus: u32, measure: &str) -> f64 {
+    let field = asked.field();
+    let machine = field.machine(cpus).expect("equal CPUs come in every number");
+    let plan = field.plan(&asked.source, &machine).expect("it compiles");
+    let config = RunConfig { seed: field.seed, ..RunConfig::default() };
+    let done = engine::run(&machine, &plan, &field.workload(cpus), field.costs, &config, &mut Nobody)
+        .expect("it runs");
     let spent = match measure {
-        "scheduler" => summary.totals.scheduler_ns,
-        _ => summary.totals.lock_wait_ns,
+        "scheduler" => done.scheduler_ns,
+        _ => done.lock_wait_ns,
     };
-    spent as f64 / (summary.duration_ns * u64::from(cpus)).max(1) as f64
+    spent as f64 / (done.end_ns * u64::from(cpus)).max(1) as f64
+}
+
+/// Looks at nothing: the sums are enough.
+struct Nobody;
+
+impl Observer for Nobody {
+    fn event(&mut self, _: u64, _: &Event<'_>) {}
 }
