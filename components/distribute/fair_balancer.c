@@ -230,10 +230,10 @@ WEIR_HELPER int fair_balancer_put(struct fair_balancer weir_mem *self weir_arg,
 }
 
 /* Nothing happens to a task that may stay, that cannot go on, or that update has still to look at. */
-WEIR_HELPER int fair_balancer_review(struct fair_balancer weir_mem *self weir_arg,
-				     struct weir_pipe weir_mem *in weir_arg,
-				     struct weir_task weir_mem *t weir_arg,
-				     const struct weir_cpumask weir_mem *mask weir_arg)
+WEIR_FLAT static int fair_balancer_review(struct fair_balancer weir_mem *self,
+					  struct weir_pipe weir_mem *in,
+					  struct weir_task weir_mem *t,
+					  const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
 
