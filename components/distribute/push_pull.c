@@ -21,13 +21,13 @@
  * source:    Linux 6.12, kernel/sched/rt.c and deadline.c: push_rt_task(), pull_rt_task(); cpupri.c
  * long:      pushing, pulling and placing keep one account of the urgent tasks that wait
  *
- * Put it between the stage that places tasks and the orders of the CPUs (`rt`, `edf`), with an in-port and an out-port for each
- * CPU: in the example `lane` has no stage, so `each cpu { lane }` is a pipe for each CPU. A task goes where the stage before has placed it, unless it is urgent, which means that it has a deadline or
- * real-time priority, and that CPU runs or is about to run a task that is at least as urgent. Then it is pushed: to an idle CPU, else to one
- * that runs a task of another class, else to the one with the least urgent task; near its last CPU if there are several.
- * If no CPU runs anything less urgent, it waits, and is pulled by the first CPU that would. So a set of per-CPU queues
- * serves urgent tasks like one queue for all CPUs, except that tasks bound to CPUs are respected, and one that waits behind a task of
- * equal priority is not moved to another such wait.
+ * Put it between the stage that places tasks and the orders of the CPUs (`rt`, `edf`), with an in-port and an out-port for each CPU: in the
+ * example `lane` has no stage, so `each cpu { lane }` is a pipe for each CPU. A task goes where the stage before has placed it, unless it is
+ * urgent, which means that it has a deadline or real-time priority, and that CPU runs or is about to run a task that is at least as urgent.
+ * Then it is pushed: to an idle CPU, else to one that runs a task of another class, else to the one with the least urgent task; near its
+ * last CPU if there are several. If no CPU runs anything less urgent, it waits, and is pulled by the first CPU that would. So a set of
+ * per-CPU queues serves urgent tasks like one queue for all CPUs, except that tasks bound to CPUs are respected, and one that waits behind a
+ * task of equal priority is not moved to another such wait.
  *
  * A deadline counts as it was when the task was placed; a task whose deadline changes while it waits or runs is looked at again
  * when its CPU chooses. If the numbers of in-ports and out-ports differ, a task goes to its last CPU, or to the out-pipe with the fewest tasks.

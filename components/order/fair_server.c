@@ -33,8 +33,9 @@
  * 100 ms, on the CPU of a real-time task that never blocks, waits for 950 ms once (`rules = 6`), or each time (`rules = 7`).
  *
  * An instance counts the time in which at least one of its CPUs runs a fair task. Any stack can have one: what is neither real-time nor has
- * a deadline counts as fair, whatever order it is in (Linux's server for sched_ext is the same). Differences from Linux: it is not part of the admission of
- * `cbs`. By 6.12 a server that has not served yet may serve at once if fair tasks wake late in a period; here it is deferred.
+ * a deadline counts as fair, whatever order it is in (Linux's server for sched_ext is the same). Differences from Linux: it is not part of
+ * the admission of `cbs`. By 6.12 a server that has not served yet may serve at once if fair tasks wake late in a period; here it is
+ * deferred.
  *
  * example:   annotate affinity, executed, policy, priority;
  *            entry -> load_balancer -> each cpu { round_robin(slice = 3ms) -> rt -> fair_server -> cpu };

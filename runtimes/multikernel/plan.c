@@ -217,17 +217,23 @@ static const u64 *mask_of(const struct parts *p, u32 pipe)
 	return p->masks + (u64)p->pipes[pipe].mask * p->head->mask_words;
 }
 
-/* The CPUs behind an instance are those behind its out-pipes. */
-static int check_mask(const struct parts *p, const struct weir_plan_instance *pi)
+/* The CPUs behind an in-pipe are those behind all out-pipes, or, of a pair (WEIR_BY_IN), behind the one of the same number. */
+static int check_mask(const struct parts *p, const struct weir_plan_instance *pi,
+		      const struct weir_descriptor *d)
 {
+	int pairs = d->out_label == WEIR_BY_IN && pi->nr_in == pi->nr_out;
+
 	for (u32 w = 0; pi->nr_in && pi->nr_out && w < p->head->mask_words; w++) {
 		u64 behind = 0;
 
 		for (u32 i = 0; i < pi->nr_out; i++)
 			behind |= mask_of(p, p->links[pi->first_out + i])[w];
-		for (u32 i = 0; i < pi->nr_in; i++)
+		for (u32 i = 0; i < pi->nr_in; i++) {
+			if (pairs)
+				behind = mask_of(p, p->links[pi->first_out + i])[w];
 			if (mask_of(p, p->links[pi->first_in + i])[w] != behind)
 				return -WEIR_PLAN_WIRING;
+		}
 	}
 	return 0;
 }
@@ -266,7 +272,7 @@ static int check_ports(const struct parts *p, u32 n, const struct weir_descripto
 			return -WEIR_PLAN_WIRING;
 		seen[k].unused = 1;
 	}
-	return check_mask(p, pi);
+	return check_mask(p, pi, d);
 }
 
 static int check_pipes(const struct parts *p)
