@@ -151,9 +151,9 @@ fn reclaiming_is_that_of_the_model() {
     let sets = if std::env::var("WEIR_LONG").is_ok() { 1000 } else { 100 };
     let (mut same, mut bad) = (0, Vec::new());
     for seed in 0..sets {
-        let mut state = seed * 7919 + 13;
+        let mut state: u64 = seed * 7919 + 13;
         let mut draw = |low: u64, high: u64| {
-            state = (state as u64).wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             low + (state >> 33) % (high - low + 1)
         };
         let mut servers: Vec<Server> = Vec::new();
