@@ -126,7 +126,7 @@ chmod +x "$root/root/trial"
 (cd "$root" && find . -xdev | cpio --quiet -o -H newc | gzip -1) >"$work/root.cpio.gz"
 # As `vm` does: KVM where it has found that it works. Else an emulated CPU whose clock counts instructions, so that no limit of time depends on
 # how fast or busy this computer is, and waiting costs nothing.
-accel=(-accel "tcg,thread=single" -cpu "max,vendor=GenuineIntel" -icount "shift=1,sleep=off" -rtc base=2026-01-01,clock=vm)
+accel=(-accel "tcg,thread=single" -cpu "max,vendor=GenuineIntel" -icount "shift=1,sleep=off" -rtc "base=2026-01-01,clock=vm")
 grep -qsw kvm "${XDG_CACHE_HOME:-$HOME/.cache}/runweir/vm/accel" && accel=(-accel kvm -cpu host)
 timeout "${LIMIT:-6000}" qemu-system-x86_64 -machine q35 "${accel[@]}" -m 3G -nographic -no-reboot -nic none -kernel "$kernel" \
 	-initrd "$work/root.cpio.gz" -append "console=ttyS0 quiet panic=-1 systemd.show_status=false audit=0" </dev/null >"$work/console" 2>&1 || true
