@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 for tool in dpkg-deb dpkg-shlibdeps ${SHOTS:+script}; do
-	command -v $tool >/dev/null || { echo "skipped: no $tool (apt-get install dpkg-dev)"; exit 77; }
+	command -v $tool >/dev/null || { echo "skipped: no $tool (apt-get install dpkg-dev bsdutils)"; exit 77; }
 done
 [[ ${RUNWEIR:-} ]] || tools/programs.sh
 program=$(realpath "${RUNWEIR:-${CARGO_TARGET_DIR:-target}/debug/runweir}")

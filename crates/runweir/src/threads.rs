@@ -449,8 +449,7 @@ fn find_program(name: &OsStr) -> Result<PathBuf> {
     if path.components().count() > 1 {
         return if path.is_file() { Ok(path.into()) } else { Err(missing()) };
     }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).map(|f| f.join(name)).find(|p| p.is_file()).ok_or_else(missing)
+    weir_text::packages::find(name).ok_or_else(missing)
 }
 
 /// Whether a 64-bit ELF file names an interpreter, which is what preloads libraries. What cannot be read is let through.

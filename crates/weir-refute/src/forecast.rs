@@ -7,7 +7,6 @@
 use serde_json::Value;
 use weir::Unwatched;
 use weir::analyze::contention::{self, BOUND, Field};
-use weir_core::event::{Event, Observer};
 use weir_lang::Source;
 use weir_model::{Costs, Machine, Workload};
 use weir_sim::{RunConfig, engine};
@@ -200,18 +199,11 @@ fn measured(asked: &Asked, cpus: u32, measure: &str) -> f64 {
     let machine = field.machine(cpus).expect("equal CPUs come in every number");
     let plan = field.plan(&asked.source, &machine).expect("it compiles");
     let config = RunConfig { seed: field.seed, ..RunConfig::default() };
-    let done = engine::run(&machine, &plan, &field.workload(cpus), field.costs, &config, &mut Nobody)
-        .expect("it runs");
+    let done =
+        engine::run(&machine, &plan, &field.workload(cpus), field.costs, &config, &mut ()).expect("it runs");
     let spent = match measure {
         "scheduler" => done.scheduler_ns,
         _ => done.lock_wait_ns,
     };
     spent as f64 / (done.end_ns * u64::from(cpus)).max(1) as f64
-}
-
-/// Looks at nothing: the sums are enough.
-struct Nobody;
-
-impl Observer for Nobody {
-    fn event(&mut self, _: u64, _: &Event<'_>) {}
 }

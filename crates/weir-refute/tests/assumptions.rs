@@ -54,6 +54,8 @@ fn the_bus_of_pathfinder_is_bounded_with_its_mutex() {
         (&Value::Null, &"not schedulable".into())
     );
     assert!(rta["remark"].as_str().is_some_and(|r| r.contains("`weather` grows without bound")), "{rta}");
+    let text = found.text(&weir_report::Screen::default());
+    assert!(text.contains("65.0 ms (125 ms)"), "{text}");
 }
 
 /// The set of the review: 6 ms of the less urgent task's section.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Which package brings a program that is missing, on Debian, Fedora and Arch.
 
+use std::path::{Path, PathBuf};
+
 /// A line a program.
 const TABLE: &str = include_str!("packages.txt");
 
@@ -29,6 +31,12 @@ pub fn install(programs: &[&str]) -> String {
         format!("on {system}: {packages}{from_source}")
     };
     INSTALLERS.iter().enumerate().map(on).collect::<Vec<_>>().join("; ")
+}
+
+/// Where a program is in PATH.
+pub fn find(program: impl AsRef<Path>) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).map(|folder| folder.join(&program)).find(|path| path.is_file())
 }
 
 /// The packages of one program; its own name where the table does not have it.

@@ -183,10 +183,7 @@ pub(crate) fn fidelity(
     let plan = topology::compile(&source, &machine.shape, &[])?.plan;
     let measured = options.costs == RECORDED;
     let mut costs = machine::costs(if measured { "default" } else { &options.costs })?;
-    let ignored = crate::ignored::ignored(&plan, workload, machine.nr_cpus());
-    if let Some(refused) = crate::ignored::refusal(&ignored).filter(|_| options.strict) {
-        return Err(refused);
-    }
+    let ignored = crate::ignored::allowed(&plan, workload, machine.nr_cpus(), options.strict)?;
     let traced = options.requests.is_some();
     let stage = Stage { recording, machine, workload, plan: &plan, traced };
     let mut done = stage.replay(&costs, watch)?;

@@ -12,7 +12,7 @@ use weir_model::workload::{Op, Policy, TaskSpec};
 use weir_report::{Ignored, Summary};
 
 use crate::catalogue::TOPOLOGIES;
-use crate::fault::{Diag, Fault};
+use crate::fault::{Diag, Fault, Result};
 use crate::topology;
 
 /// Topologies named in a message; the results have all.
@@ -338,6 +338,28 @@ pub fn refused(summary: &Summary) -> Vec<String> {
 pub fn warnings(all: &[Ignored]) -> Vec<Diag> {
     let one = |one: &Ignored| Diag::warning(sentence(one)).help(remedy(&one.topologies)).code("ignored");
     all.iter().map(one).collect()
+}
+
+/// What `plan` does not obey of what `workload` asks for; an error where nothing may be ignored.
+///
+/// # Errors
+/// The user's, if `strict`: there is something.
+pub fn allowed(plan: &Plan, workload: &Workload, nr_cpus: u32, strict: bool) -> Result<Vec<Ignored>> {
+    let found = ignored(plan, workload, nr_cpus);
+    refusal(&found).filter(|_| strict).map_or(Ok(found), Err)
+}
+
+/// Add what is not among them yet: the same of a topology and a guest is said once.
+pub fn merge(all: &mut Vec<Ignored>, more: impl IntoIterator<Item = Ignored>) {
+    for one in more {
+        let same = |o: &Ignored| {
+            (&o.topology, &o.setting, &o.value, &o.guest)
+                == (&one.topology, &one.setting, &one.value, &one.guest)
+        };
+        if !all.iter().any(same) {
+            all.push(one);
+        }
+    }
 }
 
 /// The same as one error, where nothing may be ignored.

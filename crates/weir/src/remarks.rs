@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use weir_report::Ignored;
 
 use crate::fault::Diag;
+use crate::ignored::merge;
 use crate::units::plural;
 
 /// Most remarks; of more the number is said.
@@ -27,15 +28,7 @@ impl Remarks {
                 self.diags.push(diag);
             }
         }
-        for one in ignored {
-            let same = |o: &Ignored| {
-                (&o.topology, &o.setting, &o.value, &o.guest)
-                    == (&one.topology, &one.setting, &one.value, &one.guest)
-            };
-            if !self.ignored.iter().any(same) {
-                self.ignored.push(one.clone());
-            }
-        }
+        merge(&mut self.ignored, ignored.iter().cloned());
     }
 
     /// The remarks, and what the topologies do not obey.

@@ -26,8 +26,7 @@ pub struct Done {
 
 /// Where the emulator is.
 pub fn emulator() -> Result<PathBuf> {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).map(|f| f.join(EMULATOR)).find(|p| p.is_file()).ok_or_else(|| {
+    weir_text::packages::find(EMULATOR).ok_or_else(|| {
         Error::system(
             format!("{EMULATOR} is not here"),
             format!("as root, {}", weir_text::packages::install(&[EMULATOR])),

@@ -290,13 +290,9 @@ impl Sim<'_> {
         let now = self.now;
         let task = &mut self.tasks[no as usize];
         let (_, release_ns, deadline) = std::mem::replace(&mut task.upcoming, (NEVER, 0, 0));
-        let job = task.next_job;
-        task.next_job += 1;
         let late = task.job_open && (task.job_missed || task.job_deadline_ns <= now);
-        let deadline_ns = (deadline != NEVER).then_some(deadline);
-        self.totals.jobs += 1;
-        self.obs.event(now, &Event::JobRelease { task: no, job, due_ns: release_ns, deadline_ns });
         let on_miss = self.workload.tasks[task.spec as usize].on_miss;
+        let job = self.announce_job(no, release_ns, deadline);
         if on_miss == OnMiss::Skip && late {
             self.report_miss(no, job, deadline);
             self.report_dropped(no, job);
@@ -391,40 +387,44 @@ impl Sim<'_> {
     pub fn announce_pending(&mut self) {
         for no in 0..self.tasks.len() as TaskNo {
             let task = &self.tasks[no as usize];
-            let (spec, now) = (&self.workload.tasks[task.spec as usize], self.now);
+            let spec = &self.workload.tasks[task.spec as usize];
             let Some(timing) = spec.timing.filter(|_| task.state != State::Gone) else { continue };
-            let mut events = spec.program.iter().filter_map(|op| match op {
+            let awaited = spec.program.iter().find_map(|op| match op {
                 Op::Await { event } => Some(*event as usize),
                 _ => None,
             });
-            let Some(event) = events.next() else { continue };
+            let Some(event) = awaited else { continue };
             while let Some(due_ns) = self.objects.events[event].pending.pop_front() {
-                let task = &mut self.tasks[no as usize];
-                let job = task.next_job;
-                task.next_job += 1;
                 let deadline = due_ns.saturating_add(timing.deadline_ns);
-                let deadline_ns = (deadline != NEVER).then_some(deadline);
-                self.totals.jobs += 1;
-                self.obs.event(now, &Event::JobRelease { task: no, job, due_ns, deadline_ns });
-                if deadline <= now {
+                let job = self.announce_job(no, due_ns, deadline);
+                if deadline <= self.now {
                     self.report_miss(no, job, deadline);
                 }
             }
         }
     }
 
+    /// The task's next job is released: its number.
+    fn announce_job(&mut self, no: TaskNo, due_ns: u64, deadline: u64) -> u32 {
+        let task = &mut self.tasks[no as usize];
+        let job = task.next_job;
+        task.next_job += 1;
+        self.totals.jobs += 1;
+        let deadline_ns = (deadline != NEVER).then_some(deadline);
+        self.obs.event(self.now, &Event::JobRelease { task: no, job, due_ns, deadline_ns });
+        job
+    }
+
     /// The job noted in the task begins; its deadline is published.
     pub fn release_job(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let now = self.now;
+        let task = &self.tasks[no as usize];
+        let deadline = task.job_deadline_ns;
+        let job = self.announce_job(no, task.job_release_ns, deadline);
         let task = &mut self.tasks[no as usize];
-        task.job = task.next_job;
-        task.next_job += 1;
+        task.job = job;
         task.job_open = true;
         task.job_missed = false;
-        let (job, due_ns, deadline) = (task.job, task.job_release_ns, task.job_deadline_ns);
-        let deadline_ns = (deadline != NEVER).then_some(deadline);
-        self.totals.jobs += 1;
-        self.obs.event(now, &Event::JobRelease { task: no, job, due_ns, deadline_ns });
         if deadline != NEVER {
             self.publish_deadline(no, by)?;
             if deadline > now {

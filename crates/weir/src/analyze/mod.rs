@@ -11,7 +11,7 @@ use serde_json::Value;
 use weir_analysis::policy::conclude;
 use weir_analysis::{Feature, Finding, Load, Overheads, Stop, Verdict};
 use weir_model::{Costs, Machine, Workload};
-use weir_report::{Ignored, Screen};
+use weir_report::Screen;
 
 use crate::fault::{Diag, Fault, Result};
 use crate::watch::{Watch, pool};
@@ -102,12 +102,6 @@ pub fn analyze(options: &AnalyzeOptions, watch: &dyn Watch) -> Result<Analysis> 
     }
 }
 
-/// What a topology does not obey of what the workload asks for; an error if that is not allowed.
-fn unheeded(plan: &weir_core::Plan, inputs: &Inputs, strict: bool) -> Result<Vec<Ignored>> {
-    let found = ignored::ignored(plan, &inputs.workload, inputs.machine.nr_cpus());
-    ignored::refusal(&found).filter(|_| strict).map_or(Ok(found), Err)
-}
-
 /// What both analyses begin with.
 struct Inputs {
     machine: Machine,
@@ -151,8 +145,7 @@ fn limits(
     })?;
     let source = topology::source(name)?;
     let sets = topology::parse_sets(&options.set)?;
-    let given = inputs(options, "smp-64")?;
-    let Inputs { machine, workload, costs } = &given;
+    let Inputs { machine, workload, costs } = inputs(options, "smp-64")?;
     if costs.is_zero() {
         return Err(Fault::user(
             "with --costs zero scheduling takes no time, so there is nothing to analyze",
@@ -162,10 +155,18 @@ fn limits(
     let duration_ns = duration_ns.or(workload.duration_ns);
     // Runs end when they have shown enough; a workload without end needs a bound only for the engine's sake.
     let bound = duration_ns.or_else(|| workload.loops_forever().then_some(10_000_000_000));
-    let field =
-        Field { machine, workload, costs, sets: &sets, duration_ns: bound, seed: options.seed, watch };
+    let field = Field {
+        machine: &machine,
+        workload: &workload,
+        costs: &costs,
+        sets: &sets,
+        duration_ns: bound,
+        seed: options.seed,
+        watch,
+    };
     // An error in the topology is reported before anything runs.
-    let ignored = unheeded(&field.plan(&source, machine)?, &given, options.strict)?;
+    let plan = field.plan(&source, &machine)?;
+    let ignored = ignored::allowed(&plan, &workload, machine.nr_cpus(), options.strict)?;
     let mut report = pool(jobs)?.install(|| contention::analyze(&field, &source, share))?;
     let of_inputs = machine.warnings.iter().chain(&workload.warnings).cloned();
     report.warnings = of_inputs.chain(std::mem::take(&mut report.warnings)).collect();

@@ -4,13 +4,14 @@
 //! All of it is checked before the first run, with the first seed.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use weir_report::Ignored;
 
 use super::spec::Spec;
 use crate::fault::{Fault, Result};
+use crate::ignored::merge;
 use crate::session::{Brief, Candidate, Session, Setting};
 use crate::watch::Watch;
 use crate::{input, topology};
@@ -45,7 +46,6 @@ impl Grid {
             set_axes: set_axes.collect(),
             ignored: Vec::new(),
         };
-        let mut seen = BTreeSet::new();
         for index in 0..spec.nr_points() {
             let at = spec.point(index);
             let fault_of = |fault: Fault| named(spec, index, fault);
@@ -64,16 +64,7 @@ impl Grid {
                 compiled.plan.name.clone_from(&variant.name);
                 place.insert(compiled);
             }
-            for one in grid.sessions[&at[1..]].ignored(&grid.plans[&key].plan) {
-                if seen.insert((
-                    one.topology.clone(),
-                    one.setting.clone(),
-                    one.value.clone(),
-                    one.guest.clone(),
-                )) {
-                    grid.ignored.push(one);
-                }
-            }
+            merge(&mut grid.ignored, grid.sessions[&at[1..]].ignored(&grid.plans[&key].plan));
         }
         Ok(grid)
     }

@@ -79,9 +79,9 @@ pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Resul
         );
     }
     let list = read_tasks(source, &mut builder, &root)?;
-    let ms = 1e6 / cycles_per_ms;
+    let cycle_ns = 1e6 / cycles_per_ms;
     if list.iter().flat_map(SimsoTask::times_ns).any(|ns| {
-        let cycles = ns as f64 / ms;
+        let cycles = ns as f64 / cycle_ns;
         (cycles - cycles.round()).abs() > 1e-6 * cycles.max(1.0)
     }) {
         builder.warn(format!(
