@@ -3,8 +3,8 @@
 //!
 //! All of it is checked before the first run, with the first seed.
 
-use std::collections::btree_map::Entry;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 
 use weir_report::Ignored;
