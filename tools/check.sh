@@ -63,7 +63,8 @@ while IFS= read -r file; do
 	cmp -s "$fresh/$file" "docs/$file" || complain "docs/$file is out of date: run \`make docs\`"
 done < <(cd "$fresh" && find . -type f | sed 's|^\./||' | sort)
 
-# The Python package is a workspace of its own: what our crates bring along has to be in its lock file, too.
+# The Python package is a workspace of its own: it has the program's version, and all crates of ours in its lock file.
+[[ $(grep -m1 '^version' python/Cargo.toml) == "$(grep -m1 '^version' Cargo.toml)" ]] || complain "python/Cargo.toml and Cargo.toml have different versions"
 cargo tree --quiet --locked --manifest-path python/Cargo.toml >/dev/null 2>"$fresh/lock" ||
 	complain "python/Cargo.lock does not fit our crates (cargo update --workspace in python/): $(head -1 "$fresh/lock")"
 

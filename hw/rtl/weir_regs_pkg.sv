@@ -31,7 +31,7 @@ package weir_regs_pkg;
 
   // Their values.
   localparam logic [3:0] LaxityVersionMajor = 4'd1;
-  localparam logic [3:0] LaxityVersionMinor = 4'd1;
+  localparam logic [3:0] LaxityVersionMinor = 4'd0;
   localparam logic [1:0] LaxityPolicyLlf = 2'd0;
   localparam logic [1:0] LaxityPolicyEdf = 2'd1;
   localparam logic [1:0] LaxityPolicyEdzl = 2'd2;

@@ -8,7 +8,7 @@ use weir_core::{CpuSet, Plan};
 /// Names and numbers of a run; index = number in the events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
-    /// Version of Runweir, e.g. `0.1.0`.
+    /// Version of Runweir, e.g. `1.0.0`.
     pub runweir: String,
     pub topology: String,
     pub machine: String,

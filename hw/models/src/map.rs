@@ -65,7 +65,7 @@ pub mod laxity {
     pub const COUNTERS: u16 = 0x404;
     pub const COUNTERS_STRIDE: u16 = 8;
     pub const VERSION_MAJOR: u32 = 1;
-    pub const VERSION_MINOR: u32 = 1;
+    pub const VERSION_MINOR: u32 = 0;
     pub const POLICY_LLF: u32 = 0;
     pub const POLICY_EDF: u32 = 1;
     pub const POLICY_EDZL: u32 = 2;
