@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# What releases promise (CHANGELOG.md), against files that earlier ones wrote, in tests/promises/VERSION: topologies mean the same graph, a result
-# has each field that it had, of the same kind, an old folder of results is understood, and a component that was built with other headers is
-# refused, saying so.
+# What releases promise (RELEASING.md), against files that earlier ones wrote, in tests/promises/VERSION: topologies mean the same graph, a result
+# has each field that it had, of the same kind, an old folder of results is understood, a component that was built then still runs or is refused
+# with the reason, and designs with the RTL of then fit today's.
 #
 #   tools/test-promises.sh             compare
-#   tools/test-promises.sh --record V  write tests/promises/V, for a release; the topologies and the workload are those of the newest folder
+#   tools/test-promises.sh --record V  write tests/promises/V, for a release, with the topologies, component and workload of the newest folder and those already there
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,9 +29,12 @@ fields() { jq -r 'def kind: type; [paths(true)] as $all | $all[] as $p | ($p | m
 
 if [[ ${1:-} == --record ]]; then
 	new=tests/promises/${2:?usage: test-promises.sh --record VERSION}
-	last=$(find tests/promises -mindepth 1 -maxdepth 1 -type d | sort -V | tail -1)
+	last=$(find tests/promises -mindepth 1 -maxdepth 1 -type d ! -path "$new" | sort -V | tail -1)
 	mkdir -p "$new"
-	cp "$last"/*.weir "$last"/{app.toml,machines.txt} "$new"
+	# What is there already stays: more topologies than the last time, with their machines.
+	for file in "$last"/*.{weir,toml,txt,c}; do
+		[[ ! -e $file || $file == */rtl.txt ]] || cp -n "$file" "$new"
+	done
 	while read -r topology machine; do
 		"$runweir" graph "$new/$topology.weir" --machine "$machine" -o "$new/$topology.mmd" >/dev/null 2>&1
 	done <"$new/machines.txt"
@@ -39,6 +42,8 @@ if [[ ${1:-} == --record ]]; then
 	mkdir -p "$new/run"
 	cp "$work"/run/{summary.json,trace.pftrace} "$new/run"
 	waits "$new/run" >"$new/waits.json"
+	(cd "$new" && "$runweir" component build promised.c -o "promised-$(uname -m).so" >/dev/null && strip "promised-$(uname -m).so")
+	tools/hw-interface.py >"$new/rtl.txt"
 	echo "written: $new"
 	exit
 fi
@@ -71,6 +76,26 @@ for old in tests/promises/*/; do
 		fail "$version: its trace says something else"
 	fi
 	rm -rf "$work/run"
+
+	# The binary of then, not its source: what a user has who upgrades.
+	component=$old/promised-$(uname -m).so
+	if [[ -e $component ]]; then
+		echo 'annotate priority; entry -> promised -> cpus;' >"$work/own.weir"
+		if "$runweir" run "$work/own.weir" --load "$component" --machine smp-2 --workload "$old/app.toml" --duration 100ms >"$work/said" 2>&1; then
+			pass "$version: its component runs"
+		elif grep -q 'another version of the component interface' "$work/said"; then
+			pass "$version: its component is refused: $(grep -m1 'another version' "$work/said")"
+		else
+			cat "$work/said"
+			fail "$version: its component neither runs nor is refused with the reason"
+		fi
+	fi
+	if [[ -e $old/rtl.txt ]]; then
+		if tools/hw-interface.py --against "$old/rtl.txt" >"$work/said"; then pass "$version: designs with its RTL fit"; else
+			cat "$work/said"
+			fail "$version: the RTL has other ports, registers or calls"
+		fi
+	fi
 done
 
 # The ABI of components: the hash of the headers follows the magic word (core/include/weir/plugin.h). One with another hash is refused.
