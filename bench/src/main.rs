@@ -40,7 +40,7 @@ fn main() -> ExitCode {
             return history::record(file.as_ref(), commit, date, machine);
         }
         // What the benchmarks start of themselves.
-        ["stages-one", subject, cycles] => stages::one(subject, cycles.parse().expect("a number of cycles")),
+        ["stages-counted", subjects] => stages::counted(subjects),
         ["sim-one", cpus, seconds, mode, subject] => sim::one(
             cpus.parse().expect("a number of CPUs"),
             seconds.parse().expect("a number of seconds"),

@@ -168,59 +168,74 @@ impl Subject {
     }
 }
 
-/// Run one subject for so many cycles: what the counter of instructions is put around.
-pub fn one(name: &str, cycles: u32) {
-    Subject::new(name).cycles(cycles);
+/// What the counter of instructions is put around, by name.
+#[inline(never)]
+fn counted_cycles(subject: &mut Subject) {
+    subject.cycles(COUNTED);
 }
 
-/// Instructions of a cycle, by two runs of different length; `None` without valgrind.
-fn counted(name: &str) -> Option<f64> {
-    let run = |cycles: u32| {
-        let me = std::env::current_exe().ok()?;
-        let out = Command::new("valgrind")
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-            .arg(me)
-            .args(["stages-one", name, &cycles.to_string()])
-            .output()
-            .ok()?;
-        let text = String::from_utf8_lossy(&out.stderr).into_owned();
-        let line = text.lines().find_map(|l| l.split_once("Collected :"))?;
-        line.1.split_whitespace().next()?.parse::<f64>().ok()
-    };
-    Some((run(2 * COUNTED)? - run(COUNTED)?) / f64::from(COUNTED))
+/// Run the subjects that instructions are counted of, in the order of `names`: first so many cycles that do not count, in which they settle.
+pub fn counted(names: &str) {
+    for name in names.split(',') {
+        let mut subject = Subject::new(name);
+        subject.cycles(COUNTED);
+        counted_cycles(&mut subject);
+    }
+}
+
+/// Instructions of a cycle of each subject, all in one run, for a start takes more than the cycles do; `None` without valgrind.
+fn count(names: &[String]) -> Option<Vec<f64>> {
+    let me = std::env::current_exe().ok()?;
+    let folder = tempfile::tempdir().ok()?;
+    // Valgrind writes a file when the function is called and one when it returns, and each time begins at zero. Of two options with the same
+    // pattern it takes only one.
+    let out = Command::new("valgrind")
+        .args(["--tool=callgrind", "--dump-before=*::counted_cycles", "--dump-after=*counted_cycles"])
+        .arg(format!("--callgrind-out-file={}", folder.path().join("out").display()))
+        .arg(me)
+        .args(["stages-counted", &names.join(",")])
+        .output()
+        .ok()?;
+    if !out.status.success() {
+        return None;
+    }
+    (1..=names.len())
+        .map(|i| {
+            let text = std::fs::read_to_string(folder.path().join(format!("out.{}", 2 * i))).ok()?;
+            let total = text.lines().find_map(|l| l.strip_prefix("totals: "))?;
+            Some(total.trim().parse::<f64>().ok()? / f64::from(COUNTED))
+        })
+        .collect()
 }
 
 /// Instructions of a cycle beside the yardsticks', and of a further stage: what does not depend on what else the machine does. Empty without
 /// valgrind.
 pub fn instructions() -> Vec<Row> {
     const UNIT: &str = "instructions/cycle";
-    let mut rows = Vec::new();
-    let fused = counted("hand-fused");
-    for (subject, hand) in
+    let mut pairs: Vec<(&str, u32, String, String)> =
         [("decentral", "hand-fused"), ("decentral-block", "hand-fused-block"), ("edf", "hand-edf")]
-    {
-        let theirs = if hand == "hand-fused" { fused } else { counted(hand) };
-        if let (Some(ours), Some(theirs)) = (counted(subject), theirs) {
-            rows.push(Row::new(subject, CPUS, ours, UNIT, ours / theirs, hand));
-        }
+            .map(|(ours, hand)| (ours, CPUS, ours.into(), hand.into()))
+            .into();
+    pairs.extend(WAITING.map(|n| ("eevdf", n, format!("eevdf-{n}"), format!("hand-eevdf-{n}"))));
+    let mut names: Vec<String> =
+        pairs.iter().flat_map(|(_, _, ours, hand)| [ours.clone(), hand.clone()]).collect();
+    names.extend(["chain-1".into(), format!("chain-{STAGES}")]);
+    let Some(figures) = count(&names) else { return Vec::new() };
+    let mut rows = Vec::new();
+    for ((subject, size, _, hand), figures) in pairs.iter().zip(figures.chunks(2)) {
+        let yardstick = if *subject == "eevdf" { "hand-eevdf" } else { hand };
+        rows.push(Row::new(subject, *size, figures[0], UNIT, figures[0] / figures[1], yardstick));
     }
-    for waiting in WAITING {
-        let hand = counted(&format!("hand-eevdf-{waiting}"));
-        if let (Some(ours), Some(theirs)) = (counted(&format!("eevdf-{waiting}")), hand) {
-            rows.push(Row::new("eevdf", waiting, ours, UNIT, ours / theirs, "hand-eevdf"));
-        }
-    }
-    if let (Some(one), Some(six), Some(whole)) = (counted("chain-1"), counted("chain-6"), fused) {
-        let stage = (six - one) / f64::from(STAGES - 1);
-        rows.push(Row::new(
-            "a further stage",
-            STAGES,
-            stage,
-            "instructions/stage",
-            stage / whole,
-            "hand-fused",
-        ));
-    }
+    let [.., one, long] = figures[..] else { return Vec::new() };
+    let stage = (long - one) / f64::from(STAGES - 1);
+    rows.push(Row::new(
+        "a further stage",
+        STAGES,
+        stage,
+        "instructions/stage",
+        stage / figures[1],
+        "hand-fused",
+    ));
     rows
 }
 

@@ -2,6 +2,7 @@
 //! Compiles the core and every component found, as one unit, with the native or the strict port.
 
 mod layout;
+mod topics;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ fn main() {
     let file = out.join("weir_unit.c");
     weir_glue::write_if_changed(&file, &unit);
     weir_glue::write_if_changed(&out.join("sources.rs"), &sources(&components, &headers));
+    let text = |name: &str| texts.iter().find(|(n, _)| *n == name).expect("a header of the framework").1;
+    weir_glue::write_if_changed(&out.join("topics.rs"), &topics::lists(text("broker.h"), text("status.h")));
 
     if env::var_os("CARGO_FEATURE_BPF").is_some() {
         bytecode(&root, &components, &out);
