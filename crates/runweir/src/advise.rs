@@ -41,7 +41,7 @@ Examples:
 
 The recording is cut into parts (`import`), the topologies and the times of their components are searched on some of them as by `tune`, and what was found is
 judged on the others. The scheduler in charge, or `linux` if none of ours is, is replayed too: how far its figure is from the recorded one is the model's error.
-With --switch the longest waits are measured before and after; unless half of the expected gain comes, the former topology is put back.")]
+With --switch the longest waits are measured before and after; if less than half of the expected gain comes, the previous topology is restored.")]
 pub struct AdviseArgs {
     /// Recording that `import` reads; default: record this machine now
     #[arg(value_name = "RECORDING", value_parser = Text::new(), value_hint = ValueHint::AnyPath)]
@@ -49,7 +49,7 @@ pub struct AdviseArgs {
     /// Length of the recording
     #[arg(short, long, value_name = "TIME", default_value = "5s", value_parser = parse_duration, conflicts_with = "recording")]
     pub duration: u64,
-    /// Tool that records; default: the first that is there and allowed
+    /// Tool that records; default: the first that is installed and permitted
     #[arg(long, value_name = "TOOL", conflicts_with = "recording")]
     pub with: Option<Tool>,
     /// Scheduler to try (repeatable); default: general ones of the catalogue, of those that are loaded where one is in charge
@@ -58,7 +58,7 @@ pub struct AdviseArgs {
     /// Scheduler that was recorded; default: the one in charge, else linux
     #[arg(long, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub under: Option<String>,
-    /// What is to become small: a path of summary.json; default: response_ns.p99 where the load has response times, else (and
+    /// Figure to minimise, a path in summary.json; default: response_ns.p99 where the load has response times, else (and
     /// with --switch) wakeup_latency_ns.p99
     #[arg(long, value_name = "METRIC", value_parser = Text::new())]
     pub objective: Option<String>,
@@ -68,10 +68,10 @@ pub struct AdviseArgs {
     /// Configurations to try
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub trials: u64,
-    /// Parts of the recording on which each of them is tried; with --fit: seeds
+    /// Parts of the recording on which each configuration is tried; with --fit: seeds
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
-    /// Other parts, or seeds, on which what was found is judged
+    /// Other parts, or seeds, on which the best configuration is judged
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(2..=10_000))]
     pub held_out: u64,
     /// Fit distributions to the whole recording instead of cutting it into parts
@@ -80,16 +80,16 @@ pub struct AdviseArgs {
     /// Number of parallel runs; default: all cores
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
-    /// Switch to the proposal, and back if the gain does not come
+    /// Switch to the proposal, and back if the gain is not confirmed
     #[arg(long, conflicts_with = "under")]
     pub switch: bool,
-    /// How long waits are measured before and after the switch, up to 10 s
+    /// Time for which waits are measured before and after the switch, up to 10 s
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_check, requires = "switch")]
     pub check: u64,
     /// Write advice.json, app.toml and proposal.weir into this folder, which must be new, empty or have earlier results
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
-    /// Let --out write into a folder with other files, which are kept
+    /// Let --out write into a folder that has other files; they are kept
     #[arg(long, requires = "out")]
     pub force: bool,
     /// Print the result as JSON

@@ -45,7 +45,7 @@ pub struct AnalyzeArgs {
     /// Test which task sets meet all deadlines: exact, sufficient and necessary tests
     #[arg(long)]
     pub schedulability: bool,
-    /// When gang scheduling pays: a map by how often threads meet, how uneven their work is, and how many teams there are; -w
+    /// Map when gang scheduling pays, by how often threads meet, how uneven their work is, and how many teams there are; -w
     /// team:work=1ms,imbalance=20%,hogs=8 places a program on it
     #[arg(long, conflicts_with_all = ["schedulability", "topology", "topology_option", "share", "duration", "set"])]
     pub gang: bool,
@@ -79,7 +79,7 @@ pub struct AnalyzeArgs {
     /// Print errors only: no warnings
     #[arg(short, long)]
     pub quiet: bool,
-    /// What the workload asks for and the topology does not obey is an error; with --schedulability, end with status 1 if
+    /// Treat settings of the workload that the topology ignores as errors; with --schedulability, end with status 1 if
     /// results are withheld because an assumption of a test does not hold
     #[arg(long)]
     pub strict: bool,

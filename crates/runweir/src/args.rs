@@ -36,19 +36,23 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// The heading of those in each help text, behind the command's own.
+const EVERYWHERE: &str = "Options of all commands";
+
 /// What every command of every program takes.
 #[derive(Debug, Args)]
 pub struct Common {
     /// Load a component that `runweir component build` has made (repeatable); for `live`, `switch` and `vm` one that was built with --kernel
-    #[arg(long, global = true, value_name = "FILE.so", value_hint = ValueHint::FilePath)]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "FILE.so", value_hint = ValueHint::FilePath)]
     pub load: Vec<PathBuf>,
-    /// Let workloads, scenarios and packages load the components that they name; without it, only those of --load
-    #[arg(long, global = true)]
+    /// Let workloads, scenarios and packages load the components that they name, beside those of --load
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub allow_code: bool,
     /// Colours: on a terminal unless NO_COLOR is set, always, or never
     #[arg(
         long,
         global = true,
+        help_heading = EVERYWHERE,
         value_enum,
         value_name = "WHEN",
         default_value_t,
@@ -59,7 +63,7 @@ pub struct Common {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// See two schedulers in half a minute, and where to go on
+    /// See two schedulers in half a minute, and the next commands
     Tour,
     /// Run a workload under a scheduler on a simulated machine
     Run(RunArgs),
@@ -74,7 +78,7 @@ pub enum Command {
     Reproduce(crate::elsewhere::Args),
     /// Make a workload of a recording: perf, ftrace, Perfetto …
     Import(crate::import::ImportArgs),
-    /// Say why a task waited: the causes, from the trace of a run
+    /// Explain why a task waited: the causes, from a run's trace
     Explain(crate::explain::ExplainArgs),
     /// Draw a run as a figure for a paper: SVG, PDF or TikZ
     Gantt(crate::gantt::GanttArgs),
@@ -109,7 +113,7 @@ pub enum Command {
     Config(crate::config::ConfigCommand),
     /// Publish a message to the running scheduler
     Publish(crate::message::PublishArgs),
-    /// Ask the running scheduler: what a component answers for a topic
+    /// Ask the running scheduler for the answer of a component to a topic
     Request(crate::message::RequestArgs),
     /// Show the state of the running scheduler
     Status(crate::status::StatusArgs),
@@ -129,9 +133,9 @@ pub enum Command {
     Bare(crate::elsewhere::Args),
     /// Measure what timers and wake-ups cost here
     Doctor(crate::threads::DoctorArgs),
-    /// Run a program as a gang: its threads get their CPUs at the same time; check and list gangs
+    /// Run a program as a gang, whose threads get their CPUs at the same time; check and list gangs
     Gang(Box<crate::gang::GangArgs>),
-    /// Let a gang change its phase
+    /// Change the phase of a gang
     Phase(crate::gang::PhaseArgs),
     /// Run a command in a virtual machine with sched_ext
     Vm(Box<crate::vm::VmArgs>),
@@ -189,7 +193,7 @@ pub struct Setting {
     /// Costs of scheduling, switching and migrating: zero, default, a TOML file, or workload (a SimSo file's own, the default on its own processors)
     #[arg(long, value_name = "COSTS", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub costs: Option<String>,
-    /// What the workload asks for and a topology does not obey is an error instead of a warning
+    /// Treat settings of the workload that a topology ignores as errors, not warnings
     #[arg(long)]
     pub strict: bool,
 }
@@ -237,17 +241,17 @@ pub struct Output {
     /// Write all results into this folder, which must be new, empty or have earlier results
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
-    /// Let --out write into a folder with other files, which are kept
+    /// Let --out write into a folder that has other files; they are kept
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// What goes into trace.pftrace: none, full, a span such as 10ms..20ms, or misses: the time around each deadline
+    /// Part of the run in trace.pftrace: none, full, a span such as 10ms..20ms, or misses: the time around each deadline
     /// miss and around each wake-up that took far longer than those before
     #[arg(long, value_name = "PART", value_parser = parse_part, default_value = "full", requires = "out")]
     pub trace: Part,
     /// Compress the trace: trace.pftrace.zst, which `explain`, `import` and new versions of Perfetto read
     #[arg(long, requires = "out")]
     pub zstd: bool,
-    /// Let components return errors: without it that is exit status 1
+    /// Accept errors that components return; without this option they give exit status 1
     #[arg(long)]
     pub allow_faults: bool,
     /// Print the results as JSON, and nothing else, on stdout
@@ -266,7 +270,7 @@ Examples:
   runweir run -t central -m epyc-64 -w tasks.xml --set round_robin.slice=1ms --json
   runweir run --scenario fpga        changes the scheduler during the run; --dry-run only shows the changes
 
-Without --duration a finite workload runs to its end; an endless one needs it.
+Without --duration a finite workload runs to its end; an endless workload needs --duration.
 --out writes summary.json, tasks.csv, jobs.csv, wakeups.csv, trace.pftrace (open it in
 ui.perfetto.dev) and report.html, all of them or none. The same seed gives the same bytes.
 Ctrl-C ends a run early with the results so far (`interrupted` in the summary, exit status 1).")]
@@ -404,7 +408,7 @@ pub struct GraphArgs {
     /// Merge a package, a catalogue name or a file, at a port of the topology (repeatable)
     #[arg(long, value_name = "PACKAGE@PORT", value_parser = Text::new())]
     pub with: Vec<String>,
-    /// Draw the guests of this workload inside, too; DOT only
+    /// Also draw the guests of this workload inside; DOT only
     #[arg(short, long, value_name = "W", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub workload: Option<String>,
     /// Do not draw; list the differences to another topology

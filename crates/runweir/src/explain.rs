@@ -19,12 +19,12 @@ Examples:
   runweir run -t priority -m smp-2 -w app.toml -d 1s --out results
   runweir explain results web@12.5ms      what kept it from running at that time
   runweir explain results --worst 10      the ten longest waits, with their causes
-  runweir explain results --worst 5 --group web     of the tasks whose names begin so
+  runweir explain results --worst 5 --group web     only of tasks whose names begin with web
   runweir explain perf.data 'cc1@1.2s'    a recording of another tool: no pipes and no locks
   runweir explain perf.data --requests nginx,php-fpm     how long requests took, across threads
   runweir explain trace.dat --marker request_begin..request_end     the same, by the program's marks
 
-A task is a name, or # and its number where several are called so; of several, that is explained which waited longest then. Times count from the start of the run. If the task ran
+A task is a name, or # and its number. If several tasks have the name, the one that waited longest at that time is explained. Times count from the start of the run. If the task ran
 then, the wait before that run is explained, and what made the run itself slower.")]
 pub struct ExplainArgs {
     /// Folder of `run --out` or `live --record`, or a recording that `import` reads
@@ -36,13 +36,13 @@ pub struct ExplainArgs {
     /// Explain the N longest waits for a CPU, a lock or a budget; or list the N longest requests
     #[arg(long, value_name = "N", conflicts_with = "place", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub worst: Option<u32>,
-    /// With --worst: only of tasks whose names begin so
+    /// With --worst: only tasks whose names begin with NAME
     #[arg(long, value_name = "NAME", value_parser = Text::new(), conflicts_with = "place")]
     pub group: Option<String>,
-    /// How long requests took: threads that take them, then those that work on them, by how their names begin
+    /// Report how long requests took: beginnings of thread names, first of threads that receive requests, then of threads that work on them
     #[arg(long, value_name = "NAME,…", value_parser = Text::new(), conflicts_with_all = ["place", "group"])]
     pub requests: Option<String>,
-    /// How long requests took: marks of the program (trace_marker, USDT), as BEGIN..END or one name of atrace's
+    /// Report how long requests took, by marks of the program (trace_marker, USDT): BEGIN..END, or one name of atrace
     #[arg(long, value_name = "BEGIN..END", value_parser = Text::new(), conflicts_with_all = ["place", "group", "requests"])]
     pub marker: Option<String>,
     /// Print as JSON: an object, or with --worst alone a list

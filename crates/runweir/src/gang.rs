@@ -52,8 +52,8 @@ pub struct GangArgs {
     /// Threads that meet; default: as many as there are CPUs
     #[arg(long, value_name = "N", requires = "slot", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
-    /// What its members share cores with in their slots: anybody (`shared`), members alone (`whole`), or nobody, one
-    /// thread on each core (`one`)
+    /// Which threads share a core with a member in its slots: any (`shared`), only members (`whole`), or none, one thread
+    /// per core (`one`)
     #[arg(long, value_name = "HOW", requires = "slot", value_parser = ["shared", "whole", "one"], default_value = "shared")]
     pub cores: String,
     /// Begin this phase of the manifest
@@ -75,13 +75,13 @@ pub struct GangArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum GangCommand {
-    /// Would a machine admit these manifests together, and where would their slots be?
+    /// Check whether a machine admits these manifests together, and where their slots are
     Check(CheckArgs),
-    /// Let threads that run already become members of a gang
+    /// Make running threads members of a gang
     Join(JoinArgs),
-    /// The gangs of the running scheduler
+    /// List the gangs of the running scheduler
     List(ListArgs),
-    /// Let a gang be one no more; its program goes on
+    /// Dissolve a gang; its program continues
     Leave(LeaveArgs),
 }
 

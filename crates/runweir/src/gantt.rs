@@ -32,10 +32,10 @@ pub struct GanttArgs {
     /// Part of the run: 10ms..50ms, 0..40ms, 2s..
     #[arg(long, value_name = "A..B", value_parser = parse_span)]
     pub span: Option<(u64, u64)>,
-    /// Only tasks whose names begin so (repeatable; in this order)
+    /// Only tasks whose names begin with NAME (repeatable; in this order)
     #[arg(long, value_name = "NAME", value_parser = Text::new())]
     pub group: Vec<String>,
-    /// Let what happens appear from left to right in this time, over and over; for .svg
+    /// Animate the figure: it appears from left to right within this time, repeatedly (.svg only)
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub play: Option<u64>,
     /// File to write; its ending selects the format

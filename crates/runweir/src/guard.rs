@@ -46,10 +46,10 @@ pub struct GuardArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
-    /// What a workload asks for and a topology does not obey is an error instead of a warning
+    /// Treat settings of a workload that a topology ignores as errors, not warnings
     #[arg(long)]
     pub strict: bool,
-    /// Print nothing; the exit status says
+    /// Print nothing; read the exit status
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -34,10 +34,10 @@ pub struct ImportArgs {
     /// Workload file to write (TOML)
     #[arg(short, long, value_name = "APP.toml", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// Every thread with each of its pieces of work and waits, as recorded (the default)
+    /// Write every thread with each piece of work and each wait, as recorded (the default)
     #[arg(long, conflicts_with = "fit")]
     pub verbatim: bool,
-    /// A task for each group of like threads, with fitted distributions
+    /// Write one task per group of similar threads, with fitted distributions
     #[arg(long)]
     pub fit: bool,
     /// Replace the names of threads by numbers
@@ -49,7 +49,7 @@ pub struct ImportArgs {
     /// Part of the recording: 0..2s, 500ms..
     #[arg(long, value_name = "FROM..TO", value_parser = parse_span)]
     pub span: Option<(u64, u64)>,
-    /// The scheduler that was recorded: the replay is under it; default: linux
+    /// The scheduler that was recorded, which the replay uses; default: linux
     #[arg(long, value_name = "T", value_parser = Text::new(), conflicts_with = "no_fidelity", value_hint = ValueHint::FilePath)]
     pub under: Option<String>,
     /// Costs of scheduling in the replay: recorded (default, with the recorded machine's context switch), or as for `run`
@@ -58,13 +58,13 @@ pub struct ImportArgs {
     /// Do not replay the workload to compare it with the recording
     #[arg(long)]
     pub no_fidelity: bool,
-    /// Compare how long requests took, too: threads that take them, then those that work on them
+    /// Also compare how long requests took: beginnings of thread names, first of threads that receive requests, then of threads that work on them
     #[arg(long, value_name = "NAME,…", value_parser = Text::new(), conflicts_with = "anonymise")]
     pub requests: Option<String>,
     /// Print the table as JSON
     #[arg(long)]
     pub json: bool,
-    /// What the workload asks for and the replay's scheduler does not obey is an error instead of a warning
+    /// Treat settings of the workload that the replay's scheduler ignores as errors, not warnings
     #[arg(long, conflicts_with = "no_fidelity")]
     pub strict: bool,
     /// Print errors only

@@ -70,13 +70,13 @@ pub struct LiveArgs {
     /// its machine and workload are for the simulator
     #[arg(long, value_name = "S", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub scenario: Option<String>,
-    /// What the options do not say: topology, scenario, set, with, only, socket, metrics, watchdog (`runweir config check`)
+    /// Values for options that are not given: topology, scenario, set, with, only, socket, metrics, watchdog (`runweir config check`)
     #[arg(long, value_name = "FILE.toml", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
     /// A gang to admit, by its manifest (repeatable); T must have slots, as `gang` has
     #[arg(long, value_name = "FILE", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub manifest: Vec<String>,
-    /// Where manifests do not fit, cut all execution times in equal proportion instead of refusing
+    /// If manifests do not fit, cut all execution times in equal proportion instead of refusing them
     #[arg(long, requires = "manifest")]
     pub cut: bool,
     /// Detach after this much time, with its unit: 10s, 5m
@@ -124,7 +124,7 @@ pub struct LiveArgs {
     /// Record the run into this folder: summary.json, tasks.csv, trace.pftrace, report.html, threads.csv
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub record: Option<PathBuf>,
-    /// Let --record write into a folder with other files, which are kept
+    /// Let --record write into a folder that has other files; they are kept
     #[arg(long, requires = "record")]
     pub force: bool,
     /// Serve metrics for Prometheus at this address: 127.0.0.1:9100, or only the port
@@ -150,9 +150,9 @@ pub enum LiveCommand {
     Top(crate::top::TopArgs),
     /// Publish a message to the running scheduler
     Publish(crate::message::PublishArgs),
-    /// Ask the running scheduler: what a component answers for a topic
+    /// Ask the running scheduler for the answer of a component to a topic
     Request(crate::message::RequestArgs),
-    /// Let a gang change its phase
+    /// Change the phase of a gang
     Phase(crate::gang::PhaseArgs),
     /// Check the configuration of the service
     #[command(subcommand)]

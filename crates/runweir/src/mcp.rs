@@ -49,10 +49,10 @@ pub struct McpArgs {
     /// End a tool's work after this much time
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "60s")]
     pub time_limit: u64,
-    /// End a tool's work when it has this much memory, MiB
+    /// End a tool's work when it uses this much memory, MiB
     #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(64..=1 << 24))]
     pub memory_limit: u64,
-    /// Serve although this kernel cannot bound what is read (no Landlock)
+    /// Serve even if this kernel cannot restrict which files are read (no Landlock)
     #[arg(long)]
     pub no_sandbox: bool,
     /// Do one call, for the server

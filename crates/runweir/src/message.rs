@@ -57,7 +57,7 @@ pub struct RequestArgs {
     /// Topic: PRIORITY, AFFINITY, TCB, STATUS …, or one that a component brings along
     #[arg(value_name = "TOPIC", value_parser = Text::new())]
     pub topic: String,
-    /// The thread that the question is about; cpu=N, value=N, value2=N; for STATUS what=NAME and object=N
+    /// Thread of the request; cpu=N, value=N, value2=N; for STATUS what=NAME and object=N
     #[arg(value_name = "TASK|KEY=NUMBER", value_parser = Text::new())]
     pub parts: Vec<String>,
     /// Print the answer as JSON

@@ -24,7 +24,7 @@ use crate::{input, machine, stop};
 #[command(after_help = "\
 Examples:
   runweir machines epyc-64                 CPUs, caches, nodes
-  runweir machines host --measure          what a message between each two CPUs of this computer takes
+  runweir machines host --measure          the latency of a message between each pair of CPUs
   runweir machines host --measure --pick 4  four CPUs that are near each other, by measurement
   runweir machines epyc-64 --near 0        CPUs by their distance from CPU 0, by the table of costs
 
@@ -34,13 +34,13 @@ pub struct MachinesArgs {
     /// Show this one in full: a name, a file, or `host`
     #[arg(value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub name: Option<String>,
-    /// Measure the latency of a message between each two CPUs; of `host` only, a millisecond a pair
+    /// Measure the latency of a message between each pair of CPUs; for `host` only, a millisecond per pair
     #[arg(long, requires = "name")]
     pub measure: bool,
     /// List the other CPUs by the latency of a message from this one
     #[arg(long, value_name = "CPU", requires = "name")]
     pub near: Option<u32>,
-    /// Choose so many CPUs that are near each other
+    /// Choose N CPUs that are near each other
     #[arg(long, value_name = "N", requires = "name", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub pick: Option<u32>,
     /// Table of costs without --measure: default, zero, or a file

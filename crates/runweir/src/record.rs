@@ -30,7 +30,7 @@ pub struct RecordArgs {
     /// Record for this long instead of while a command runs
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "command")]
     pub duration: Option<u64>,
-    /// Tool that records; default: the first that is there and allowed
+    /// Tool that records; default: the first that is installed and permitted
     #[arg(long, value_name = "TOOL")]
     pub with: Option<Tool>,
     /// Buffer for each CPU, MiB; larger if events are lost

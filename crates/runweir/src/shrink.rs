@@ -37,7 +37,7 @@ pub struct ShrinkArgs {
     /// Write the small run into this folder, which must be new, empty or have earlier results
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: PathBuf,
-    /// Let --out write into a folder with other files, which are kept
+    /// Let --out write into a folder that has other files; they are kept
     #[arg(long)]
     pub force: bool,
     /// Print the sizes as JSON

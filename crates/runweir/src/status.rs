@@ -23,14 +23,14 @@ Examples:
   sudo runweir status
   sudo runweir status --json | jq .totals
   runweir status --pid 4711                   the threads of a program under a policy
-  sudo runweir status --weir > now.weir      the topology in charge, with the values that it has now
+  sudo runweir status --weir > now.weir      the active topology, with its present values
 
 The command does not affect the scheduler: it reads memory that the kernel side shares.")]
 pub struct StatusArgs {
     /// Print everything as JSON
     #[arg(long)]
     pub json: bool,
-    /// Print the topology in charge as .weir text; with --json: text, name and where the text comes from
+    /// Print the active topology as .weir text; with --json: text, name and where the text comes from
     #[arg(long, conflicts_with = "all")]
     pub weir: bool,
     /// Show all CPUs, pipes and tasks

@@ -21,7 +21,7 @@ Examples:
   runweir studio worksteal --port 4000
 
 The address that is printed has a token: anyone who has it can do in the studio what you can do. The studio
-listens on this machine only (127.0.0.1) and loads nothing from a network. Of another machine:
+listens on this machine only (127.0.0.1) and loads nothing from a network. To reach the studio of another machine:
 ssh -L 4000:127.0.0.1:4000 HOST, and open the printed address here. Ctrl-C ends it.")]
 pub struct StudioArgs {
     /// A .weir file, or a topology of the catalogue

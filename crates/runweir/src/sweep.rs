@@ -59,22 +59,22 @@ pub struct SweepArgs {
     /// Discard the results of an earlier sweep in the folder and start again
     #[arg(long, requires = "out")]
     pub fresh: bool,
-    /// Let --out write into a folder with other files, which are kept
+    /// Let --out write into a folder that has other files; they are kept
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// Make only every N-th run, beginning with the K-th: one of N machines; --merge makes the results
+    /// Make only every N-th run, beginning with the K-th, as one of N machines; --merge combines the results
     #[arg(long, value_name = "K/N", value_parser = Shard::parse, requires = "out", conflicts_with = "merge")]
     pub shard: Option<Shard>,
-    /// Take the runs of these folders, which --shard wrote, instead of making them
+    /// Read the runs from these folders, which --shard wrote, instead of making them
     #[arg(long, value_name = "DIR", num_args = 1.., value_hint = ValueHint::DirPath)]
     pub merge: Vec<PathBuf>,
-    /// Let others make the runs: dask (processes on this computer), dask:ADDRESS (workers of a scheduler) or slurm (an array of jobs)
+    /// Distribute the runs: dask (processes on this computer), dask:ADDRESS (workers of a scheduler) or slurm (an array of jobs)
     #[arg(long, value_name = "EXECUTOR", value_parser = Executor::parse, requires = "out", conflicts_with_all = ["merge", "shard", "dry_run"])]
     pub executor: Option<Executor>,
-    /// With --executor: in how many parts
+    /// Number of parts, with --executor
     #[arg(long, value_name = "N", default_value_t = 64, requires = "executor", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub shards: u32,
-    /// What a workload asks for and a topology does not obey is an error instead of a warning
+    /// Treat settings of a workload that a topology ignores as errors, not warnings
     #[arg(long)]
     pub strict: bool,
     /// Only list the runs

@@ -46,17 +46,17 @@ pub struct SwitchArgs {
     /// The topology, settings and socket of this file, as `systemctl reload runweir` does
     #[arg(long, value_name = "FILE.toml", value_hint = ValueHint::FilePath, conflicts_with_all = ["topology", "named"])]
     pub config: Option<PathBuf>,
-    /// Go back to the former topology after this time, unless somebody confirms: Enter here, or --keep elsewhere. Also if this
-    /// command is ended before, as by a lost connection
+    /// Restore the previous topology after this time unless you confirm the switch: Enter here, or --keep elsewhere. It is also
+    /// restored if this command ends earlier, for example by a lost connection
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "dry_run")]
     pub confirm: Option<u64>,
-    /// Confirm the switch that waits for it
+    /// Confirm a switch that waits for confirmation
     #[arg(long, conflicts_with_all = ["topology", "named", "config", "set", "verbs", "dry_run", "confirm", "strict"])]
     pub keep: bool,
     /// Set a parameter, as in `run`
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
-    /// Change a part, as a step of a scenario does: of T, or without T of the topology in charge
+    /// Change one part, as a step of a scenario does, of T or of the active topology
     #[arg(long = "do", value_name = "VERB", value_parser = Text::new())]
     pub verbs: Vec<String>,
     /// Refuse a topology that ignores what users ask of the kernel, instead of warning

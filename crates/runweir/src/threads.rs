@@ -65,10 +65,10 @@ pub struct ThreadsArgs {
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     #[arg(conflicts_with_all = ["cpus", "set"])]
     pub join: Option<String>,
-    /// Switch those who joined this name to the scheduler T, while they run
+    /// Switch the programs that joined this name to the scheduler T, while they run
     #[arg(long, value_name = "NAME", value_parser = parse_name, conflicts_with_all = ["join", "command", "cpus"])]
     pub switch: Option<String>,
-    /// Priority that the program's threads begin with; greater is more urgent (policies with `annotate priority`)
+    /// Initial priority of the program's threads; greater is more urgent (policies with `annotate priority`)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub priority: Option<i64>,
     /// Share of CPU time of each thread, 1024 if left out (policies with `annotate weight`)
@@ -86,10 +86,10 @@ pub struct ThreadsArgs {
     /// A gang for an OpenMP team of its size (docs/gangs.md has the format); may be given for each team
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub manifest: Vec<String>,
-    /// Leave OpenMP programs their own libgomp
+    /// Let OpenMP programs use their own libgomp
     #[arg(long)]
     pub keep_libgomp: bool,
-    /// Obey the policy to the letter: a thread that spins until another one has run may spin for ever
+    /// Obey the policy strictly: a thread that spins until another thread has run may spin for ever
     #[arg(long, conflicts_with_all = ["join", "switch"])]
     pub no_fallback: bool,
     /// Refuse a policy that does not obey --priority, --weight or --group, instead of warning
@@ -98,7 +98,7 @@ pub struct ThreadsArgs {
     /// Print a line of counters on stderr when the program ends
     #[arg(long)]
     pub stats: bool,
-    /// Write what ran on which CPU, and why it left, into this file; https://ui.perfetto.dev opens it
+    /// Write into this file what ran on each CPU, and why it left the CPU; https://ui.perfetto.dev opens it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub trace: Option<PathBuf>,
     /// The program and its arguments
@@ -493,7 +493,7 @@ Examples:
   runweir doctor
   runweir doctor --json
 
-Takes about two seconds. Run it on a quiet machine: what others do is part of every figure.")]
+Takes about two seconds. Run it on a quiet machine, because other load is part of every figure.")]
 pub struct DoctorArgs {
     /// Print the figures as JSON, and nothing else
     #[arg(long)]

@@ -38,7 +38,7 @@ tune.toml, for example (docs/tune.md has all keys):
   metric = \"groups.batch.jobs_completed\"
   min = 100
 
-What is found is judged on seeds that the search did not see. Ctrl-C ends with what was found so far.")]
+The results are judged on seeds that the search did not use. Ctrl-C ends with the results so far.")]
 pub struct TuneArgs {
     /// Specification, a TOML file
     #[arg(value_name = "SPEC.toml", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
@@ -49,10 +49,10 @@ pub struct TuneArgs {
     /// Write the results into this folder, which must be new, empty or have earlier results
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
-    /// Let --out write into a folder with other files, which are kept
+    /// Let --out write into a folder that has other files; they are kept
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// What the workload asks for and a topology does not obey is an error instead of a warning
+    /// Treat settings of the workload that a topology ignores as errors, not warnings
     #[arg(long)]
     pub strict: bool,
     /// Print the result as JSON

@@ -47,7 +47,7 @@ pub struct ReproduceArgs {
     /// Write data, pictures and verdicts into this folder; with --all one folder per experiment, and RESULTS.md
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
-    /// Let --out write into a folder with other files, which are kept
+    /// Let --out write into a folder that has other files; they are kept
     #[arg(long, requires = "out")]
     pub force: bool,
     /// Print as JSON, and nothing else, on stdout

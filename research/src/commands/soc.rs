@@ -54,7 +54,7 @@ pub struct SocArgs {
     /// Write summary.json, tasks.csv, jobs.csv, wakeups.csv, trace.pftrace and report.html into this folder
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
-    /// Let --out write into a folder with other files, which are kept
+    /// Let --out write into a folder that has other files; they are kept
     #[arg(long, requires = "out")]
     pub force: bool,
     /// Print as JSON, and nothing else, on stdout
