@@ -145,6 +145,8 @@ impl OpRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Picked {
     pub task: TaskId,
+    /// What the runtime gave with the task when it created it.
+    pub cookie: u64,
     /// Time until the runtime should relinquish; `None`: runtime's default; `u64::MAX`: unlimited.
     pub slice_ns: Option<u64>,
 }
@@ -295,6 +297,8 @@ pub struct Sched {
     config: Config,
     nr_cpus: u32,
     checks: bool,
+    /// All CPUs share memory, no component was loaded, and nothing is checked after calls: these are calls of C and no more.
+    direct: bool,
     /// What C has recorded since `clear_ops`; null where it does not record.
     log: *mut COpLog,
     /// The memory of it, as numbers: only what was written to is ever touched, so that a short run does not pay for a long log.
@@ -398,6 +402,7 @@ impl Sched {
             config: cfg.clone(),
             nr_cpus: cfg.nr_cpus,
             checks: cfg.checks,
+            direct: !cfg.checks,
             log: ptr::null_mut(),
             _ops: Vec::new(),
             has: classes::class_table().iter().map(|c| c.has).collect(),
@@ -463,6 +468,7 @@ impl Sched {
         };
         self.present = plan.instances.iter().map(|i| (i.name.clone(), i.class)).collect();
         self.loaded = loaded;
+        self.find_regime();
         self.find_slice_responder();
         self.after_call();
         Ok(stats.into())
@@ -491,9 +497,9 @@ impl Sched {
     }
 
     /// A call of the core that may reach components. Loaded ones may break it off: see [`crate::crash`].
-    #[inline]
+    #[inline(always)]
     fn enter<R>(&self, call: impl FnOnce() -> R) -> R {
-        if self.loaded.is_empty() { call() } else { self.enter_guarded(call) }
+        if self.direct || self.loaded.is_empty() { call() } else { self.enter_guarded(call) }
     }
 
     #[inline(never)]
@@ -535,6 +541,7 @@ impl Sched {
             d.replaced(instance, class, params);
         }
         self.loaded = loaded;
+        self.find_regime();
         self.find_slice_responder();
         self.after_call();
         Ok(stats.into())
@@ -544,6 +551,11 @@ impl Sched {
     /// calls [`Sched::check`] after them.
     pub fn set_checks(&mut self, on: bool) {
         self.checks = on;
+        self.find_regime();
+    }
+
+    fn find_regime(&mut self) {
+        self.direct = self.domains.is_none() && self.loaded.is_empty() && !self.checks;
     }
 
     /// Whether tasks are carried through stages without a link, from the next topology on: they are unless the caller says no. The results
@@ -591,9 +603,11 @@ impl Sched {
         Ok(id)
     }
 
-    #[inline]
+    #[inline(always)]
     fn raw(&self, t: TaskId) -> *mut CTask {
-        if let Some(d) = &self.domains {
+        if !self.direct
+            && let Some(d) = &self.domains
+        {
             return d.record(t).unwrap_or_else(|| panic!("task {} does not exist", t.0));
         }
         if let Some(&p) = self.records.get(t.0 as usize)
@@ -629,7 +643,7 @@ impl Sched {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_task(
         &mut self,
         cpu: u32,
@@ -640,7 +654,8 @@ impl Sched {
     ) -> Result<(), Error> {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
         let s = self.enter_cpu(cpu);
-        if let Some(d) = &mut self.domains
+        if !self.direct
+            && let Some(d) = &mut self.domains
             && let Some(call) = by_message
             && !d.is_at(t, cpu)
         {
@@ -661,19 +676,19 @@ impl Sched {
     }
 
     /// unconsidered -> schedulable, after a block.
-    #[inline]
+    #[inline(always)]
     pub fn unblock(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
         self.on_task(cpu, t, ffi::weir_unblock, Some(Call::Unblock), "unblocking a task")
     }
 
     /// running -> schedulable.
-    #[inline]
+    #[inline(always)]
     pub fn relinquish(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
         self.on_task(cpu, t, ffi::weir_relinquish, None, "relinquishing a CPU")
     }
 
     /// running or schedulable -> unconsidered.
-    #[inline]
+    #[inline(always)]
     pub fn block(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
         self.on_task(cpu, t, ffi::weir_block, Some(Call::Block), "blocking a task")
     }
@@ -693,7 +708,7 @@ impl Sched {
     }
 
     /// Claim the next task of CPU `target`; `cpu` runs the call (differs for foreign-hosted CPUs).
-    #[inline]
+    #[inline(always)]
     pub fn pick(&mut self, cpu: u32, target: u32) -> Option<Picked> {
         assert!(cpu < self.nr_cpus && target < self.nr_cpus, "CPU {cpu}, {target} of {}", self.nr_cpus);
         let s = self.enter_cpu(cpu);
@@ -704,7 +719,7 @@ impl Sched {
             return None;
         }
         // SAFETY: a task record stays valid for the arena's life.
-        let (task, mut slice) = unsafe { (TaskId((*t).id), (*t).slice_ns) };
+        let (task, cookie, mut slice) = unsafe { (TaskId((*t).id), (*t).cookie, (*t).slice_ns) };
         if self.slice_responder {
             let mut msg = CMsg { task: t, ..empty(Topic::Slice) };
             // SAFETY: valid scheduler and message.
@@ -713,7 +728,7 @@ impl Sched {
             }
         }
         self.after_call();
-        Some(Picked { task, slice_ns: (slice != 0).then_some(slice) })
+        Some(Picked { task, cookie, slice_ns: (slice != 0).then_some(slice) })
     }
 
     /// Publish from the runtime or from user space.
@@ -1136,6 +1151,12 @@ impl Sched {
 
     #[inline]
     fn after_call(&mut self) {
+        if !self.direct {
+            self.after_any_call();
+        }
+    }
+
+    fn after_any_call(&mut self) {
         if self.domains.is_some() {
             self.send_on();
         }
@@ -1214,7 +1235,7 @@ impl Sched {
     /// The scheduler that a call of `cpu` goes to, which has been given before what was sent to it.
     #[inline]
     fn enter_cpu(&mut self, cpu: u32) -> *mut CSched {
-        if self.domains.is_none() { self.s } else { self.receive(cpu) }
+        if self.direct || self.domains.is_none() { self.s } else { self.receive(cpu) }
     }
 
     /// The same for a question about a task: it is put in the domain that has the task.

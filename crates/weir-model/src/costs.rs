@@ -161,12 +161,24 @@ impl Prices {
     /// Price of one operation, ns, without waiting and hand-over.
     #[inline]
     pub fn of(&self, op: &OpRecord) -> u64 {
-        let (base, each) = self.kinds[op.kind as usize];
         match op.kind {
-            OpKind::Burn => u64::from(op.n) * each / 1_000,
-            OpKind::Step => self.steps[op.n as usize & 3],
-            _ => base + u64::from(op.n) * each,
+            OpKind::Burn => u64::from(op.n) * self.kinds[OpKind::Burn as usize].1 / 1_000,
+            OpKind::Step => self.step(op),
+            _ => self.by_steps(op),
         }
+    }
+
+    /// The same of an operation that is neither `Burn` nor `Step`.
+    #[inline(always)]
+    pub fn by_steps(&self, op: &OpRecord) -> u64 {
+        let (base, each) = self.kinds[op.kind as usize];
+        base + u64::from(op.n) * each
+    }
+
+    /// The same of a `Step`.
+    #[inline(always)]
+    pub fn step(&self, op: &OpRecord) -> u64 {
+        self.steps[op.n as usize & 3]
     }
 
     /// The part of a `Step` that is the component's code, ns.

@@ -278,7 +278,7 @@ impl<R: Runtime> Cpu<'_, R> {
         let t = enter(doing, || unsafe { ffi::weir_pick(self.host.s, self.nr, self.nr) })?;
         // SAFETY: a task record stays valid for the arena's life; this CPU runs the task.
         let Some(record) = (unsafe { t.as_ref() }) else { return Ok(None) };
-        let (task, mut slice) = (TaskId(record.id), record.slice_ns);
+        let (task, cookie, mut slice) = (TaskId(record.id), record.cookie, record.slice_ns);
         self.current = Some(task);
         if self.host.slices.load(Ordering::Relaxed) {
             let mut msg = CMsg { task: t, ..empty(Topic::Slice) };
@@ -287,7 +287,7 @@ impl<R: Runtime> Cpu<'_, R> {
                 slice = msg.value;
             }
         }
-        Ok(Some(Picked { task, slice_ns: (slice != 0).then_some(slice) }))
+        Ok(Some(Picked { task, cookie, slice_ns: (slice != 0).then_some(slice) }))
     }
 
     /// The task that the CPU runs becomes schedulable.

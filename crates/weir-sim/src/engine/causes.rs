@@ -57,10 +57,14 @@ impl Sim<'_> {
     }
 
     /// How far the ready task `no` has got, if that is news.
+    #[inline(always)]
     pub fn report_place(&mut self, no: TaskNo) {
-        if !self.cfg.causes {
-            return;
+        if self.cfg.causes {
+            self.report_where(no);
         }
+    }
+
+    fn report_where(&mut self, no: TaskNo) {
         let task = &self.tasks[no as usize];
         if task.state != State::Ready || task.parted.is_some() {
             return;

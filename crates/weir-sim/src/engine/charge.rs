@@ -45,6 +45,12 @@ impl PipeLock {
         self.last.1 <= t
     }
 
+    /// `cpu` held it last, and all sections are over.
+    #[inline(always)]
+    fn is_at_hand(&self, cpu: CpuNo, now: u64) -> bool {
+        self.holder == cpu && self.last.1 <= now
+    }
+
     /// Begin of the first gap of at least `ns` at or after `from`.
     fn gap(&self, all: &[Sections], from: u64, ns: u64) -> u64 {
         let mut at = from;
@@ -77,6 +83,10 @@ impl PipeLock {
     /// merges with its successor.
     #[inline(never)]
     fn insert(&mut self, all: &mut Vec<Sections>, begin: u64, end: u64, now: u64) {
+        if begin == self.last.1 {
+            self.last.1 = end;
+            return;
+        }
         if self.earlier == NONE {
             self.earlier = all.len() as u32;
             all.push(Sections::new());
@@ -86,6 +96,10 @@ impl PipeLock {
             earlier.pop_front();
         }
         earlier.push_back(self.last);
+        if begin > self.last.1 {
+            self.last = (begin, end);
+            return;
+        }
         merge(earlier, begin, end);
         self.last = earlier.pop_back().expect("it was just added");
     }
@@ -113,6 +127,66 @@ fn merge(taken: &mut Sections, begin: u64, end: u64) {
 pub struct InstanceTime {
     pub ns: u64,
     pub updates: u32,
+}
+
+/// The lock of a pipe is held since `begin`.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    pipe: u32,
+    begin: u64,
+}
+
+impl Held {
+    const NONE: Held = Held { pipe: NONE, begin: 0 };
+
+    /// Another one is taken while this one is held.
+    #[inline(always)]
+    fn enclose(&mut self, outer: &mut Vec<Held>, pipe: u32, begin: u64) {
+        if self.pipe != NONE {
+            outer.push(*self);
+        }
+        *self = Held { pipe, begin };
+    }
+
+    /// It is released: since when it was held.
+    #[inline(always)]
+    fn leave(&mut self, outer: &mut Vec<Held>) -> u64 {
+        let begin = self.begin;
+        *self = outer.pop().unwrap_or(Held::NONE);
+        begin
+    }
+}
+
+/// The code of an instance runs: of which one, or for a task in which pipe; since when, and what had been waited until then.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    of: u32,
+    began: u64,
+    waited: u64,
+}
+
+impl Running {
+    const NONE: Running = Running { of: NONE, began: 0, waited: 0 };
+
+    /// Another one is called by it.
+    #[inline(always)]
+    fn enclose(&mut self, outer: &mut Vec<Running>, of: u32, began: u64, waited: u64) {
+        if self.of != NONE {
+            outer.push(*self);
+        }
+        *self = Running { of, began, waited };
+    }
+
+    /// It is over.
+    #[inline(always)]
+    fn end(&mut self, outer: &mut Vec<Running>) -> Option<Running> {
+        let done = *self;
+        if done.of == NONE {
+            return None;
+        }
+        *self = outer.pop().unwrap_or(Running::NONE);
+        Some(done)
+    }
 }
 
 /// Result of a walk.
@@ -162,8 +236,8 @@ pub struct Charger<'a> {
     /// Of the locks that several calls wait for.
     sections: Vec<Sections>,
     instances: Vec<InstanceTime>,
-    held: Vec<(u32, u64)>,
-    running: Vec<(u32, u64, u64)>,
+    held: Vec<Held>,
+    running: Vec<Running>,
     /// By instance: the CPU whose own timer it has.
     homes: Vec<Option<CpuNo>>,
     prices: Prices,
@@ -252,66 +326,91 @@ impl<'a> Charger<'a> {
     }
 
     /// Walk the operations of `calls` calls of `cpu`, made at `now`, that it begins to execute at `start`.
+    #[inline(always)]
     pub fn walk(&mut self, ops: &[OpRecord], calls: u64, cpu: CpuNo, now: u64, start: u64) -> Walk {
         let mut t = start + calls * self.call_ns;
         let mut wait_ns = 0;
-        self.held.clear();
-        self.running.clear();
-        for (i, op) in ops.iter().enumerate() {
+        // The innermost of each is here, those around it in the lists.
+        let (mut held, mut running) = (Held::NONE, Running::NONE);
+        let mut left = ops;
+        while let [op, after @ ..] = left {
+            let these = std::mem::replace(&mut left, after);
             match op.kind {
                 OpKind::Put | OpKind::Take | OpKind::Pass | OpKind::Leave => {
                     if !self.prices.locks(op) {
                         continue;
                     }
-                    let price = self.prices.of(op);
-                    let (begin, hand_over) = self.acquire(&ops[i..], cpu, t);
+                    let price = self.prices.by_steps(op);
+                    let lock = slot(&mut self.locks, op.object);
+                    if lock.is_at_hand(cpu, now) {
+                        lock.acquired += 1;
+                        lock.held_ns += price;
+                        lock.last = (t, t + price);
+                        t += price;
+                        continue;
+                    }
+                    let (begin, hand_over) = self.acquire(these, cpu, t);
                     wait_ns += begin - t;
                     t = begin + hand_over + price;
                     self.locks[op.object as usize].take(&mut self.sections, begin, t, now);
                 }
                 OpKind::Lock => {
-                    let (begin, hand_over) = self.acquire(&ops[i..], cpu, t);
-                    wait_ns += begin - t;
-                    self.held.push((op.object, begin));
-                    t = begin + hand_over + self.prices.of(op);
+                    let begin = self.enter(these, cpu, now, &mut t, &mut wait_ns);
+                    held.enclose(&mut self.held, op.object, begin);
+                    t += self.prices.by_steps(op);
                 }
                 OpKind::Unlock => {
-                    t += self.prices.of(op);
-                    self.release(op.object, t, now);
+                    t += self.prices.by_steps(op);
+                    self.release(&mut held, op.object, t, now);
                 }
                 OpKind::Step => {
                     if self.prices.locks(op) {
-                        let (begin, hand_over) = self.acquire(&ops[i..], cpu, t);
-                        wait_ns += begin - t;
-                        self.held.push((op.object, begin));
-                        t = begin + hand_over;
+                        let begin = self.enter(these, cpu, now, &mut t, &mut wait_ns);
+                        held.enclose(&mut self.held, op.object, begin);
                     }
-                    t += self.prices.of(op);
-                    self.running.push((op.object, t - self.prices.step_code(), wait_ns));
+                    t += self.prices.step(op);
+                    running.enclose(&mut self.running, op.object, t - self.prices.step_code(), wait_ns);
                 }
                 OpKind::StepEnd => {
-                    if let Some((pipe, began, waited)) = self.running.pop() {
-                        self.ran(op.object, (t - began) - (wait_ns - waited));
-                        self.release(pipe, t, now);
+                    if let Some(step) = running.end(&mut self.running) {
+                        self.ran(op.object, (t - step.began) - (wait_ns - step.waited));
+                        self.release(&mut held, step.of, t, now);
                     }
                 }
                 OpKind::Update => {
-                    self.running.push((op.object, t, wait_ns));
-                    t += self.prices.of(op);
+                    running.enclose(&mut self.running, op.object, t, wait_ns);
+                    t += self.prices.by_steps(op);
                 }
                 OpKind::UpdateEnd => {
-                    if let Some((instance, began, waited)) = self.running.pop() {
-                        self.ran(instance, (t - began) - (wait_ns - waited));
+                    if let Some(update) = running.end(&mut self.running) {
+                        self.ran(update.of, (t - update.began) - (wait_ns - update.waited));
                     }
                 }
                 _ => t += self.prices.of(op),
             }
         }
+        // What a call leaves open another one does not end.
+        self.held.clear();
+        self.running.clear();
         Walk { end: t, wait_ns }
     }
 
+    /// `cpu` takes the lock of the first of these operations at `t`, or as soon as it can: since when it has it.
+    #[inline(always)]
+    fn enter(&mut self, ops: &[OpRecord], cpu: CpuNo, now: u64, t: &mut u64, wait_ns: &mut u64) -> u64 {
+        let lock = slot(&mut self.locks, ops[0].object);
+        if lock.is_at_hand(cpu, now) {
+            lock.acquired += 1;
+            return *t;
+        }
+        let (begin, hand_over) = self.acquire(ops, cpu, *t);
+        *wait_ns += begin - *t;
+        *t = begin + hand_over;
+        begin
+    }
+
     /// The code of an instance took `ns`, without waiting.
-    #[inline]
+    #[inline(always)]
     fn ran(&mut self, instance: u32, ns: u64) {
         let time = slot(&mut self.instances, instance);
         time.updates += 1;
@@ -319,23 +418,21 @@ impl<'a> Charger<'a> {
     }
 
     /// The lock of `pipe`, if it is held, is released at `t`.
-    #[inline]
-    fn release(&mut self, pipe: u32, t: u64, now: u64) {
-        let begin = match self.held.last() {
-            Some(&(last, begin)) if last == pipe => {
-                self.held.pop();
-                begin
-            }
-            _ => match self.held.iter().rposition(|h| h.0 == pipe) {
-                Some(at) => self.held.remove(at).1,
+    #[inline(always)]
+    fn release(&mut self, held: &mut Held, pipe: u32, t: u64, now: u64) {
+        let begin = if held.pipe == pipe {
+            held.leave(&mut self.held)
+        } else {
+            match self.held.iter().rposition(|h| h.pipe == pipe) {
+                Some(at) => self.held.remove(at).begin,
                 None => return,
-            },
+            }
         };
         slot(&mut self.locks, pipe).take(&mut self.sections, begin, t, now);
     }
 
     /// `cpu` wants the lock of the first of these operations at `t`: from when on it has it, and what the hand-over takes.
-    #[inline]
+    #[inline(never)]
     fn acquire(&mut self, ops: &[OpRecord], cpu: CpuNo, t: u64) -> (u64, u64) {
         let lock = slot(&mut self.locks, ops[0].object);
         let holder = std::mem::replace(&mut lock.holder, cpu);
@@ -380,18 +477,16 @@ impl<'a> Charger<'a> {
 }
 
 /// Element `index`, which is made if need be: during a swap the log names pipes of both topologies.
-#[inline]
+#[inline(always)]
 fn slot<T: Default>(list: &mut Vec<T>, index: u32) -> &mut T {
     let index = index as usize;
-    if index >= list.len() {
-        lengthen(list, index);
-    }
-    &mut list[index]
+    if index < list.len() { &mut list[index] } else { lengthened(list, index) }
 }
 
 #[cold]
-fn lengthen<T: Default>(list: &mut Vec<T>, index: usize) {
+fn lengthened<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     list.resize_with(index + 1, T::default);
+    &mut list[index]
 }
 
 #[cfg(test)]

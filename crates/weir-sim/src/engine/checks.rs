@@ -27,7 +27,7 @@ impl Sim<'_> {
                 assert_eq!(task.state, State::Running, "invariant running-state of task {}", cpu.cur);
                 assert!(cpu.starting || task.cpu == c as u32, "invariant running-cpu of task {}", cpu.cur);
             }
-            let has_event = self.queue.has(c as u32) || self.goes_on.0 == c as u32;
+            let has_event = self.queue.has(c as u32);
             match cpu.mode {
                 Mode::Offline => assert!(!has_event && cpu.cur == NONE, "invariant offline of CPU {c}"),
                 _ if cpu.held => assert!(!has_event, "invariant held of CPU {c}"),

@@ -12,7 +12,7 @@ use weir_model::counters::table::times;
 
 impl Sim<'_> {
     /// Account for what the task on `c` did up to now.
-    #[inline]
+    #[inline(always)]
     pub fn progress(&mut self, c: CpuNo) {
         let cpu = &self.cpus[c as usize];
         if cpu.mode == Mode::Run && !cpu.held && cpu.since != self.now {
@@ -20,6 +20,7 @@ impl Sim<'_> {
         }
     }
 
+    #[inline(never)]
     fn progress_by(&mut self, c: CpuNo, ns: u64) {
         if self.pmu.on {
             self.count(c, ns);
@@ -38,13 +39,14 @@ impl Sim<'_> {
     }
 
     /// Change what `c` does; the speed of its SMT siblings follows.
-    #[inline]
+    #[inline(always)]
     pub fn set_mode(&mut self, c: CpuNo, mode: Mode) {
         if self.cpus[c as usize].mode != mode {
             self.change_mode(c, mode);
         }
     }
 
+    #[inline(always)]
     fn change_mode(&mut self, c: CpuNo, mode: Mode) {
         if self.nested && self.cpus[c as usize].mode == Mode::Run {
             self.leave_guest(c);
@@ -54,15 +56,21 @@ impl Sim<'_> {
         cpu.settle(self.now);
         cpu.since = self.now;
         cpu.mode = mode;
-        let is_busy = cpu.is_busy();
-        if cpu.threads > 1 && was_busy != is_busy {
-            let core = cpu.core;
-            let busy = &mut self.cores.busy[core as usize];
-            *busy = if is_busy { *busy + 1 } else { *busy - 1 };
-            for i in 0..self.cpus[c as usize].threads as usize {
-                let sibling = self.cores.threads(core)[i];
-                self.update_speed(sibling);
-            }
+        if cpu.threads > 1 && was_busy != cpu.is_busy() {
+            self.share_core(c);
+        }
+    }
+
+    /// `c` has become busy or idle: what its core does for the other threads changes.
+    #[inline(never)]
+    fn share_core(&mut self, c: CpuNo) {
+        let cpu = &self.cpus[c as usize];
+        let core = cpu.core;
+        let busy = &mut self.cores.busy[core as usize];
+        *busy = if cpu.is_busy() { *busy + 1 } else { *busy - 1 };
+        for i in 0..cpu.threads as usize {
+            let sibling = self.cores.threads(core)[i];
+            self.update_speed(sibling);
         }
     }
 
@@ -102,23 +110,28 @@ impl Sim<'_> {
         }
     }
 
-    /// Queue the next events of all CPUs that have changed. Where only one has, and is the first of all again, it
-    /// goes on without the queue.
-    #[inline]
-    pub fn queue_changes(&mut self) {
-        if let [c] = self.changed[..]
-            && !self.nested
-        {
-            self.changed.clear();
-            self.cpus[c as usize].changed = false;
-            let entry = self.next_of(c);
-            if !self.queue.has(c) && self.queue.goes_first(entry, self.timers.peek()) {
-                self.goes_on = (c, entry);
-            } else {
-                self.queue.put(c, entry);
-            }
-            return;
+    /// Queue the next events of all CPUs that have changed after a timer. Where only one has, and is the first of all, it
+    /// goes on without the queue: its event.
+    #[inline(always)]
+    pub fn next_or_queue(&mut self) -> Option<(CpuNo, Entry)> {
+        let [c] = self.changed[..] else {
+            self.queue_changes();
+            return None;
+        };
+        self.changed.clear();
+        self.cpus[c as usize].changed = false;
+        let entry = self.next_of(c);
+        if self.queue.goes_first(entry, self.timers.peek()) {
+            self.queue.take_out(c);
+            return Some((c, entry));
         }
+        self.queue.put(c, entry);
+        None
+    }
+
+    /// Queue the next events of all CPUs that have changed.
+    #[inline(never)]
+    pub fn queue_changes(&mut self) {
         while let Some(c) = self.changed.pop() {
             self.cpus[c as usize].changed = false;
             let entry = self.next_of(c);
@@ -130,17 +143,13 @@ impl Sim<'_> {
     }
 
     /// The next event of `c` by its state.
-    #[inline]
-    fn next_of(&self, c: CpuNo) -> Entry {
+    #[inline(always)]
+    pub fn next_of(&self, c: CpuNo) -> Entry {
         let cpu = &self.cpus[c as usize];
+        if cpu.held {
+            return Entry::IDLE;
+        }
         match cpu.mode {
-            _ if cpu.held => Entry::IDLE,
-            Mode::Offline => Entry::IDLE,
-            Mode::Idle | Mode::Kernel if cpu.choosing && cpu.cur == NONE => {
-                Entry::choose(cpu.busy_until.max(self.now))
-            }
-            Mode::Idle => Entry::IDLE,
-            Mode::Kernel => Entry::finish(cpu.busy_until.max(self.now)),
             Mode::Run => {
                 let task = &self.tasks[cpu.cur as usize];
                 let done = if task.spins.is_some() || task.inside {
@@ -152,20 +161,26 @@ impl Sim<'_> {
                 let at = done.min(cpu.slice_end).min(cpu.tick_at).max(self.now);
                 if at >= HORIZON { Entry::IDLE } else { Entry::finish(at) }
             }
+            Mode::Idle | Mode::Kernel if cpu.choosing && cpu.cur == NONE => {
+                Entry::choose(cpu.busy_until.max(self.now))
+            }
+            Mode::Kernel => Entry::finish(cpu.busy_until.max(self.now)),
+            Mode::Idle | Mode::Offline => Entry::IDLE,
         }
     }
 
     /// Kernel work keeps `c` busy until `end`; its task pauses.
-    #[inline]
+    #[inline(always)]
     pub fn enter_kernel(&mut self, c: CpuNo, end: u64) {
         let cpu = &mut self.cpus[c as usize];
-        if cpu.mode == Mode::Kernel && !cpu.held {
-            cpu.busy_until = cpu.busy_until.max(end);
-            return self.rekey(c);
+        if cpu.mode != Mode::Kernel || cpu.held {
+            return self.pause_for_kernel(c, end);
         }
-        self.pause_for_kernel(c, end);
+        cpu.busy_until = cpu.busy_until.max(end);
+        self.rekey(c);
     }
 
+    #[inline(never)]
     fn pause_for_kernel(&mut self, c: CpuNo, end: u64) {
         if self.cpus[c as usize].mode == Mode::Offline {
             return;
@@ -193,13 +208,12 @@ impl Sim<'_> {
     }
 
     /// Report to observers the kernel work that `c` has done up to now.
-    #[inline]
+    #[inline(always)]
     pub fn flush_calls(&mut self, c: CpuNo) {
-        let calls = &mut self.cpus[c as usize].calls;
-        for &(call, ns, lock_wait_ns) in &*calls {
-            self.obs.event(self.now, &Event::Sched { cpu: c, call, ns, lock_wait_ns });
-        }
-        calls.clear();
+        let (obs, now) = (&mut *self.obs, self.now);
+        self.cpus[c as usize].calls.drain(|(call, ns, lock_wait_ns)| {
+            obs.event(now, &Event::Sched { cpu: c, call, ns, lock_wait_ns });
+        });
     }
 
     /// The event of `c` that is not a choice: work done, slice over, or kernel work done.

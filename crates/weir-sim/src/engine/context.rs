@@ -6,7 +6,7 @@
 //! source allows.
 
 use weir_core::event::{CpuNo, TaskNo};
-use weir_core::{Msg, Plan, TaskId, Topic};
+use weir_core::{Msg, Picked, Plan, Topic};
 use weir_model::{Error, Machine, Result};
 
 use super::sim::Sim;
@@ -52,15 +52,15 @@ impl Sim<'_> {
         self.notify_scheduler(h, Topic::Tcb, &Msg { task, value: reference(no), ..Msg::default() })
     }
 
-    /// The record of the task that `host` has chosen for `c`.
-    pub fn context_for(&mut self, host: CpuNo, c: CpuNo, id: TaskId) -> Result<TaskNo> {
-        let chosen = self.sched.cookie(id) as TaskNo;
-        if host == c || !self.contexts.wanted {
+    /// The record of the task that `host` has chosen for `c`, another CPU.
+    pub fn context_for(&mut self, host: CpuNo, c: CpuNo, picked: &Picked) -> Result<TaskNo> {
+        let chosen = picked.cookie as TaskNo;
+        if !self.contexts.wanted {
             return Ok(chosen);
         }
         self.contexts.fetched += 1;
         self.notices += 1;
-        let ask = Msg { task: Some(id), ..Msg::default() };
+        let ask = Msg { task: Some(picked.task), ..Msg::default() };
         let found = self.sched_on(host).request(host, Topic::Tcb, &ask).map_or(0, |m| m.value);
         if found == reference(chosen) {
             return Ok(chosen);

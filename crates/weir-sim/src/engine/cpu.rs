@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 
-use smallvec::SmallVec;
 use weir_core::event::{Call, CpuNo};
 
 use super::task::{NEVER, NONE};
@@ -15,6 +14,7 @@ pub const FULL_SPEED: u64 = 102_400;
 
 /// A CPU's activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Mode {
     Offline,
     /// Nothing to do, or (a CPU that is served by another) waiting for an answer.
@@ -23,6 +23,48 @@ pub enum Mode {
     Kernel,
     /// The task `cur`.
     Run,
+}
+
+/// How many modes there are.
+const MODES: usize = Mode::Run as usize + 1;
+
+/// A call of the scheduler that a CPU makes: which one, what it takes, and how much of that is waiting for locks, ns.
+pub type Made = (Call, u64, u64);
+
+/// The calls that a CPU has under way; hardly ever more than two.
+#[derive(Debug)]
+pub struct Calls {
+    nr: u32,
+    first: [Made; 2],
+    more: Vec<Made>,
+}
+
+impl Calls {
+    const NONE: Calls = Calls { nr: 0, first: [(Call::Pick, 0, 0); 2], more: Vec::new() };
+
+    #[inline(always)]
+    pub fn push(&mut self, made: Made) {
+        match self.first.get_mut(self.nr as usize) {
+            Some(place) => {
+                *place = made;
+                self.nr += 1;
+            }
+            None => self.more.push(made),
+        }
+    }
+
+    /// All of them, each once, in their order; they are over.
+    #[inline(always)]
+    pub fn drain(&mut self, mut each: impl FnMut(Made)) {
+        let nr = std::mem::take(&mut self.nr);
+        if nr > 0 {
+            each(self.first[0]);
+        }
+        if nr > 1 {
+            each(self.first[1]);
+            self.more.drain(..).for_each(each);
+        }
+    }
 }
 
 /// One CPU. What every event touches stands in the first two lines of a cache; there may be thousands of CPUs.
@@ -72,19 +114,15 @@ pub struct Cpu {
     pub slice_since: u64,
     /// Next tick, where a component listens.
     pub tick_at: u64,
-    /// Totals, ns: tasks, nothing, kernel.
-    pub run_ns: u64,
-    pub idle_ns: u64,
-    pub kernel_ns: u64,
-    /// Energy, millijoule / 10^9 (mW times ns).
-    pub energy_pj: u128,
+    /// Totals by mode, ns.
+    spent_ns: [u64; MODES],
 
-    /// Kernel work under way, reported to observers when it ends: call, time, time in lock queues.
-    pub calls: SmallVec<[(Call, u64, u64); 2]>,
+    /// Kernel work under way, reported to observers when it ends.
+    pub calls: Calls,
     /// Number of hardware threads of its core.
     pub threads: u32,
-    pub busy_mw: u32,
-    pub idle_mw: u32,
+    busy_mw: u32,
+    idle_mw: u32,
     /// Decisions in a row that let a task run hardly at all, and the instance that published the last PREEMPT.
     pub fruitless: u32,
     pub preempted_by: u32,
@@ -106,6 +144,9 @@ pub struct Cpu {
     /// observers know.
     pub stolen_ns: u64,
     pub stolen_reported: u64,
+    /// Energy that the totals `at_mw` took, millijoule / 10^9 (mW times ns): up to the last change of the clock.
+    energy_pj: u128,
+    at_mw: [u64; MODES],
 }
 
 impl Cpu {
@@ -140,7 +181,7 @@ impl Cpu {
             tick_at: NEVER,
             tick_phase: 0,
             to_wake: VecDeque::new(),
-            calls: SmallVec::new(),
+            calls: Calls::NONE,
             host: shape.host.unwrap_or(cpu),
             core: shape.core,
             threads: 1,
@@ -152,11 +193,10 @@ impl Cpu {
             idle_mw: kind.idle_mw,
             wished_hz: machine.top_hz(cpu),
             limit_hz: machine.top_hz(cpu),
-            run_ns: 0,
-            idle_ns: 0,
-            kernel_ns: 0,
+            spent_ns: [0; MODES],
             switches: 0,
             energy_pj: 0,
+            at_mw: [0; MODES],
         };
         c.set_clock(machine, costs, cpu, machine.top_hz(cpu));
         c
@@ -164,6 +204,8 @@ impl Cpu {
 
     /// Change the clock; the caller has settled the account up to now.
     pub fn set_clock(&mut self, machine: &Machine, costs: &Costs, cpu: CpuNo, hz: u64) {
+        self.energy_pj = self.energy_pj();
+        self.at_mw = self.spent_ns;
         let top = machine.top_hz(cpu).max(1);
         self.hz = hz;
         let capacity = u128::from(machine.shape.cpus[cpu as usize].capacity);
@@ -184,37 +226,35 @@ impl Cpu {
 
     /// Account for the time since `since` in the present mode. In `Run` the caller also accounts for
     /// the task.
+    #[inline(always)]
     pub fn settle(&mut self, now: u64) {
-        let ns = now.saturating_sub(self.since);
-        if ns == 0 {
-            return;
-        }
         if self.held {
-            match self.mode {
-                Mode::Offline => {}
-                _ if self.wanting => self.stolen_ns += ns,
-                _ => self.idle_ns += ns,
-            }
-            self.since = now;
-            return;
+            return self.settle_held(now);
         }
-        let mw = match self.mode {
-            Mode::Offline => 0,
-            Mode::Idle => {
-                self.idle_ns += ns;
-                self.idle_mw
-            }
-            Mode::Kernel => {
-                self.kernel_ns += ns;
-                self.busy_mw
-            }
-            Mode::Run => {
-                self.run_ns += ns;
-                self.busy_mw
-            }
-        };
-        self.energy_pj += mw as u128 * ns as u128;
-        self.since = now;
+        self.spent_ns[self.mode as usize] += now.saturating_sub(self.since);
+        self.since = self.since.max(now);
+    }
+
+    fn settle_held(&mut self, now: u64) {
+        let ns = now.saturating_sub(self.since);
+        match self.mode {
+            Mode::Offline => {}
+            _ if self.wanting => self.stolen_ns += ns,
+            _ => self.spent_ns[Mode::Idle as usize] += ns,
+        }
+        self.since = self.since.max(now);
+    }
+
+    /// How long it has been in a mode, ns.
+    pub fn spent_ns(&self, mode: Mode) -> u64 {
+        self.spent_ns[mode as usize]
+    }
+
+    /// Energy so far, millijoule / 10^9 (mW times ns).
+    pub fn energy_pj(&self) -> u128 {
+        let since = |mode: Mode| u128::from(self.spent_ns[mode as usize] - self.at_mw[mode as usize]);
+        let (busy_ns, idle_ns) = (since(Mode::Kernel) + since(Mode::Run), since(Mode::Idle));
+        self.energy_pj + u128::from(self.busy_mw) * busy_ns + u128::from(self.idle_mw) * idle_ns
     }
 }
 

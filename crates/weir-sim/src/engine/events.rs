@@ -8,7 +8,7 @@ use weir_core::event::CpuNo;
 use super::guest::goes_first;
 use super::queue::{Entry, Key, Kind};
 use super::sim::Sim;
-use super::task::{NEVER, NONE};
+use super::task::NEVER;
 use weir_model::Result;
 
 /// What is first of all.
@@ -19,6 +19,29 @@ enum First {
     Guest(usize, Key),
 }
 
+/// How a run ends.
+enum End {
+    At(u64),
+    /// It was stopped from outside.
+    Outside,
+}
+
+impl First {
+    #[inline(always)]
+    fn time(self) -> u64 {
+        match self {
+            First::Cpu(_, entry) => entry.time(),
+            First::Timer(key) | First::Guest(_, key) => key.time(),
+        }
+    }
+
+    /// There is no event any more.
+    #[inline(always)]
+    fn is_none(self) -> bool {
+        matches!(self, First::Timer(Key::NEVER))
+    }
+}
+
 impl Sim<'_> {
     /// When it ended, and whether from outside.
     pub fn events(&mut self) -> Result<(u64, bool)> {
@@ -27,43 +50,83 @@ impl Sim<'_> {
             (a, b) => a.or(b).unwrap_or(NEVER),
         };
         let attended = self.nested || self.watch.is_some() || self.cfg.checks;
-        if attended { self.handle::<true>(horizon) } else { self.handle::<false>(horizon) }
+        let ended = if attended { self.handle_attended(horizon) } else { self.handle(horizon) };
+        Ok(match ended? {
+            End::At(ns) => (ns, false),
+            End::Outside => (self.now, true),
+        })
     }
 
-    /// Handle events until the horizon or another end. `ATTENDED`: there are guests, or somebody looks at the run after each event.
-    fn handle<const ATTENDED: bool>(&mut self, horizon: u64) -> Result<(u64, bool)> {
+    /// Handle events until the end.
+    fn handle(&mut self, horizon: u64) -> Result<End> {
         loop {
-            let first = self.first::<ATTENDED>();
-            let (time, finish) = match first {
-                First::Cpu(_, entry) => (entry.time(), entry.is_finish()),
-                First::Timer(key) | First::Guest(_, key) => (key.time(), key.is_finish()),
-            };
-            if self.census.alive | self.census.starts == 0 {
-                return Ok((self.now, false));
-            }
-            if time >= horizon && (time > horizon || !finish) && !matches!(first, First::Timer(Key::NEVER)) {
-                return Ok((horizon, false));
-            }
-            let stuck = match first {
-                First::Cpu(..) => self.census.alive > 0 && self.movers() == 0,
-                First::Timer(key) => self.is_stuck(key),
-                First::Guest(..) => false,
-            };
-            if stuck {
-                self.explain_standstill();
-                return Ok((self.now, false));
-            }
-            if time > self.now {
-                self.advance(time);
-                if time >= self.contention_ns {
-                    self.contention_ns = time + self.cfg.contention_every_ns;
-                    self.report_contention();
+            let timer = self.timers.peek();
+            let next = if self.queue.comes_before(timer) {
+                let first = self.queue.pop();
+                self.look_ahead();
+                Some(first)
+            } else {
+                self.look_ahead();
+                if let Some(end) = self.move_on(First::Timer(timer), horizon)? {
+                    return Ok(end);
                 }
+                self.timers.pop();
+                self.timer(timer)?;
+                self.next_or_queue()
+            };
+            if let Some(first) = next
+                && let Some(end) = self.go_through(first, horizon)?
+            {
+                return Ok(end);
             }
-            self.totals.events += 1;
-            // Often: an observer may be what ends the run, at its first miss for example.
-            if self.totals.events & 0xf == 0 && self.look_up()? {
-                return Ok((self.now, true));
+        }
+    }
+
+    /// Handle an event of a CPU, which is not in the queue any more, and those that follow it and come before all others.
+    #[inline(always)]
+    fn go_through(&mut self, first: (CpuNo, Entry), horizon: u64) -> Result<Option<End>> {
+        let (c, mut entry) = first;
+        loop {
+            if let Some(end) = self.move_on(First::Cpu(c, entry), horizon)? {
+                return Ok(Some(end));
+            }
+            // Its next event is worked out below, whatever happens.
+            self.cpus[c as usize].changed = true;
+            if entry.is_finish() {
+                self.finish(c)?;
+            } else {
+                self.choose(c)?;
+            }
+            if !self.changed.is_empty() {
+                self.queue_changes();
+            }
+            self.cpus[c as usize].changed = false;
+            entry = self.next_of(c);
+            if !self.queue.goes_first(entry, self.timers.peek()) {
+                self.queue.put(c, entry);
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The same where there are guests, or somebody looks at the run after each event.
+    fn handle_attended(&mut self, horizon: u64) -> Result<End> {
+        loop {
+            let timer = self.timers.peek();
+            let of_cpu = self.queue.comes_before(timer);
+            let own = if of_cpu { self.queue.peek() } else { timer };
+            let guest = self.first_guest().filter(|(_, key)| goes_first(*key, own));
+            let first = match guest {
+                Some((g, key)) => First::Guest(g, key),
+                None if of_cpu => {
+                    let (c, entry) = self.queue.pop();
+                    self.rekey(c);
+                    First::Cpu(c, entry)
+                }
+                None => First::Timer(timer),
+            };
+            if let Some(end) = self.move_on(first, horizon)? {
+                return Ok(end);
             }
             match first {
                 First::Cpu(c, entry) if entry.is_finish() => self.finish(c)?,
@@ -74,48 +137,70 @@ impl Sim<'_> {
                 }
                 First::Guest(g, _) => self.guest_event(g)?,
             }
-            if ATTENDED {
-                self.settle_event()?;
-            } else {
-                self.queue_changes();
-            }
+            self.settle_event()?;
         }
     }
 
-    /// The first event of all. A CPU's is not in the queue until its next one is known.
+    /// An event is about to be handled, and time moves on to it; or the run ends before it.
     #[inline(always)]
-    fn first<const ATTENDED: bool>(&mut self) -> First {
-        let (c, entry) = self.goes_on;
-        if c != NONE {
-            self.goes_on.0 = NONE;
-            return First::Cpu(c, entry);
+    fn move_on(&mut self, first: First, horizon: u64) -> Result<Option<End>> {
+        let time = first.time();
+        // A task that runs and does not only spin is one that can make something happen.
+        if (time >= horizon || self.census.running <= self.census.spinning || first.is_none())
+            && let Some(end) = self.end_before(first, horizon)
+        {
+            return Ok(Some(End::At(end)));
         }
-        let timer = self.timers.peek();
-        let of_cpu = self.queue.comes_before(timer);
-        if ATTENDED && self.nested {
-            let own = if of_cpu { self.queue.peek() } else { timer };
-            if let Some((g, key)) = self.first_guest()
-                && goes_first(key, own)
-            {
-                return First::Guest(g, key);
+        if time > self.now {
+            self.advance(time);
+            if time >= self.contention_ns {
+                self.contention_ns = time + self.cfg.contention_every_ns;
+                self.report_contention();
             }
         }
-        if !of_cpu {
-            if self.large {
-                self.look_ahead();
-            }
-            return First::Timer(timer);
+        self.totals.events += 1;
+        // Often: an observer may be what ends the run, at its first miss for example.
+        if self.totals.events & 0xf == 0 && self.look_up()? {
+            return Ok(Some(End::Outside));
         }
-        let (c, entry) = self.queue.pop();
-        self.rekey(c);
-        if self.large {
-            self.look_ahead();
+        Ok(None)
+    }
+
+    /// When the run ends, if it does before its next event.
+    #[inline(never)]
+    fn end_before(&mut self, first: First, horizon: u64) -> Option<u64> {
+        if self.census.alive | self.census.starts == 0 {
+            return Some(self.now);
         }
-        First::Cpu(c, entry)
+        let (time, finish) = match first {
+            First::Cpu(_, entry) => (entry.time(), entry.is_finish()),
+            First::Timer(key) | First::Guest(_, key) => (key.time(), key.is_finish()),
+        };
+        if time >= horizon && (time > horizon || !finish) && !first.is_none() {
+            return Some(horizon);
+        }
+        let stuck = match first {
+            First::Cpu(..) => self.census.alive > 0 && self.movers() == 0,
+            First::Timer(key) => self.is_stuck(key),
+            First::Guest(..) => false,
+        };
+        if stuck {
+            self.explain_standstill();
+            return Some(self.now);
+        }
+        None
     }
 
     /// On a large machine what the next event needs is in no cache: let it be fetched while this one is handled.
+    #[inline(always)]
     fn look_ahead(&self) {
+        if self.large {
+            self.fetch_next();
+        }
+    }
+
+    #[inline(never)]
+    fn fetch_next(&self) {
         if let Some(c) = self.queue.first_cpu() {
             let (no, id) = self.on[c as usize];
             let cpu = &self.cpus[c as usize];
@@ -163,6 +248,7 @@ impl Sim<'_> {
     }
 
     /// Advance the clock to the time of an event.
+    #[inline(always)]
     pub fn advance(&mut self, time: u64) {
         self.now = time;
         self.queue.advance(time);

@@ -664,11 +664,15 @@ impl Sim<'_> {
     }
 
     /// A task starts on a CPU: if it is a member in its slot, that is noted once a slot.
+    #[inline(always)]
     pub fn note_start(&mut self, no: TaskNo) {
-        let task = &self.tasks[no as usize];
-        if task.gang == NONE {
-            return;
+        if self.tasks[no as usize].gang != NONE {
+            self.note_start_in_slot(no);
         }
+    }
+
+    fn note_start_in_slot(&mut self, no: TaskNo) {
+        let task = &self.tasks[no as usize];
         let gangs = &mut self.gangs;
         let account = &mut gangs.accounts[task.gang as usize];
         let now = self.now;

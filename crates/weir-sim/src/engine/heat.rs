@@ -109,8 +109,8 @@ impl Sim<'_> {
             let now = self.now;
             let cpu = &mut self.cpus[c as usize];
             cpu.settle(now);
-            let before = std::mem::replace(&mut self.heat.energy[c as usize], cpu.energy_pj);
-            used[cpu.core as usize] += cpu.energy_pj - before;
+            let before = std::mem::replace(&mut self.heat.energy[c as usize], cpu.energy_pj());
+            used[cpu.core as usize] += cpu.energy_pj() - before;
         }
         for (core, energy) in used.into_iter().enumerate() {
             let mw = u64::try_from(energy / u128::from(thermal.sample_ns)).unwrap_or(u64::MAX / 1_000_000);

@@ -213,17 +213,25 @@ impl Sim<'_> {
     /// Work out and note what is about to be published of a task.
     pub fn note_urgency(&mut self, no: TaskNo) -> Urgency {
         let own = self.own_urgency(no);
-        let inherited = if self.locking.any { self.inherited_urgency(no) } else { own };
+        if !self.locking.any {
+            return own;
+        }
+        let inherited = self.inherited_urgency(no);
         self.tasks[no as usize].boost = (inherited != own).then(|| Box::new(inherited));
         self.refile(no);
         inherited
     }
 
     /// A task's urgency may have changed, by which it waits.
+    #[inline(always)]
     pub fn refile(&mut self, no: TaskNo) {
-        if self.locking.any
-            && let Some(filed) = self.locking.lines.get(no)
-        {
+        if self.locking.any {
+            self.refile_by_urgency(no);
+        }
+    }
+
+    fn refile_by_urgency(&mut self, no: TaskNo) {
+        if let Some(filed) = self.locking.lines.get(no) {
             let (urgency, classic) = (self.known_urgency(no), self.locking.is_classic(filed.mutex));
             self.locking.lines.refile(no, urgency, classic);
         }

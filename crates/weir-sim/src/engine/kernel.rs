@@ -32,20 +32,12 @@ impl Sim<'_> {
 
     /// After one or more calls of the core by `h`: charge their operations, notify observers, pass on the
     /// messages. Returns when `h` is through.
+    #[inline(never)]
     pub fn account(&mut self, h: CpuNo, call: Call) -> u64 {
-        let mut end = self.now;
         if self.cfg.causes {
             self.report_moves(call);
         }
-        if self.oplog {
-            end = self.charge(h, call);
-        } else {
-            self.notices = 0;
-            if !self.depths.is_empty() {
-                self.poll_depths();
-            }
-            self.obs.event(self.now, &Event::Sched { cpu: h, call, ns: 0, lock_wait_ns: 0 });
-        }
+        let end = if self.charging { self.charge(h, call) } else { self.record(h, call) };
         if self.sched.has_messages() {
             self.sched.drain_messages(&mut self.messages);
             self.pass_on(h, end);
@@ -60,31 +52,40 @@ impl Sim<'_> {
     }
 
     /// Charge the operations in the log; observers are notified of the call when it is over.
+    #[inline(always)]
     fn charge(&mut self, h: CpuNo, call: Call) -> u64 {
         if self.cfg.trace_pipes {
             self.report_depths();
         }
-        let mut end = self.now;
-        if self.charging {
-            let start = self.now.max(self.cpus[h as usize].busy_until).max(self.frozen_until);
-            let calls = 1 + std::mem::take(&mut self.notices);
-            let walk = self.charger.walk(self.sched.ops(), calls, h, self.now, start);
-            end = walk.end;
-            let ns = end - start;
-            self.totals.scheduler_ns += ns;
-            self.totals.lock_wait_ns += walk.wait_ns;
-            if end > self.now {
-                self.enter_kernel(h, end);
-                self.cpus[h as usize].calls.push((call, ns, walk.wait_ns));
-            } else {
-                self.obs.event(self.now, &Event::Sched { cpu: h, call, ns: 0, lock_wait_ns: 0 });
-            }
+        let start = self.now.max(self.cpus[h as usize].busy_until).max(self.frozen_until);
+        let calls = 1 + std::mem::take(&mut self.notices);
+        let walk = self.charger.walk(self.sched.ops(), calls, h, self.now, start);
+        self.sched.clear_ops();
+        let ns = walk.end - start;
+        self.totals.scheduler_ns += ns;
+        self.totals.lock_wait_ns += walk.wait_ns;
+        if walk.end > self.now {
+            self.enter_kernel(h, walk.end);
+            self.cpus[h as usize].calls.push((call, ns, walk.wait_ns));
         } else {
-            self.notices = 0;
             self.obs.event(self.now, &Event::Sched { cpu: h, call, ns: 0, lock_wait_ns: 0 });
         }
-        self.sched.clear_ops();
-        end
+        walk.end
+    }
+
+    /// A call that takes no time.
+    fn record(&mut self, h: CpuNo, call: Call) -> u64 {
+        self.notices = 0;
+        if self.oplog {
+            if self.cfg.trace_pipes {
+                self.report_depths();
+            }
+            self.sched.clear_ops();
+        } else if !self.depths.is_empty() {
+            self.poll_depths();
+        }
+        self.obs.event(self.now, &Event::Sched { cpu: h, call, ns: 0, lock_wait_ns: 0 });
+        self.now
     }
 
     /// Depth of each pipe that the operations just made changed.
@@ -144,6 +145,7 @@ impl Sim<'_> {
     }
 
     /// Kernel work of a known price that is not scheduler code (an interrupt, a timer).
+    #[inline(always)]
     pub fn charge_flat(&mut self, h: CpuNo, ns: u64) {
         if ns > 0 {
             let end = self.now.max(self.cpus[h as usize].busy_until) + ns;
@@ -316,15 +318,22 @@ impl Sim<'_> {
 
     /// Let `c`, which has no task, choose as soon as its scheduler CPU can. One that gave a task back and may get it again
     /// is not idle while it waits for the answer.
+    #[inline(always)]
     pub fn ask(&mut self, c: CpuNo) {
         let host = self.cpus[c as usize].host;
         if host != c {
-            let at = (self.now + self.charger.interrupt_ns(c, host)).max(self.cpus[host as usize].busy_until);
-            self.set_mode(c, if self.cpus[c as usize].prev == NONE { Mode::Idle } else { Mode::Kernel });
-            self.cpus[c as usize].busy_until = at;
+            self.wait_for_host(c, host);
         }
         self.cpus[c as usize].choosing = true;
         self.rekey(c);
+    }
+
+    /// The question goes to the CPU that chooses for `c`.
+    #[inline(never)]
+    fn wait_for_host(&mut self, c: CpuNo, host: CpuNo) {
+        let at = (self.now + self.charger.interrupt_ns(c, host)).max(self.cpus[host as usize].busy_until);
+        self.set_mode(c, if self.cpus[c as usize].prev == NONE { Mode::Idle } else { Mode::Kernel });
+        self.cpus[c as usize].busy_until = at;
     }
 
     /// `c` gives its task back to the scheduler, still runnable, and will choose again. Observers hear of
@@ -333,14 +342,15 @@ impl Sim<'_> {
         self.progress(c);
         self.set_mode(c, Mode::Kernel);
         self.weigh_decision(c, why)?;
+        self.census.running -= 1;
+        self.census.ready += 1;
         let cpu = &mut self.cpus[c as usize];
         let no = cpu.cur;
         cpu.cur = NONE;
         cpu.busy_until = cpu.busy_until.max(self.now);
         let task = &mut self.tasks[no as usize];
+        let id = task.id;
         task.state = State::Ready;
-        self.census.running -= 1;
-        self.census.ready += 1;
         if cpu.starting {
             cpu.starting = false;
         } else {
@@ -351,7 +361,6 @@ impl Sim<'_> {
         }
         let h = self.caller(c);
         let counts = self.end_stint(c, no);
-        let id = self.tasks[no as usize].id;
         self.sched_on(h).relinquish(h, id).map_err(|e| refused("take a task back", &e))?;
         self.account(h, Call::Relinquish);
         // The stint is charged for already: what it counted matters from the next choice on.
@@ -361,13 +370,14 @@ impl Sim<'_> {
     }
 
     /// Report to observers that a task has really left its CPU.
-    #[inline]
+    #[inline(always)]
     pub fn report_parted(&mut self, no: TaskNo, displaced: bool) {
         if self.tasks[no as usize].parted.is_some() {
             self.report_left(no, displaced);
         }
     }
 
+    #[inline(never)]
     fn report_left(&mut self, no: TaskNo, displaced: bool) {
         let task = &mut self.tasks[no as usize];
         let Some((cpu, why, forced)) = task.parted.take() else { return };
@@ -403,14 +413,16 @@ impl Sim<'_> {
         self.totals.decisions += 1;
         let picked = self.sched_on(host).pick(host, c);
         let chosen = match &picked {
-            Some(picked) => Some((self.context_for(host, c, picked.task)?, picked.slice_ns)),
+            Some(picked) if host == c => Some(picked.cookie as TaskNo),
+            Some(picked) => Some(self.context_for(host, c, picked)?),
             None => None,
         };
         self.cpus[c as usize].picking = true;
         let end = self.account(host, Call::Pick);
-        self.cpus[c as usize].picking = false;
-        let prev = self.cpus[c as usize].prev;
-        let Some((no, granted)) = chosen else {
+        let cpu = &mut self.cpus[c as usize];
+        cpu.picking = false;
+        let prev = cpu.prev;
+        let Some(no) = chosen else {
             if prev != NONE {
                 self.report_parted(prev, false);
             }
@@ -426,16 +438,14 @@ impl Sim<'_> {
         self.census.running += 1;
         let task = &mut self.tasks[no as usize];
         task.state = State::Running;
-        let isa = task.isa;
-        self.on[c as usize] = (no, task.id);
-        if isa != self.cpus[c as usize].isa {
+        let id = task.id;
+        if task.isa != cpu.isa {
             return Err(self.wrong_isa(no, c));
         }
         let mut ready = if host == c { end } else { end + self.charger.interrupt_ns(host, c) };
-        let same = prev == no && matches!(self.tasks[no as usize].parted, Some((p, ..)) if p == c);
+        let same = prev == no && matches!(task.parted, Some((p, ..)) if p == c);
         if same {
-            self.tasks[no as usize].parted = None;
-            let cpu = &mut self.cpus[c as usize];
+            task.parted = None;
             cpu.prev = NONE;
             cpu.slice_since = ready;
         } else {
@@ -443,18 +453,24 @@ impl Sim<'_> {
                 self.report_parted(prev, true);
             }
             self.report_parted(no, false);
-            let task = &mut self.tasks[no as usize];
+            let (cpu, task) = (&mut self.cpus[c as usize], &mut self.tasks[no as usize]);
             if self.charging {
-                if self.cpus[c as usize].last != no {
+                if cpu.last != no {
                     ready += self.costs.context_switch;
                 }
                 if task.cpu != NONE && task.cpu != c && !self.pmu.is_modelled(no) {
                     task.penalty_ns = self.charger.migration_ns(task.cpu, c);
                 }
             }
-            self.cpus[c as usize].starting = true;
+            cpu.starting = true;
         }
-        let slice_ns = granted.unwrap_or_else(|| self.default_slice(c, ready));
+        if self.large {
+            self.on[c as usize] = (no, id);
+        }
+        let slice_ns = match picked.and_then(|p| p.slice_ns) {
+            Some(ns) => ns,
+            None => self.default_slice(c, ready),
+        };
         let cpu = &mut self.cpus[c as usize];
         cpu.cur = no;
         cpu.choosing = false;

@@ -258,10 +258,14 @@ impl Pmu {
 
 impl Sim<'_> {
     /// The task of `c` has been chosen, first or again: its stint begins.
+    #[inline(always)]
     pub fn begin_stint(&mut self, c: CpuNo) {
-        if !self.pmu.on {
-            return;
+        if self.pmu.on {
+            self.begin_counting(c);
         }
+    }
+
+    fn begin_counting(&mut self, c: CpuNo) {
         let no = self.cpus[c as usize].cur;
         let profile = self.pmu.tasks[no as usize].profile;
         let pressure = match self.pmu.tables.get(profile as usize) {
@@ -302,6 +306,7 @@ impl Sim<'_> {
     }
 
     /// The task on `c` begins work of a known length.
+    #[inline(always)]
     pub fn expect_work(&mut self, c: CpuNo) {
         if self.pmu.on && self.pmu.cpus[c as usize].counting {
             self.progress(c);
@@ -311,10 +316,14 @@ impl Sim<'_> {
     }
 
     /// `c` presses so much on its last-level cache from now on; its neighbours feel it.
+    #[inline(always)]
     pub fn occupy(&mut self, c: CpuNo, pressure: u64) {
-        if !self.pmu.on || self.pmu.cpus[c as usize].pressure == pressure {
-            return;
+        if self.pmu.on && self.pmu.cpus[c as usize].pressure != pressure {
+            self.press(c, pressure);
         }
+    }
+
+    fn press(&mut self, c: CpuNo, pressure: u64) {
         let llc = self.pmu.caches[c as usize][2] as usize;
         self.pmu.pressure[llc] += pressure;
         self.pmu.pressure[llc] -= self.pmu.cpus[c as usize].pressure;
@@ -356,8 +365,13 @@ impl Sim<'_> {
     }
 
     /// The stint of the task that was on `c` is over: what it counted, if it is counted at all.
+    #[inline(always)]
     pub fn end_stint(&mut self, c: CpuNo, no: TaskNo) -> Option<Counters> {
-        if !self.pmu.on || !std::mem::take(&mut self.pmu.cpus[c as usize].counting) {
+        if self.pmu.on { self.end_counting(c, no) } else { None }
+    }
+
+    fn end_counting(&mut self, c: CpuNo, no: TaskNo) -> Option<Counters> {
+        if !std::mem::take(&mut self.pmu.cpus[c as usize].counting) {
             return None;
         }
         let pmu = &mut self.pmu;
@@ -374,8 +388,15 @@ impl Sim<'_> {
     }
 
     /// Report to scheduler and observers what was counted in a turn.
+    #[inline(always)]
     pub fn publish_counters(&mut self, c: CpuNo, no: TaskNo, counts: Option<Counters>) -> Result<()> {
-        let Some(counts) = counts.filter(|n| n.cycles > 0) else { return Ok(()) };
+        match counts {
+            Some(counts) if counts.cycles > 0 => self.publish_counts(c, no, counts),
+            _ => Ok(()),
+        }
+    }
+
+    fn publish_counts(&mut self, c: CpuNo, no: TaskNo, counts: Counters) -> Result<()> {
         let (h, id) = (self.caller(c), self.tasks[no as usize].id);
         let mut penalty = None;
         if self.pmu.wanted {

@@ -225,23 +225,28 @@ impl TimerHeap {
 
     /// A key in the place of the first, down to its place.
     fn sink(&mut self, key: Key) {
-        let mut node = 0;
-        while let Some(&Children(c)) = self.below.get(node) {
+        // Where the key would stand, if it need not go further down: as the first, or in a group.
+        let (mut group, mut place) = (usize::MAX, 0);
+        let mut next = 0;
+        while let Some(&Children(c)) = self.below.get(next) {
             let (low, high) = (usize::from(c[1] < c[0]), 2 + usize::from(c[3] < c[2]));
             let least = if c[high] < c[low] { high } else { low };
-            if key <= c[least] {
+            let up = c[least];
+            if key <= up {
                 break;
             }
-            *self.at(node) = c[least];
-            node = 4 * node + least + 1;
+            *self.at(group, place) = up;
+            (group, place) = (next, least);
+            next = 4 * next + least + 1;
         }
-        *self.at(node) = key;
+        *self.at(group, place) = key;
     }
 
-    fn at(&mut self, node: usize) -> &mut Key {
-        match node.checked_sub(1) {
+    #[inline(always)]
+    fn at(&mut self, group: usize, place: usize) -> &mut Key {
+        match self.below.get_mut(group) {
+            Some(children) => &mut children.0[place],
             None => &mut self.first,
-            Some(n) => &mut self.below[n / 4].0[n % 4],
         }
     }
 
@@ -330,6 +335,8 @@ pub struct CpuQueue {
     /// Where each level begins; the last one is the single node.
     levels: [usize; LEVELS],
     top: usize,
+    /// What the single node holds.
+    least: u64,
     /// CPUs that choose at the present instant, a bit each, and the words that have any.
     choosing: Vec<u64>,
     words: u64,
@@ -349,12 +356,7 @@ impl CpuQueue {
             levels[top] = len;
             len += n.next_multiple_of(FAN);
         }
-        Self { nodes: vec![IDLE; len], levels, top, choosing: vec![0; words], words: 0, now: 0 }
-    }
-
-    #[inline]
-    fn least(&self) -> u64 {
-        self.nodes[self.levels[self.top]]
+        Self { nodes: vec![IDLE; len], levels, top, least: IDLE, choosing: vec![0; words], words: 0, now: 0 }
     }
 
     /// Time moves on; the caller has handled all events before `now`.
@@ -367,15 +369,15 @@ impl CpuQueue {
     /// Whether the first event of the CPUs comes before a timer.
     #[inline]
     pub fn comes_before(&self, timer: Key) -> bool {
-        let least = self.least();
+        let least = self.least;
         let least = if self.words != 0 { least.min(self.now << 1 | 1) } else { least };
         Entry(least).comes_before(timer)
     }
 
-    /// Whether an event of a CPU that has none here comes before all that do, and before the first timer.
-    #[inline]
+    /// Whether an event of a CPU comes before all that are here, and before the first timer.
+    #[inline(always)]
     pub fn goes_first(&self, entry: Entry, timer: Key) -> bool {
-        self.words == 0 && entry.0 < self.least() && entry.comes_before(timer)
+        self.words == 0 && entry.0 < self.least && entry.comes_before(timer)
     }
 
     /// The first event of all CPUs.
@@ -395,42 +397,67 @@ impl CpuQueue {
     /// The CPU whose event is the first of all.
     #[inline]
     pub fn first_cpu(&self) -> Option<u32> {
-        let least = self.least();
+        let least = self.least;
         if self.words != 0 && self.now << 1 | 1 <= least {
             let word = self.words.trailing_zeros();
             return Some(word * 64 + self.choosing[word as usize].trailing_zeros());
         }
-        if least == IDLE {
-            return None;
-        }
-        let mut at = 0;
-        for level in self.levels[..self.top].iter().rev() {
-            let group: &[u64; FAN] = self.nodes[level + at * FAN..level + at * FAN + FAN]
-                .try_into()
-                .expect("levels are padded to whole nodes");
-            at = at * FAN
-                + group.iter().position(|&k| k == least).expect("a node holds the least entry below it");
-        }
-        Some(at as u32)
+        if least == IDLE { None } else { Some(self.way_to(least) as u32) }
     }
 
     /// Take the first event of all CPUs, of which there is one, out.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> (u32, Entry) {
-        let cpu = self.first_cpu().expect("some CPU has an event");
-        if self.is_choosing(cpu) {
+        let least = self.least;
+        if self.words != 0 && self.now << 1 | 1 <= least {
+            let word = self.words.trailing_zeros();
+            let cpu = word * 64 + self.choosing[word as usize].trailing_zeros();
             self.forget_choice(cpu);
             return (cpu, Entry::choose(self.now));
         }
-        let entry = Entry(self.nodes[cpu as usize]);
-        self.set(cpu, IDLE);
-        (cpu, entry)
+        let cpu = self.way_to(least);
+        // Every node on the way holds it: each gets the least of the others below.
+        self.nodes[cpu] = IDLE;
+        let mut at = cpu / FAN;
+        for level in 1..=self.top {
+            let below = *self.group(self.levels[level - 1] + at * FAN);
+            self.least = below.into_iter().fold(IDLE, u64::min);
+            self.nodes[self.levels[level] + at] = self.least;
+            at /= FAN;
+        }
+        (cpu as u32, Entry(least))
+    }
+
+    /// The first CPU whose entry is `least`, which is that of the topmost node.
+    #[inline(always)]
+    fn way_to(&self, least: u64) -> usize {
+        let mut at = 0;
+        for level in self.levels[..self.top].iter().rev() {
+            let group = self.group(level + at * FAN);
+            at = at * FAN
+                + group.iter().position(|&k| k == least).expect("a node holds the least entry below it");
+        }
+        at
+    }
+
+    /// The nodes below one node.
+    #[inline(always)]
+    fn group(&self, from: usize) -> &[u64; FAN] {
+        self.nodes[from..from + FAN].try_into().expect("levels are padded to whole nodes")
     }
 
     /// Whether an event of this CPU is queued.
     #[inline]
     pub fn has(&self, cpu: u32) -> bool {
         self.nodes[cpu as usize] != IDLE || self.is_choosing(cpu)
+    }
+
+    /// This CPU has no event here any more.
+    #[inline(always)]
+    pub fn take_out(&mut self, cpu: u32) {
+        if self.nodes[cpu as usize] != IDLE {
+            self.set(cpu, IDLE);
+        }
     }
 
     /// The next event of this CPU.
@@ -459,7 +486,7 @@ impl CpuQueue {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn set(&mut self, cpu: u32, entry: u64) {
         let mut at = cpu as usize;
         let mut was = std::mem::replace(&mut self.nodes[at], entry);
@@ -473,16 +500,15 @@ impl CpuQueue {
             let new = if is <= least {
                 is
             } else if was == least {
-                let below = self.levels[level - 1] + at * FAN;
-                let group: &[u64; FAN] =
-                    self.nodes[below..below + FAN].try_into().expect("levels are padded to whole nodes");
-                group.iter().fold(IDLE, |a, &b| a.min(b))
+                let below = *self.group(self.levels[level - 1] + at * FAN);
+                below.into_iter().fold(IDLE, u64::min)
             } else {
                 return;
             };
             self.nodes[self.levels[level] + at] = new;
             (was, is) = (least, new);
         }
+        self.least = is;
     }
 }
 

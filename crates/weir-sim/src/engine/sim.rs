@@ -19,7 +19,7 @@ use super::heat::Heat;
 use super::inherit::Locking;
 use super::pmu::Pmu;
 use super::program::{self, Program};
-use super::queue::{CpuQueue, Entry, Key, Kind, Phase, TimerHeap};
+use super::queue::{CpuQueue, Key, Kind, Phase, TimerHeap};
 use super::steer::InForce;
 use super::sync::Objects;
 use super::task::{NEVER, NONE, Task};
@@ -103,8 +103,6 @@ pub struct Sim<'a> {
     pub cores: Cores,
     /// CPUs whose next event must be recomputed.
     pub changed: Vec<CpuNo>,
-    /// A CPU that is not in the queue, as its next event is the first of all.
-    pub goes_on: (CpuNo, Entry),
     /// By CPU: the task that it chose last, and its handle, together as one event looks for what the next one needs.
     pub on: Vec<(TaskNo, TaskId)>,
     /// There are so many CPUs that caches do not hold them.
@@ -257,7 +255,6 @@ impl<'a> Sim<'a> {
             cpus,
             cores,
             changed: Vec::new(),
-            goes_on: (NONE, Entry::IDLE),
             on: vec![(NONE, TaskId(NONE)); nr_cpus as usize],
             large: nr_cpus >= LARGE,
             tasks: Vec::with_capacity(starts as usize),
@@ -443,17 +440,17 @@ impl<'a> Sim<'a> {
             deadline_misses: self.totals.misses,
             scheduler_ns: self.totals.scheduler_ns,
             lock_wait_ns: self.totals.lock_wait_ns,
-            busy_ns: total(|c| c.run_ns),
-            idle_ns: total(|c| c.idle_ns),
-            kernel_ns: total(|c| c.kernel_ns),
+            busy_ns: total(|c| c.spent_ns(Mode::Run)),
+            idle_ns: total(|c| c.spent_ns(Mode::Idle)),
+            kernel_ns: total(|c| c.spent_ns(Mode::Kernel)),
             energy_uj: self.energy_uj(),
             cpus: self
                 .cpus
                 .iter()
                 .map(|c| CpuOutcome {
-                    busy_ns: c.run_ns,
-                    idle_ns: c.idle_ns,
-                    kernel_ns: c.kernel_ns,
+                    busy_ns: c.spent_ns(Mode::Run),
+                    idle_ns: c.spent_ns(Mode::Idle),
+                    kernel_ns: c.spent_ns(Mode::Kernel),
                     switches: c.switches,
                 })
                 .collect(),
@@ -476,7 +473,7 @@ impl<'a> Sim<'a> {
 
     /// Energy of all CPUs up to their last settlement, microjoule.
     pub fn energy_uj(&self) -> u64 {
-        (self.cpus.iter().map(|c| c.energy_pj).sum::<u128>() / 1_000_000) as u64
+        (self.cpus.iter().map(Cpu::energy_pj).sum::<u128>() / 1_000_000) as u64
     }
 
     /// Report to observers the energy since the last time.

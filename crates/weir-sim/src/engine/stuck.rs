@@ -165,6 +165,7 @@ impl Sim<'_> {
     }
 
     /// `c` gives its task back to the scheduler: an error where it has done hardly anything else for very long.
+    #[inline(always)]
     pub fn weigh_decision(&mut self, c: CpuNo, why: Stop) -> Result<()> {
         let cpu = &mut self.cpus[c as usize];
         let ran = if cpu.starting { 0 } else { self.now.saturating_sub(cpu.slice_since) };
@@ -179,6 +180,7 @@ impl Sim<'_> {
         }
     }
 
+    #[cold]
     fn without_progress(&self, c: CpuNo, why: Stop) -> Error {
         let cpu = &self.cpus[c as usize];
         let named = |i: u32| self.plan.instances.get(i as usize).map(|i| format!("`{}`", i.name));
