@@ -264,6 +264,57 @@ impl Metrics {
         self.task(task).preemptions += 1;
     }
 
+    /// An event of a task or a CPU that was not announced.
+    #[cold]
+    fn stranger(&mut self, t: u64, event: &Event<'_>) {
+        self.events -= 1;
+        if let Event::Ready { task, .. } | Event::Off { task, .. } | Event::JobRelease { task, .. } = *event {
+            self.task(task);
+        }
+        if let Event::Off { cpu, .. } | Event::Sched { cpu, .. } | Event::Idle { cpu, .. } = *event {
+            self.cpu(cpu);
+        }
+        self.event(t, event);
+    }
+
+    /// A task begins to run.
+    #[inline(never)]
+    fn begin(&mut self, t: u64, event: &Event<'_>) {
+        let Event::Run { task, cpu, migrated, switched, wakeup, waited_ns } = *event else { return };
+        self.runs += 1;
+        let record = self.task(task);
+        record.wait_ns += waited_ns;
+        record.ready_since = NEVER;
+        record.migrations += u32::from(migrated);
+        record.switches += u32::from(switched);
+        if wakeup {
+            record.wakeup.add(waited_ns);
+        }
+        self.waits.add(waited_ns);
+        let cpu = self.cpu(cpu);
+        cpu.task = task;
+        cpu.run_since = t;
+        cpu.overlap_ns = 0;
+        cpu.switches += u64::from(switched);
+        let from_idle = std::mem::replace(&mut cpu.idle, false);
+        self.totals.migrations += u64::from(migrated);
+        self.totals.cpu_switches += u64::from(switched || from_idle);
+        self.totals.context_switches += u64::from(switched);
+    }
+
+    #[inline(never)]
+    fn job_done(&mut self, task: u32, response_ns: u64) {
+        self.totals.jobs_completed += 1;
+        let record = self.task(task);
+        record.jobs_completed += 1;
+        record.response.add(response_ns);
+    }
+
+    #[inline(never)]
+    fn set_depth(&mut self, t: u64, pipe: u32, depth: u32) {
+        slot(&mut self.pipes, self.pipe_slots.slot(pipe), Pipe::default).set_depth(t, depth);
+    }
+
     /// Events that are not of every job.
     #[inline(never)]
     fn rare(&mut self, t: u64, event: &Event<'_>) {
@@ -575,49 +626,32 @@ impl Observer for Metrics {
         self.know(&Names::of(plan));
     }
 
-    /// The events of every job here, so that a caller that makes one of them jumps nowhere.
-    #[inline(always)]
+    /// The events of every job here, each in a few instructions that call nothing; what keeps samples is apart.
+    #[inline]
     fn event(&mut self, t: u64, event: &Event<'_>) {
         self.events += 1;
         match *event {
-            Event::Ready { task, .. } => self.task(task).ready_since = t,
-            Event::Run { task, cpu, migrated, switched, wakeup, waited_ns } => {
-                self.runs += 1;
-                let record = self.task(task);
-                record.wait_ns += waited_ns;
-                record.ready_since = NEVER;
-                if wakeup {
-                    record.wakeup.add(waited_ns);
-                }
-                if migrated {
-                    record.migrations += 1;
-                    self.totals.migrations += 1;
-                }
-                self.task(task).switches += u32::from(switched);
-                self.waits.add(waited_ns);
-                let cpu = self.cpu(cpu);
-                cpu.task = task;
-                cpu.run_since = t;
-                cpu.overlap_ns = 0;
-                cpu.switches += u64::from(switched);
-                let from_idle = std::mem::replace(&mut cpu.idle, false);
-                self.totals.cpu_switches += u64::from(switched || from_idle);
-                self.totals.context_switches += u64::from(switched);
+            Event::Ready { task, .. } => {
+                let Some(task) = self.tasks.get_mut(task as usize) else { return self.stranger(t, event) };
+                task.ready_since = t;
             }
+            Event::Run { .. } => self.begin(t, event),
             Event::Off { task, cpu, why, ran_ns } => {
-                self.task(task).cpu_ns += ran_ns;
-                let cpu = self.cpu(cpu);
+                let Some(record) = self.tasks.get_mut(task as usize) else { return self.stranger(t, event) };
+                let Some(cpu) = self.cpus.get_mut(cpu as usize) else { return self.stranger(t, event) };
+                record.cpu_ns += ran_ns;
                 // The runtime knows best: a task may have been preempted long before it is reported off.
                 cpu.busy_ns += ran_ns;
                 if cpu.task == task {
                     cpu.task = NONE;
                 }
                 if why == Stop::Preempted {
-                    self.preempted(task);
+                    self.totals.preemptions += 1;
+                    record.preemptions += 1;
                 }
             }
             Event::Sched { cpu, call, ns, lock_wait_ns } => {
-                let record = self.cpu(cpu);
+                let Some(record) = self.cpus.get_mut(cpu as usize) else { return self.stranger(t, event) };
                 record.scheduler_ns += ns;
                 record.lock_wait_ns += lock_wait_ns;
                 if record.task != NONE {
@@ -629,22 +663,16 @@ impl Observer for Metrics {
                 sum.ns += ns;
                 sum.lock_wait_ns += lock_wait_ns;
             }
-            Event::PipeDepth { pipe, depth } => {
-                slot(&mut self.pipes, self.pipe_slots.slot(pipe), Pipe::default).set_depth(t, depth);
-            }
+            Event::PipeDepth { pipe, depth } => self.set_depth(t, pipe, depth),
             Event::JobRelease { task, .. } => {
+                let Some(task) = self.tasks.get_mut(task as usize) else { return self.stranger(t, event) };
+                task.jobs += 1;
                 self.totals.jobs += 1;
-                self.task(task).jobs += 1;
             }
-            Event::JobDone { task, response_ns, .. } => {
-                self.totals.jobs_completed += 1;
-                let record = self.task(task);
-                record.jobs_completed += 1;
-                record.response.add(response_ns);
-            }
+            Event::JobDone { task, response_ns, .. } => self.job_done(task, response_ns),
             Event::Idle { cpu, idle: true } => {
-                let was = std::mem::replace(&mut self.cpu(cpu).idle, true);
-                self.totals.cpu_switches += u64::from(!was);
+                let Some(cpu) = self.cpus.get_mut(cpu as usize) else { return self.stranger(t, event) };
+                self.totals.cpu_switches += u64::from(!std::mem::replace(&mut cpu.idle, true));
             }
             Event::Idle { .. } | Event::Kick { .. } => {}
             _ => self.rare(t, event),

@@ -106,9 +106,14 @@ enum Store {
     Histogram(Box<Rounded>),
 }
 
+/// Samples that wait until they are rounded together.
+const BATCH: usize = 256;
+
 /// Many samples: rounded values, and what is known exactly.
 #[derive(Debug)]
 struct Rounded {
+    /// Those that came last, in none of the other fields yet.
+    batch: Vec<u64>,
     values: Histogram<u64>,
     sum: u64,
     min: u64,
@@ -126,29 +131,46 @@ impl Default for Samples {
 impl Rounded {
     fn new(exact: &[u64]) -> Box<Self> {
         let values = Histogram::new(3).expect("three digits are within the library's range");
-        let mut rounded = Box::new(Self { values, sum: 0, min: u64::MAX, max: 0 });
+        let batch = Vec::with_capacity(BATCH);
+        let mut rounded = Box::new(Self { batch, values, sum: 0, min: u64::MAX, max: 0 });
         exact.iter().for_each(|&v| rounded.add(v));
         rounded
     }
 
+    #[inline]
     fn add(&mut self, ns: u64) {
-        self.values.record(ns).expect(TAKES_ALL);
-        self.sum = self.sum.saturating_add(ns);
-        self.min = self.min.min(ns);
-        self.max = self.max.max(ns);
+        self.batch.push(ns);
+        if self.batch.len() == BATCH {
+            self.fold();
+        }
+    }
+
+    /// Round what waits.
+    #[inline(never)]
+    fn fold(&mut self) {
+        for &ns in &self.batch {
+            self.values.record(ns).expect(TAKES_ALL);
+            self.sum = self.sum.saturating_add(ns);
+            self.min = self.min.min(ns);
+            self.max = self.max.max(ns);
+        }
+        self.batch.clear();
     }
 }
 
 impl Samples {
     /// Adds a duration.
+    #[inline]
     pub fn add(&mut self, ns: u64) {
         match &mut self.0 {
             Store::Exact(values) if values.len() < EXACT_MAX => values.push(ns),
-            _ => self.rounded().add(ns),
+            Store::Exact(_) => self.rounded().add(ns),
+            Store::Histogram(rounded) => rounded.add(ns),
         }
     }
 
     /// The histogram, to which the samples are converted if they were exact yet.
+    #[inline(never)]
     fn rounded(&mut self) -> &mut Rounded {
         if let Store::Exact(values) = &self.0 {
             self.0 = Store::Histogram(Rounded::new(values));
@@ -166,6 +188,7 @@ impl Samples {
             (Store::Exact(values), _) => values.iter().for_each(|&v| self.add(v)),
             (Store::Histogram(from), _) => {
                 let to = self.rounded();
+                from.batch.iter().for_each(|&v| to.add(v));
                 to.values.add(&from.values).expect(TAKES_ALL);
                 to.sum = to.sum.saturating_add(from.sum);
                 to.min = to.min.min(from.min);
@@ -189,6 +212,7 @@ impl Samples {
                 Dist { min, mean, p50: rank(50), p95: rank(95), p99: rank(99), max, count }
             }
             Store::Histogram(r) => {
+                r.fold();
                 let rank = |q: f64| r.values.value_at_quantile(q).clamp(r.min, r.max);
                 let (p50, p95, p99) = (rank(0.50), rank(0.95), rank(0.99));
                 let count = r.values.len();
@@ -198,11 +222,12 @@ impl Samples {
     }
 
     /// The whole distribution, ascending.
-    pub fn buckets(&self) -> Buckets {
+    pub fn buckets(&mut self) -> Buckets {
         let mut all = Histogram::<u64>::new(DIGITS).expect("two digits are within the library's range");
-        match &self.0 {
+        match &mut self.0 {
             Store::Exact(values) => values.iter().for_each(|&v| all.record(v).expect(TAKES_ALL)),
             Store::Histogram(r) => {
+                r.fold();
                 for i in r.values.iter_recorded() {
                     all.record_n(i.value_iterated_to(), i.count_at_value()).expect(TAKES_ALL);
                 }
@@ -213,10 +238,11 @@ impl Samples {
     }
 
     /// The distribution in buckets an eighth of an octave wide, ascending, empty ones left out.
-    pub fn bins(&self) -> Vec<Bin> {
-        let mut values: Vec<(u64, u64)> = match &self.0 {
+    pub fn bins(&mut self) -> Vec<Bin> {
+        let mut values: Vec<(u64, u64)> = match &mut self.0 {
             Store::Exact(v) => v.iter().map(|&v| (v, 1)).collect(),
             Store::Histogram(r) => {
+                r.fold();
                 let value = |v: u64| r.values.lowest_equivalent(v).max(r.min);
                 r.values.iter_recorded().map(|i| (value(i.value_iterated_to()), i.count_at_value())).collect()
             }
