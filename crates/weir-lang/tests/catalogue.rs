@@ -249,25 +249,6 @@ fn topologies_are_made_of_as_many_components_as_they_say() {
     }
 }
 
-/// What the language's tests take for granted of components is what they say of themselves.
-#[test]
-fn the_hand_written_catalogue_agrees_with_the_components() {
-    let real = weir_core::catalog();
-    for test in &testcat::catalog().components {
-        let Some(c) = real.get(&test.name) else {
-            assert!(
-                ["sieve", "winnow", "scatter", "drain"].contains(&test.name.as_str()),
-                "there is no component {}",
-                test.name
-            );
-            continue;
-        };
-        assert_eq!((c.ins, c.outs), (test.ins, test.outs), "{}", c.name);
-        assert_eq!((c.ordering, c.out_label), (test.ordering, test.out_label), "{}", c.name);
-        assert_eq!((&c.needs, &c.answers), (&test.needs, &test.answers), "{}", c.name);
-    }
-}
-
 /// The examples of the language's page are text of the language.
 #[test]
 fn examples_of_the_documentation_parse() {

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The page: one document with its style and its script, made by `crates/weir-studio/ui` and checked in.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
+use weir_text::packed;
+
 use crate::Shared;
 
-const SCRIPT: &str = include_str!("../ui/dist/studio.js");
+static SCRIPT: LazyLock<Vec<u8>> =
+    LazyLock::new(|| packed::unpack(include_bytes!(concat!(env!("OUT_DIR"), "/studio.js.z"))));
 const STYLE: &str = include_str!("../ui/dist/studio.css");
 const ICON: &str = include_str!("../ui/src/icon.svg");
 
@@ -21,12 +24,12 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
 pub(crate) fn routes() -> Router<Arc<Shared>> {
     Router::new()
         .route("/", get(index))
-        .route("/studio.js", get(|| async { typed("text/javascript; charset=utf-8", SCRIPT) }))
+        .route("/studio.js", get(|| async { typed("text/javascript; charset=utf-8", SCRIPT.as_slice()) }))
         .route("/studio.css", get(|| async { typed("text/css; charset=utf-8", STYLE) }))
         .route("/icon.svg", get(|| async { typed("image/svg+xml", ICON) }))
 }
 
-fn typed(kind: &'static str, text: &'static str) -> Response {
+fn typed(kind: &'static str, text: impl IntoResponse) -> Response {
     ([(CONTENT_TYPE, kind)], text).into_response()
 }
 

@@ -7,6 +7,22 @@ fn read(text: &str) -> Workload {
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// A key that no page has is a key that nobody finds.
+#[test]
+fn keys_are_on_the_page() {
+    let pages = [
+        include_str!("../../../../../docs/workload-files.md"),
+        include_str!("../../../../../docs/workload-programs.md"),
+        include_str!("../../../../../docs/workloads.md"),
+        include_str!("../../../../../docs/guests.md"),
+    ];
+    for key in TOP.iter().chain(TASK).chain(MACHINE_EVENT).chain(guest::KEYS).chain(profile::KEYS) {
+        let forms = [format!("`{key}`"), format!("`{key} = "), format!("[[{key}]]"), format!("\n{key} = ")];
+        let there = pages.iter().any(|page| forms.iter().any(|form| page.contains(form)));
+        assert!(there, "`{key}` is not on docs/workload-files.md or the pages beside it");
+    }
+}
+
 #[test]
 fn programs_in_all_spellings() {
     let expected = [
