@@ -19,6 +19,29 @@ trap 'rm -rf "$run"' EXIT
 "$program" gantt "$run/rescue" --quiet --span 80ms..160ms --play 10s --group compositor --group player --group sound --group mixer \
 	--group click --group cc-large-1 --group cc-large-2 --group cc-large-3 -o "$dir/images/switch.svg"
 
+# A picture for each idea.
+drawn() { # NAME SPAN OPTION…: which task of a run ran when
+	local name=$1 span=$2
+	shift 2
+	"$program" run --quiet --out "$run/$name" "$@" 2>/dev/null
+	"$program" gantt "$run/$name" --quiet --span "$span" -o "$dir/images/$name.svg"
+}
+cat >"$run/shares.toml" <<'TOML'
+task = [
+	{ name = "nice0", program = "run 60ms" },
+	{ name = "nice5", nice = 5, program = "run 20ms" },
+	{ name = "short", loop = 6, program = "run 500us; sleep 8ms" },
+]
+TOML
+drawn shares 0..60ms -t linux -m smp-1 -w "$run/shares.toml" --duration 60ms
+drawn anomaly 0..60ms -t rm -m smp-2 -w anomaly-longer --duration 60ms
+drawn gang 20ms..80ms -t gang -m smp-4 -w team:threads=4,work=1ms,slot=10ms,period=20ms,hogs=4 --duration 100ms
+drawn virtual 10ms..40ms -t decentral -m smp-4 -w virtual --duration 60ms
+"$program" compare -t decentral -t multipipe -m smp-64 -w hackbench:groups=60,loops=10 --quiet --plot "$dir/images/entries.svg"
+"$program" graph linux --machine smp-2 -o "$dir/images/linux.svg"
+"$program" graph distributed --machine cluster-2x2 -o "$dir/images/distributed.svg"
+"$program" graph hierarchical --machine dual-socket -o "$dir/images/hierarchical.svg"
+
 "$program" docs "$dir"
 tools/python-docs.py >"$dir/python.md"
 "$(dirname "$program")/runweir-lab" docs "$dir"
