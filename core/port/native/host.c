@@ -77,6 +77,47 @@ void weir_host_record(struct weir_sched *s, u32 on)
 	s->oplog = on && s->log;
 }
 
+/* The first lines of what is at @at. */
+static void fetch(const void *at, u32 nr_lines)
+{
+	for (u32 i = 0; i < nr_lines; i++)
+		__builtin_prefetch((const char *)at + 64 * i);
+}
+
+/* Calls of @cpu will come soon: let the caches fetch what they look at first. */
+void weir_host_soon(const struct weir_sched *s, u32 cpu)
+{
+	const struct weir_graph *g = s->graph;
+	const struct weir_plan_cpu *at;
+
+	if (!g || cpu >= g->nr_cpus)
+		return;
+	fetch(&s->cpus[cpu], 1);
+	fetch(&s->ctx[cpu], 2);
+	at = &g->cpus[cpu];
+	if (at->entry < g->nr_pipes)
+		fetch(&g->pipes[at->entry], 3);
+	if (at->exit < g->nr_pipes)
+		fetch(&g->pipes[at->exit], 3);
+}
+
+/* They come now, and are about @t: what those records refer to. */
+void weir_host_now(const struct weir_sched *s, u32 cpu, const struct weir_task *t)
+{
+	const struct weir_graph *g = s->graph;
+	const struct weir_pipe *exit;
+	const struct weir_task *next;
+
+	if (!g || cpu >= g->nr_cpus || g->cpus[cpu].exit >= g->nr_pipes)
+		return;
+	exit = &g->pipes[g->cpus[cpu].exit];
+	fetch(&t->hooks[exit->slot], 1);
+	fetch(exit->from, 2);
+	next = exit->head;
+	if (next)
+		fetch(next, 2);
+}
+
 u32 weir_host_pipe_len(const struct weir_sched *s, u32 pipe)
 {
 	return pipe < s->graph->nr_pipes ? weir_pipe_nr(&s->graph->pipes[pipe]) : 0;

@@ -402,6 +402,8 @@ unsafe extern "C" {
     pub fn weir_host_carry(s: *mut CSched, on: u32);
     pub fn weir_host_oplog(s: *mut CSched, log: *mut COpLog);
     pub fn weir_host_record(s: *mut CSched, on: u32);
+    pub fn weir_host_soon(s: *const CSched, cpu: u32);
+    pub fn weir_host_now(s: *const CSched, cpu: u32, t: *const CTask);
     pub fn weir_host_pipe_len(s: *const CSched, pipe: u32) -> u32;
     pub fn weir_host_other_len(s: *const CSched, known: *mut u32, nr: u32, from: u32) -> u32;
     pub fn weir_host_stands(s: *const CSched, task: u32) -> u32;

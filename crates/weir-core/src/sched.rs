@@ -831,12 +831,28 @@ impl Sched {
         Some((0..self.nr_cpus).filter(|c| word(c / 64) >> (c % 64) & 1 == 1).collect())
     }
 
-    /// The task's record will be needed soon.
+    /// Calls of the CPU, and about the task that it runs, will come soon.
     #[inline]
-    pub fn soon(&self, t: TaskId) {
+    pub fn soon(&self, cpu: u32, t: TaskId) {
         if let Some(&p) = self.records.get(t.0 as usize) {
             crate::fetch(p.cast());
             crate::fetch(p.cast::<u8>().wrapping_add(64));
+        }
+        if self.direct {
+            // SAFETY: valid scheduler; an unknown CPU has nothing to be fetched.
+            unsafe { ffi::weir_host_soon(self.s, cpu) };
+        }
+    }
+
+    /// They come now.
+    #[inline]
+    pub fn now_due(&self, cpu: u32, t: TaskId) {
+        if let Some(&p) = self.records.get(t.0 as usize)
+            && self.direct
+            && !p.is_null()
+        {
+            // SAFETY: valid scheduler; a task record stays valid for the arena's life.
+            unsafe { ffi::weir_host_now(self.s, cpu, p) };
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use weir_core::event::CpuNo;
+use weir_core::event::{CpuNo, TaskNo};
 
 use super::guest::goes_first;
 use super::queue::{Entry, Key, Kind};
@@ -63,6 +63,9 @@ impl Sim<'_> {
             let timer = self.timers.peek();
             let next = if self.queue.comes_before(timer) {
                 let first = self.queue.pop();
+                if self.large {
+                    self.fetch_further(first.0);
+                }
                 self.look_ahead();
                 Some(first)
             } else {
@@ -207,15 +210,12 @@ impl Sim<'_> {
             weir_core::soon(cpu);
             weir_core::soon(&cpu.slice_ns);
             weir_core::soon(&cpu.calls);
-            if let Some(task) = self.tasks.get(no as usize) {
-                weir_core::soon(task);
-                weir_core::soon(&task.penalty_ns);
-                weir_core::soon(&task.frames);
-                self.sched.soon(id);
-                self.obs.soon(c, no);
-            }
-            if let Some(Some(pipe)) = self.plan.exits.get(c as usize) {
-                self.charger.soon(*pipe);
+            weir_core::soon(&cpu.threads);
+            self.sched.soon(c, id);
+            self.fetch_task(c, no);
+            let exit = self.plan.exits.get(c as usize).copied().flatten();
+            for pipe in exit.into_iter().chain(self.plan.entries.get(c as usize).copied()) {
+                self.charger.soon(pipe);
             }
         }
         let timer = self.timers.second();
@@ -223,6 +223,28 @@ impl Sim<'_> {
             weir_core::soon(task);
             weir_core::soon(&task.penalty_ns);
             weir_core::soon(&task.frames);
+            weir_core::soon(&task.upcoming);
+        }
+    }
+
+    /// What is kept of a task that runs on `c`, or will.
+    pub fn fetch_task(&self, c: CpuNo, no: TaskNo) {
+        if let Some(task) = self.tasks.get(no as usize) {
+            weir_core::soon(task);
+            weir_core::soon(&task.penalty_ns);
+            weir_core::soon(&task.frames);
+            self.obs.soon(c, no);
+        }
+    }
+
+    /// The event of `c` is handled now: what the records refer to that were fetched while the one before was handled.
+    #[inline(never)]
+    fn fetch_further(&self, c: CpuNo) {
+        let (no, id) = self.on[c as usize];
+        self.sched.now_due(c, id);
+        if let Some(task) = self.tasks.get(no as usize) {
+            let program = &self.programs[task.program as usize];
+            weir_core::soon(program);
             weir_core::soon(&task.upcoming);
         }
     }

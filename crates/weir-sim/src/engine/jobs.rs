@@ -237,8 +237,7 @@ impl Sim<'_> {
         let program = &self.programs[task.program as usize];
         if program.releases.is_some_and(|n| u64::from(task.releases) < n) {
             let ops = program.ops;
-            let op = ops.iter().find(|op| op.is_release()).expect("the program has a release");
-            self.draw_release(no, op);
+            self.draw_release(no, &ops[program.release as usize]);
             let at = self.tasks[no as usize].upcoming.0;
             self.queue_wake(at, no);
         }
@@ -463,13 +462,15 @@ impl Sim<'_> {
         let h = self.caller(by);
         // Where there is none, 0 is published.
         let known = |ns: u64| if ns == NEVER { 0 } else { ns };
-        let timing = self.workload.tasks[task.spec as usize].timing;
-        // A task without parameters of its own is known by the relative deadline that it inherits, as long as it does.
-        if self.job_wanted && (timing.is_some() || self.locking.any()) {
-            let value = timing.map_or(0, |t| t.wcet_ns);
-            let value2 = known(urgency.relative_ns);
-            let msg = Msg { task: Some(task.id), value, value2, ..Msg::default() };
-            self.notify_scheduler(h, Topic::Job, &msg)?;
+        if self.job_wanted {
+            let timing = self.workload.tasks[task.spec as usize].timing;
+            // A task without parameters of its own is known by the relative deadline that it inherits, as long as it does.
+            if timing.is_some() || self.locking.any() {
+                let value = timing.map_or(0, |t| t.wcet_ns);
+                let value2 = known(urgency.relative_ns);
+                let msg = Msg { task: Some(task.id), value, value2, ..Msg::default() };
+                self.notify_scheduler(h, Topic::Job, &msg)?;
+            }
         }
         let task = &self.tasks[no as usize];
         let msg = Msg {
@@ -503,8 +504,12 @@ impl Sim<'_> {
     pub fn deadline_passed(&mut self, no: TaskNo) -> Result<()> {
         let now = self.now;
         let task = &self.tasks[no as usize];
+        let due = task.job_open && !task.job_missed && task.job_deadline_ns == now;
+        if !due && task.backlog.is_none() {
+            return Ok(());
+        }
         let abort = self.workload.tasks[task.spec as usize].on_miss == OnMiss::Abort;
-        if task.job_open && !task.job_missed && task.job_deadline_ns == now {
+        if due {
             self.miss(no);
             if abort {
                 self.abort_job(no)?;

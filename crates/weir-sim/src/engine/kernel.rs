@@ -417,6 +417,11 @@ impl Sim<'_> {
             Some(picked) => Some(self.context_for(host, c, picked)?),
             None => None,
         };
+        if self.large
+            && let Some(no) = chosen
+        {
+            self.fetch_task(c, no);
+        }
         self.cpus[c as usize].picking = true;
         let end = self.account(host, Call::Pick);
         let cpu = &mut self.cpus[c as usize];

@@ -24,6 +24,8 @@ pub struct Program<'a> {
     /// For a program with a single periodic release: how often it is executed (`u64::MAX`: for ever).
     /// Then jobs are released in time even while their predecessors run.
     pub releases: Option<u64>,
+    /// Where its first release stands, if it has any.
+    pub release: u32,
     /// It has a loop without end.
     pub endless: bool,
     /// The graph of tasks that it belongs to, and its node there.
@@ -138,6 +140,7 @@ impl<'a> Program<'a> {
             );
         }
         let releases = periodic_releases(ops);
+        let release = ops.iter().position(Op::is_release).unwrap_or(0) as u32;
         if spec.on_miss != OnMiss::Continue && !can_rewind(ops) {
             return Err(Error::workload(format!(
                 "late jobs of task `{}` cannot be thrown away: its program has steps before its release or after its loop",
@@ -145,7 +148,7 @@ impl<'a> Program<'a> {
             ))
             .help("give the task a period, or leave `on_miss` at `continue`"));
         }
-        Ok(Self { ops, jump, depth, timers, has_release, releases, endless, node })
+        Ok(Self { ops, jump, depth, timers, has_release, releases, release, endless, node })
     }
 }
 
