@@ -270,10 +270,15 @@ asks() { # POLICY SETTING said|obeyed
 	[[ $3 == said && $lines == 1 && $status == 2 || $3 == obeyed && $lines == 0 && $status == 0 ]] && return
 	echo "FAIL $1: $2 is to be $3: $lines lines, status $status with --strict" && cat "$work/said" && exit 1
 }
-for setting in priority fifo; do asks decentral $setting said; done
+for setting in priority nice fifo; do asks decentral $setting said; done
 asks priority priority obeyed
+asks cfs nice obeyed
 asks fp fifo obeyed
-for setting in rr batch idle; do asks linux $setting said; done
+for setting in rr batch idle deadline; do asks linux $setting said; done
+# chrt and nice set it for themselves, and then become the program.
+[[ $(threads decentral -- chrt -r 5 true 2>&1 | grep -c 'ignores SCHED_RR') == 1 ]]
+[[ $(threads decentral -- nice -n 5 true 2>&1 | grep -c 'ignores nice values') == 1 ]]
+[[ $(nice -n 5 "$debug/runweir" threads decentral --tree -- sh -c 'true; true' 2>&1 | grep -c 'ignores nice values') == 1 ]]
 (($(nproc) == 1)) || asks linux affinity said
 echo "ok   what programs ask of Linux's scheduler"
 [[ $(threads decentral --tree -- bash -c "$work/program & $work/program; wait" | grep -c 'program: done') == 2 ]]
@@ -288,6 +293,10 @@ served $desk priority --cpus 1 --stats
 grep -q '"policy":"priority","cpus":1' "$work/served"
 threads --serve $desk decentral 2>"$work/said" && exit 1
 grep -q 'serves this name already' "$work/said"
+# What a joined program asks for is obeyed or said as well.
+[[ -z $(threads --join $desk --priority 5 -- "$work/asks" fifo 2>&1) ]]
+[[ $(threads --join $desk --weight 5 -- "$work/asks" rr 2>&1 | grep -c '`priority` ignores') == 2 ]]
+threads --join $desk --weight 5 --strict -- true 2>/dev/null && exit 1
 # The urgent program has the only CPU as long as it wants it.
 cat >"$work/burn.c" <<'END'
 #include <stdio.h>

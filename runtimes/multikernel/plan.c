@@ -169,7 +169,7 @@ static int check_text(const struct parts *p)
 {
 	const struct weir_plan_header *h = p->head;
 
-	if (p->text[h->text_bytes - 1] || h->name >= h->text_bytes)
+	if (p->text[h->text_bytes - 1] || h->name >= h->text_bytes || h->ignores >= h->text_bytes)
 		return -WEIR_PLAN_TEXT;
 	for (u32 i = 0; i < h->nr_classes; i++)
 		if (p->classes[i].name >= h->text_bytes)
@@ -498,6 +498,15 @@ const char *weir_plan_name(const void *blob)
 	return open_plan(blob, ((const struct weir_plan_header *)blob)->bytes, &p)
 		       ? ""
 		       : p.text + p.head->name;
+}
+
+const char *weir_plan_ignores(const void *blob)
+{
+	struct parts p;
+
+	return open_plan(blob, ((const struct weir_plan_header *)blob)->bytes, &p)
+		       ? ""
+		       : p.text + p.head->ignores;
 }
 
 const char *weir_plan_instance(const void *blob, u32 instance)

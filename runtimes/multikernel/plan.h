@@ -34,8 +34,8 @@ struct weir_plan_header {
 	u32 nr_classes;
 	u32 mask_words;
 	u32 text_bytes;
-	u32 name; /* of the topology, into the text */
-	u32 unused;
+	u32 name;    /* of the topology, into the text */
+	u32 ignores; /* likewise: weir_plan_ignores() */
 };
 
 /* A component that the plan needs. */
@@ -77,6 +77,11 @@ int weir_plan_load(const void *blob, u64 bytes, u32 extra, void *memory, u64 roo
 void weir_plan_continue(struct weir_plan *plan, const void *blob, const void *present);
 /* Name of the topology of a loaded plan; never null. */
 const char *weir_plan_name(const void *blob);
+/*
+ * What programs may ask of Linux's scheduler that the topology does not obey: a line each, KIND=SENTENCE, where KIND is nice, priority, weight,
+ * group, fifo, rr, batch, idle, deadline or cpus. Never null.
+ */
+const char *weir_plan_ignores(const void *blob);
 /* Name of an instance of a loaded plan; never null. */
 const char *weir_plan_instance(const void *blob, u32 instance);
 /* Number of CPUs for which a loaded plan was made. */

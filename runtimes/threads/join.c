@@ -42,6 +42,7 @@ static struct {
 	u32 closing; /* (a) */
 	void (*alone)(const char *why);
 	char policy[128];
+	char ignores[REMOTE_IGNORES];
 	char why[256];
 } jo = { .socket = -1, .bell = -1 };
 
@@ -380,6 +381,11 @@ int join_gang(struct weir_thread *t, int gang, u32 member)
 	return join_ask(&q, 0, -1, 0);
 }
 
+const char *join_ignores(void)
+{
+	return jo.ignores;
+}
+
 const char *join_policy(void)
 {
 	return jo.policy;
@@ -437,6 +443,8 @@ int join_open(const char *name, void (*alone)(const char *why))
 		rt.cpus[i].linux_cpu = h.linux_cpu[i];
 	h.policy[sizeof(h.policy) - 1] = 0;
 	memcpy(jo.policy, h.policy, sizeof(jo.policy));
+	h.ignores[sizeof(h.ignores) - 1] = 0;
+	memcpy(jo.ignores, h.ignores, sizeof(jo.ignores));
 	ump_init(&jo.ump, jo.memory, jo.memory + REMOTE_RING, REMOTE_SLOTS);
 	memset(jo.used, USE_FREE, sizeof(jo.used));
 	jo.alone = alone;

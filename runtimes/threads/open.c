@@ -305,6 +305,11 @@ WEIR_API const char *weir_rt_policy(void)
 	return rt.joined ? join_policy() : rt.blob ? weir_plan_name(rt.blob) : "";
 }
 
+WEIR_API const char *weir_rt_ignores(void)
+{
+	return rt.joined ? join_ignores() : rt.blob ? weir_plan_ignores(rt.blob) : "";
+}
+
 /* --- code in which green threads are not preempted ------------------------------------------------------------------------ */
 
 /* Such a library's locks and caches belong to the POSIX thread; another green thread on it would find them in the middle of a change. */

@@ -21,13 +21,14 @@
 
 #define REMOTE_NAME \
 	"runweir-cpus-" /* of the server's socket, without a file; the served name follows */
-#define REMOTE_VERSION 1u
+#define REMOTE_VERSION 2u
 #ifndef REMOTE_THREADS	     /* fewer for tests */
 #define REMOTE_THREADS 4096u /* of a client */
 #endif
-#define REMOTE_SLOTS 256u /* messages on the way */
-#define REMOTE_CPUS  1024u
-#define REMOTE_TEXT  65536u /* the longest manifest, bytes */
+#define REMOTE_SLOTS   256u /* messages on the way */
+#define REMOTE_CPUS    1024u
+#define REMOTE_TEXT    65536u /* the longest manifest, bytes */
+#define REMOTE_IGNORES 4096u  /* of weir_plan_ignores() */
 
 /* What a thread that has a CPU tells its driver. */
 enum remote_op {
@@ -83,6 +84,7 @@ struct remote_hello {
 	u32 nr_cpus;
 	u32 pad;
 	char policy[128];
+	char ignores[REMOTE_IGNORES];
 	u16 linux_cpu[REMOTE_CPUS];
 };
 
@@ -135,6 +137,7 @@ void join_close(void);
 void join_forked(void);
 int join_owns(int fd);
 const char *join_policy(void);
+const char *join_ignores(void); /* of the policy that was in force when this process joined */
 void join_switched(const char *policy);
 int join_ask(struct remote_question *q, const void *text, int file, struct remote_answer *a);
 /* @gang -1: leave it. */

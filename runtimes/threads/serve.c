@@ -543,6 +543,7 @@ static int hello(struct client *cl, int memory)
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
 	snprintf(h.policy, sizeof(h.policy), "%s", weir_rt_policy());
+	snprintf(h.ignores, sizeof(h.ignores), "%s", weir_rt_ignores());
 	for (u32 i = 0; i < rt.nr_cpus && i < REMOTE_CPUS; i++)
 		h.linux_cpu[i] = (u16)rt.cpus[i].linux_cpu;
 	c->cmsg_level = SOL_SOCKET;

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the program says to Linux's scheduler, and of signals. Priorities are the policy's; the kernel is not asked, so root is not needed.
- * Policies of Linux and sets of CPUs are remembered and returned, and have no effect: the policy places threads. That is said once.
+ * What the program says to Linux's scheduler. Priorities are the policy's; the kernel is not asked, so root is not needed. Nice values are both's:
+ * in Linux they divide the machine among programs, here a policy's CPUs among threads. Policies of Linux and sets of CPUs are
+ * remembered and returned, and have no effect: the policy places threads. What has no effect is said once.
  */
 #include <errno.h>
-#include <signal.h>
+#include <stdint.h>
 #include <string.h>
-#include <sys/signalfd.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "shim.h"
+
+#ifndef SCHED_DEADLINE
+#define SCHED_DEADLINE 6
+#endif
 
 /* --- policies and priorities ------------------------------------------------------------------------------------ */
 
@@ -45,6 +50,9 @@ static void wishes(const struct setting *s)
 	case SCHED_IDLE:
 		shim_unheeded("idle");
 		break;
+	case SCHED_DEADLINE:
+		shim_unheeded("deadline");
+		return;
 	}
 	if (s->param.sched_priority)
 		shim_unheeded("priority");
@@ -54,13 +62,17 @@ static void wishes(const struct setting *s)
 static int set(struct record *r, void *with)
 {
 	const struct setting *s = with;
-	int err = -weir_thread_set(r->own, WEIR_PRIORITY, s->param.sched_priority, 0);
+	const struct sched_param was = r->at;
+	int err;
 
-	if (err)
-		return 1 + (r->own ? err : ESRCH);
+	r->at = s->param;
+	err = r->own ? shim_prioritise(r) : ESRCH;
+	if (err) {
+		r->at = was;
+		return 1 + err;
+	}
 	if (s->policy >= 0)
 		r->policy = s->policy;
-	r->at = s->param;
 	wishes(s);
 	return 1;
 }
@@ -188,6 +200,169 @@ SHIM int sched_yield(void)
 	return 0;
 }
 
+/* --- nice values ------------------------------------------------------------------------------------------------ */
+
+void shim_nice(struct record *r)
+{
+	r->nice = getpriority(PRIO_PROCESS, 0);
+	if (r->nice)
+		shim_prioritise(r);
+}
+
+static int renice(struct record *r, void *with)
+{
+	int nice = getpriority(PRIO_PROCESS, (id_t)r->tid);
+
+	(void)with;
+	if (nice == r->nice)
+		return 1;
+	r->nice = nice;
+	shim_prioritise(r);
+	shim_unheeded("nice");
+	return 1;
+}
+
+/* Of a thread, of a process group or of a user: whose it was is read back. */
+SHIM int setpriority(__priority_which_t which, id_t who, int nice)
+{
+	int err;
+
+	REAL(setpriority);
+	err = real(which, who, nice);
+	if (!err && shim_active)
+		shim_on_all(renice, 0);
+	return err;
+}
+
+SHIM int nice(int more)
+{
+	int was = errno, now;
+
+	REAL(nice);
+	errno = 0;
+	now = real(more);
+	if (now == -1 && errno)
+		return -1;
+	errno = was;
+	if (shim_active)
+		shim_on_all(renice, 0);
+	return now;
+}
+
+/* --- all in one (sched_setattr(2), which chrt calls) --------------------------------------------------------------- */
+
+/* The kernel's struct sched_attr as it was at first. Its header cannot be included beside sched.h everywhere. */
+struct all {
+	uint32_t bytes;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period; /* of SCHED_DEADLINE, ns */
+};
+
+enum {
+	RESET_ON_FORK = 1,
+	KEEP_POLICY = 8,
+	KEEP_PARAMS = 16,
+	WITH_CLAMPS = 32 | 64,
+};
+
+/* 1 + an error number */
+static int set_reservation(struct record *r, const struct all *a)
+{
+	struct setting s = { SCHED_DEADLINE, { 0 } };
+	int result;
+
+	if (a->runtime < 1024 || a->runtime > a->deadline ||
+	    (a->period && a->deadline > a->period) || a->priority)
+		return 1 + EINVAL;
+	result = set(r, &s);
+	if (result != 1)
+		return result;
+	r->reservation[0] = a->runtime;
+	r->reservation[1] = a->deadline;
+	r->reservation[2] = a->period ? a->period : a->deadline;
+	return 1;
+}
+
+static int set_all(struct record *r, void *with)
+{
+	const struct all *a = with;
+	int keeps = a->flags & KEEP_POLICY ? r->policy & ~SCHED_RESET_ON_FORK : -1;
+	int policy = keeps < 0 ? (int)a->policy : keeps;
+	struct setting s = { policy | (a->flags & RESET_ON_FORK ? SCHED_RESET_ON_FORK : 0),
+			     { .sched_priority = (int)a->priority } };
+
+	if (a->flags & KEEP_PARAMS)
+		s.param = r->at;
+	else if (policy == SCHED_DEADLINE)
+		return set_reservation(r, a);
+	if (policy != SCHED_DEADLINE && !known(policy, s.param.sched_priority, 0))
+		return 1 + EINVAL;
+	if ((policy == SCHED_OTHER || policy == SCHED_BATCH) && !(a->flags & KEEP_PARAMS)) {
+		if (syscall(SYS_setpriority, PRIO_PROCESS, r->tid, a->nice))
+			return 1 + errno;
+		renice(r, 0);
+	}
+	return set(r, &s);
+}
+
+static int get_all(struct record *r, void *with)
+{
+	struct all *a = with;
+
+	a->policy = (unsigned)(r->policy & ~SCHED_RESET_ON_FORK);
+	a->flags = r->policy & SCHED_RESET_ON_FORK ? RESET_ON_FORK : 0;
+	a->priority = (unsigned)r->at.sched_priority;
+	if (a->policy == SCHED_DEADLINE) {
+		a->runtime = r->reservation[0];
+		a->deadline = r->reservation[1];
+		a->period = r->reservation[2];
+	}
+	return 1;
+}
+
+/* Utilisation clamps are Linux's own matter, and with them all that comes in the same call. */
+int shim_attributes(long number, const long *a, long *result)
+{
+	pid_t pid = (pid_t)a[0];
+	struct all *attr = (struct all *)a[1];
+	int found;
+
+	if (number != SYS_sched_setattr || !shim_active || pid < 0 || !attr || a[2] ||
+	    attr->flags & WITH_CLAMPS)
+		return 0;
+	found = shim_on(0, tid_of(pid), set_all, attr);
+	if (found)
+		*result = answer(found);
+	return found;
+}
+
+/* After the kernel's answer, which has the rest. */
+void shim_attributes_got(const long *a)
+{
+	pid_t pid = (pid_t)a[0];
+
+	if (shim_active && pid >= 0 && a[1] && (unsigned long)a[2] >= sizeof(struct all))
+		shim_on(0, tid_of(pid), get_all, (struct all *)a[1]);
+}
+
+/* libc has these two since 2.41, with a structure of its own. */
+SHIM int set_by_call(pid_t pid, struct all *attr, unsigned flags) __asm__("sched_setattr");
+SHIM int get_by_call(pid_t pid, struct all *attr, unsigned bytes,
+		     unsigned flags) __asm__("sched_getattr");
+
+int set_by_call(pid_t pid, struct all *attr, unsigned flags)
+{
+	return (int)syscall(SYS_sched_setattr, pid, attr, flags);
+}
+
+int get_by_call(pid_t pid, struct all *attr, unsigned bytes, unsigned flags)
+{
+	return (int)syscall(SYS_sched_getattr, pid, attr, bytes, flags);
+}
+
 /* --- sets of CPUs ------------------------------------------------------------------------------------------------- */
 
 /* A set of the size that the caller has. */
@@ -267,212 +442,4 @@ SHIM int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t 
 	REAL(pthread_setaffinity_np);
 	found = shim_active ? shim_on(thread, 0, set_cpus, &c) : 0;
 	return found ? found - 1 : real(thread, bytes, set);
-}
-
-/* --- signals ------------------------------------------------------------------------------------------------------- */
-
-/*
- * SIGURG is the runtime's. A handler of the program does not run in the runtime, nor while its thread waits for a CPU: it might not return
- * there. It is put off until the thread goes on. Blocking the signals instead would have them handled by other threads than without us.
- */
-#define NR_SIGNALS 65
-
-static struct sigaction wanted[NR_SIGNALS]; /* by the program */
-
-static __thread struct {
-	unsigned nr;
-	siginfo_t info[16];
-} put_off;
-
-void shim_urgent(void)
-{
-	sigaction(SIGURG, 0, &wanted[SIGURG]);
-}
-
-/* 0: there is no room. */
-static int puts_off(const siginfo_t *info)
-{
-	unsigned room = sizeof(put_off.info) / sizeof(put_off.info[0]), at;
-	sigset_t all, was;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &was);
-	/* One of these at a time waits, in the kernel, too. */
-	for (at = 0; at < put_off.nr; at++)
-		if (info->si_signo < SIGRTMIN && put_off.info[at].si_signo == info->si_signo)
-			break;
-	if (at == put_off.nr && at < room)
-		put_off.info[put_off.nr++] = *info;
-	pthread_sigmask(SIG_SETMASK, &was, 0);
-	weir_rt_deferred();
-	return at < room;
-}
-
-/* For the runtime: the thread is not disabled any more. */
-void weir_shim_raise(void)
-{
-	while (put_off.nr) {
-		siginfo_t info = put_off.info[0];
-		unsigned nr = put_off.nr - 1;
-		sigset_t all, was;
-
-		sigfillset(&all);
-		pthread_sigmask(SIG_BLOCK, &all, &was);
-		for (unsigned i = 0; i < nr; i++)
-			put_off.info[i] = put_off.info[i + 1];
-		put_off.nr = nr;
-		syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), info.si_signo, &info);
-		pthread_sigmask(SIG_SETMASK, &was, 0);
-	}
-}
-
-static void run_handler(int sig, siginfo_t *info, void *context)
-{
-	const struct sigaction *w = &wanted[sig];
-
-	if (w->sa_flags & SA_SIGINFO)
-		w->sa_sigaction(sig, info, context);
-	else if (w->sa_handler != SIG_DFL && w->sa_handler != SIG_IGN)
-		w->sa_handler(sig);
-}
-
-static void relay(int sig, siginfo_t *info, void *context)
-{
-	if (weir_disabled() && shim_mine() && puts_off(info))
-		return;
-	run_handler(sig, info, context);
-}
-
-/* For the runtime's signal handler: the signal is not its own. */
-void weir_shim_foreign(int sig, siginfo_t *info, void *context)
-{
-	relay(sig, info, context);
-}
-
-const sigset_t *shim_with_ours(const sigset_t *set, sigset_t *copy)
-{
-	if (!shim_active || !set)
-		return set;
-	*copy = *set;
-	sigaddset(copy, SIGURG);
-	return copy;
-}
-
-const sigset_t *shim_without_ours(const sigset_t *set, sigset_t *copy)
-{
-	if (!shim_active || !set)
-		return set;
-	*copy = *set;
-	sigdelset(copy, SIGURG);
-	return copy;
-}
-
-/* A program that blocks all signals could not be preempted. */
-static const sigset_t *but_ours(int how, const sigset_t *set, sigset_t *copy)
-{
-	return how == SIG_UNBLOCK ? set : shim_without_ours(set, copy);
-}
-
-SHIM int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
-{
-	sigset_t copy;
-
-	REAL(pthread_sigmask);
-	return real(how, but_ours(how, set, &copy), old);
-}
-
-SHIM int sigprocmask(int how, const sigset_t *set, sigset_t *old)
-{
-	sigset_t copy;
-
-	REAL(sigprocmask);
-	return real(how, but_ours(how, set, &copy), old);
-}
-
-static int goes_by_relay(int sig, const struct sigaction *act)
-{
-	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT };
-
-	for (unsigned i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		if (sig == faults[i])
-			return 0;
-	/* One that is reset by the kernel when it is called could not be raised again. */
-	return !(act->sa_flags & SA_RESETHAND) && act->sa_handler != SIG_DFL &&
-	       act->sa_handler != SIG_IGN;
-}
-
-SHIM int sigaction(int sig, const struct sigaction *restrict act, struct sigaction *restrict old)
-{
-	static int (*real)(int, const struct sigaction *, struct sigaction *);
-	struct sigaction copy, was;
-	int relays, err;
-
-	if (!real)
-		real = (int (*)(int, const struct sigaction *, struct sigaction *))shim_next(
-			"sigaction");
-	if (!shim_active || sig <= 0 || sig >= NR_SIGNALS)
-		return real(sig, act, old);
-	if (sig == SIGURG) {
-		was = wanted[sig];
-		if (act)
-			wanted[sig] = *act;
-		/* Its handler is called by ours, and may want to be on the stack that it has set up for signals. */
-		if (act && act->sa_flags & SA_ONSTACK && !real(sig, 0, &copy)) {
-			copy.sa_flags |= SA_ONSTACK;
-			real(sig, &copy, 0);
-		}
-		if (old)
-			*old = was;
-		return 0;
-	}
-	if (act) {
-		copy = *act;
-		sigdelset(&copy.sa_mask, SIGURG);
-		relays = goes_by_relay(sig, act);
-		if (relays) {
-			copy.sa_sigaction = relay;
-			copy.sa_flags |= SA_SIGINFO;
-		}
-	}
-	was = wanted[sig];
-	/* Before the kernel may call the relay. */
-	if (act && relays)
-		wanted[sig] = *act;
-	err = real(sig, act ? &copy : 0, old);
-	if (err) {
-		wanted[sig] = was;
-		return err;
-	}
-	if (old && old->sa_flags & SA_SIGINFO && old->sa_sigaction == relay)
-		*old = was;
-	return 0;
-}
-
-static sighandler_t by_signal(int sig, sighandler_t handler, int flags)
-{
-	struct sigaction act = { .sa_handler = handler, .sa_flags = flags }, old;
-
-	return sigaction(sig, &act, &old) ? SIG_ERR : old.sa_handler;
-}
-
-/* libc's are not made of a call that is caught. */
-SHIM sighandler_t signal(int sig, sighandler_t handler)
-{
-	REAL(signal);
-	return shim_active ? by_signal(sig, handler, SA_RESTART) : real(sig, handler);
-}
-
-SHIM sighandler_t sysv_signal(int sig, sighandler_t handler)
-{
-	REAL(sysv_signal);
-	return shim_active ? by_signal(sig, handler, SA_RESETHAND | SA_NODEFER)
-			   : real(sig, handler);
-}
-
-SHIM int signalfd(int fd, const sigset_t *set, int flags)
-{
-	sigset_t copy;
-
-	REAL(signalfd);
-	return real(fd, shim_without_ours(set, &copy), flags);
 }

@@ -107,6 +107,24 @@ int shim_on(pthread_t thread, int tid, int (*f)(struct record *r, void *with), v
 	return result;
 }
 
+void shim_on_all(int (*f)(struct record *r, void *with), void *with)
+{
+	lock_list();
+	for (struct record *r = list; r; r = r->next)
+		f(r, with);
+	unlock_list();
+}
+
+int shim_prioritise(struct record *r)
+{
+	int64_t own = attributes.given >> WEIR_PRIORITY & 1 ? attributes.value[WEIR_PRIORITY] : 0;
+
+	return r->own ? -weir_thread_set(
+				r->own, WEIR_PRIORITY,
+				r->at.sched_priority ? r->at.sched_priority : own - r->nice, 0)
+		      : 0;
+}
+
 /*
  * The destructor of our thread-specific data. The program's destructors are to run under the policy, and may use up all rounds that POSIX
  * allows, so the thread leaves in the last one. Drivers and other threads of the runtime do not keep a process alive: it ends with the
@@ -139,6 +157,7 @@ static void *begin(void *arg)
 
 	weir_thread_adopt(&attributes);
 	enlist(r);
+	shim_nice(r);
 	pthread_setspecific(ends, r);
 	return r->run(r->arg);
 }
@@ -586,6 +605,7 @@ static int take_in(void)
 	}
 	r->cpus = shim_whole;
 	enlist(r);
+	shim_nice(r);
 	pthread_setspecific(ends, r);
 	nr_program = 1;
 	shim_active = 1;
@@ -640,6 +660,23 @@ static void leave_preload(void)
 	free(kept);
 }
 
+/* What the user asks for before the program asks for anything. @joined: nobody has compared the attributes with the policy yet. */
+static void first_wishes(int joined)
+{
+	int64_t priority = attributes.value[WEIR_PRIORITY];
+
+	if (self->nice)
+		shim_unheeded("nice");
+	if (!joined)
+		return;
+	if (attributes.given >> WEIR_PRIORITY & 1)
+		shim_unheeded(priority >= -19 && priority <= 20 ? "nice" : "priority");
+	if (attributes.given >> WEIR_WEIGHT & 1)
+		shim_unheeded("weight");
+	if (attributes.given >> WEIR_GROUP & 1 && attributes.value[WEIR_GROUP])
+		shim_unheeded("group");
+}
+
 __attribute__((constructor)) static void open_runtime(void)
 {
 	struct weir_rt_config config = { 0 };
@@ -648,6 +685,7 @@ __attribute__((constructor)) static void open_runtime(void)
 	     *trace = taken("WEIR_THREADS_TRACE"), *over = taken("WEIR_THREADS_OVERSUBSCRIBE"),
 	     *letter = taken("WEIR_THREADS_NO_FALLBACK");
 	const char *given = getenv("WEIR_THREADS_ATTRIBUTES");
+	int follows = getenv("WEIR_THREADS_JOINED") != 0;
 	char *strict;
 
 	if (given && read_attributes(strdup(given)))
@@ -670,11 +708,10 @@ __attribute__((constructor)) static void open_runtime(void)
 	}
 	if (stats)
 		stats_file = fcntl(2, F_DUPFD_CLOEXEC, 100);
-	unheeded = taken("WEIR_THREADS_UNHEEDED");
+	unheeded = strdup(weir_rt_ignores());
 	strict = taken("WEIR_THREADS_STRICT");
 	strictly = strict != 0;
-	if (!plan || unheeded)
-		talks = fcntl(2, F_DUPFD_CLOEXEC, 100);
+	talks = fcntl(2, F_DUPFD_CLOEXEC, 100);
 	if (gangs && open_gangs(gangs))
 		_exit(2);
 	if (trace && weir_rt_trace(trace))
@@ -683,6 +720,8 @@ __attribute__((constructor)) static void open_runtime(void)
 		fprintf(stderr, "runweir threads: the main thread cannot be taken in\n");
 		_exit(1);
 	}
+	if (!follows)
+		first_wishes(!plan);
 	free(plan);
 	free(unlinks);
 	free(stats);

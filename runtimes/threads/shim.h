@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * What the files of the preloaded library share: shim.c (threads, the program's beginning and end), shim-wait.c (calls that may block),
- * shim-sched.c (settings of Linux's scheduler, signals), shim-exec.c (other programs and processes).
+ * shim-sched.c (settings of Linux's scheduler), shim-signal.c, shim-exec.c (other programs and processes).
  */
 #ifndef WEIR_SHIM_H
 #define WEIR_SHIM_H
@@ -24,11 +24,14 @@ struct record {
 	cpu_set_t cpus;	       /* what the program asked for, */
 	int policy;	       /* likewise; */
 	struct sched_param at; /* they are returned, the runtime does not obey them */
+	unsigned long
+		reservation[3]; /* of SCHED_DEADLINE: runtime, deadline, period, ns; likewise */
+	int nice;		/* Linux's */
 	void *(*run)(void *);
 	void *arg;
 };
 
-/* The program asks for something of this kind: priority, fifo, rr, batch, idle, cpus. Said once if the policy does not obey it. */
+/* The program asks for something of this kind (weir_rt_ignores()). Said once if the policy does not obey it. */
 void shim_unheeded(const char *kind);
 extern int shim_active;
 extern cpu_set_t shim_whole; /* CPUs that the program may use */
@@ -38,6 +41,16 @@ extern int shim_clones;
 /* Whether the caller is a thread under the policy. */
 int shim_mine(void);
 struct record *shim_self(void);
+/* Call it on all records. */
+void shim_on_all(int (*f)(struct record *r, void *with), void *with);
+/* Tell the policy what the thread's priority is now: of a policy of Linux, or else by its nice value. 0, or an error number. */
+int shim_prioritise(struct record *r);
+/* The nice value that a thread begins with. */
+void shim_nice(struct record *r);
+/* sched_setattr(2) with its arguments: the result, or 0 if it is another call or not about a thread of the program. */
+int shim_attributes(long number, const long *a, long *result);
+/* sched_getattr(2) has answered. */
+void shim_attributes_got(const long *a);
 /* Call @f on the record of a thread, with the list locked; 0 if there is none. By POSIX's or, if that is 0, by Linux's number. */
 int shim_on(pthread_t thread, int tid, int (*f)(struct record *r, void *with), void *with);
 

@@ -8,6 +8,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int policy(int policy, int priority)
@@ -32,6 +34,39 @@ static int affinity(void)
 	return sched_getaffinity(0, sizeof(back), &back) || !CPU_EQUAL(&set, &back);
 }
 
+/* As chrt(1) does, whose call libc does not have everywhere. */
+static int reservation(void)
+{
+	struct {
+		unsigned bytes, policy;
+		unsigned long long flags;
+		int nice;
+		unsigned priority;
+		unsigned long long runtime, deadline, period;
+	} set = { .bytes = sizeof(set),
+		  .policy = 6,
+		  .runtime = 1000000,
+		  .deadline = 5000000,
+		  .period = 10000000 },
+	  back = { 0 };
+
+	for (int i = 0; i < 3; i++)
+		if (syscall(SYS_sched_setattr, 0, &set, 0))
+			return 1;
+	return syscall(SYS_sched_getattr, 0, &back, sizeof(back), 0) || back.policy != set.policy ||
+	       back.deadline != set.deadline || sched_getscheduler(0) != 6;
+}
+
+static int niceness(void)
+{
+	int was = getpriority(PRIO_PROCESS, 0);
+
+	for (int i = 1; i <= 3; i++)
+		if (nice(1) != was + i || getpriority(PRIO_PROCESS, 0) != was + i)
+			return 1;
+	return setpriority(PRIO_PROCESS, 0, was + 5) || getpriority(PRIO_PROCESS, 0) != was + 5;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -48,6 +83,10 @@ int main(int argc, char **argv)
 		return policy(SCHED_IDLE, 0);
 	if (!strcmp(what, "affinity"))
 		return affinity();
-	fprintf(stderr, "asks: priority, fifo, rr, batch, idle or affinity\n");
+	if (!strcmp(what, "deadline"))
+		return reservation();
+	if (!strcmp(what, "nice"))
+		return niceness();
+	fprintf(stderr, "asks: priority, nice, fifo, rr, batch, idle, deadline or affinity\n");
 	return 1;
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
-use weir_core::Plan;
+use weir_core::{Plan, Setting};
 
 use crate::args::one;
 use crate::fault::{Fault, Result};
@@ -86,9 +86,40 @@ pub fn plan(
     Ok(compiled.plan)
 }
 
+/// What a program may ask of Linux's scheduler that the topology does not obey, as runtimes read it. A thread's policy and its set of CPUs
+/// do not reach the topology: only its nice value and priority do.
+fn ignores(plan: &Plan) -> String {
+    let name = &plan.name;
+    let mut lines = String::new();
+    let asked = [
+        ("nice", Setting::Nice),
+        ("priority", Setting::Priority),
+        ("weight", Setting::Weight),
+        ("group", Setting::GroupWeight),
+        ("fifo", Setting::Fifo),
+    ];
+    for (kind, setting) in asked {
+        if let [one, ..] = &weir::ignored::of_program(plan, &[setting])[..] {
+            lines += &format!("{kind}={}\n", weir::ignored::sentence(one));
+        }
+    }
+    let passed = [
+        ("rr", "SCHED_RR"),
+        ("batch", "SCHED_BATCH"),
+        ("idle", "SCHED_IDLE"),
+        ("deadline", "SCHED_DEADLINE"),
+    ];
+    for (kind, what) in passed {
+        lines += &format!(
+            "{kind}=`{name}` ignores {what}: of a thread's policy in Linux only its priority is passed on\n"
+        );
+    }
+    lines + &format!("cpus=`{name}` ignores affinities: it places threads itself\n")
+}
+
 /// The plan of the topology called `name`, as bytes.
 pub fn flat(name: &str, plan: &Plan) -> Result<Vec<u8>> {
-    weir_core::planfile::flat(plan).map_err(|e| {
+    weir_core::planfile::flat(plan, &ignores(plan)).map_err(|e| {
         Fault::user(
             format!("`{name}` cannot become a flat plan: {}", e.message),
             "C runtimes have the components of the catalogue that are written in C; use those",

@@ -92,7 +92,8 @@ pub struct ThreadsArgs {
     /// Obey the policy strictly: a thread that spins until another thread has run may spin for ever
     #[arg(long, conflicts_with_all = ["join", "switch"])]
     pub no_fallback: bool,
-    /// Refuse a policy that does not obey --priority, --weight or --group, instead of warning
+    /// Refuse a policy that does not obey --priority, --weight or --group, and end a program that asks for what the policy
+    /// does not obey, instead of warning
     #[arg(long)]
     pub strict: bool,
     /// Print a line of counters on stderr when the program ends
@@ -159,15 +160,14 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     if !gangs.is_empty() {
         command.env("WEIR_THREADS_GANGS", gangs);
     }
+    if args.strict {
+        command.env("WEIR_THREADS_STRICT", "1");
+    }
     let mut plan = None;
     if let Some(name) = &args.join {
         command.env("WEIR_THREADS_JOIN", name);
     } else {
         let own = early.map_or_else(|| policy(args, usable_cpus(args)?), Ok)?;
-        command.env("WEIR_THREADS_UNHEEDED", asked_of_linux(&own.plan));
-        if args.strict {
-            command.env("WEIR_THREADS_STRICT", "1");
-        }
         if args.tree {
             let name = format!("tree-{}", std::process::id());
             let ready = serve_command(args, &name, &own)?.arg("--with-parent").stdout(Stdio::piped()).spawn();
@@ -252,24 +252,6 @@ fn unheeded(args: &ThreadsArgs, plan: &Plan) -> Result<()> {
             Ok(())
         }
     }
-}
-
-/// What a program may ask of Linux's scheduler that the policy does not obey, as the library reads it. A thread's policy and its set of CPUs
-/// do not reach the policy: only its priority does.
-fn asked_of_linux(plan: &Plan) -> String {
-    let name = &plan.name;
-    let mut lines = String::new();
-    for (kind, setting) in [("priority", Setting::Priority), ("fifo", Setting::Fifo)] {
-        if let [one, ..] = &weir::ignored::of_program(plan, &[setting])[..] {
-            lines += &format!("{kind}={}\n", weir::ignored::sentence(one));
-        }
-    }
-    for (kind, what) in [("rr", "SCHED_RR"), ("batch", "SCHED_BATCH"), ("idle", "SCHED_IDLE")] {
-        lines += &format!(
-            "{kind}=`{name}` ignores {what}: of a thread's policy in Linux only its priority is passed on\n"
-        );
-    }
-    lines + &format!("cpus=`{name}` ignores affinities: it places threads itself\n")
 }
 
 /// A policy, compiled.

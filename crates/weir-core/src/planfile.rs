@@ -14,8 +14,9 @@ const HEADER_BYTES: usize = 88;
 /// The checksum covers what follows it.
 const CHECKED_FROM: usize = 32;
 
-/// The plan as a file. The components must be built in and written in C.
-pub fn flat(plan: &Plan) -> Result<Vec<u8>, Error> {
+/// The plan as a file. The components must be built in and written in C. `ignores`: what programs may ask of Linux's scheduler that the
+/// topology does not obey, a line each, `KIND=SENTENCE` (`weir_plan_ignores()` has the kinds).
+pub fn flat(plan: &Plan, ignores: &str) -> Result<Vec<u8>, Error> {
     let built_in = classes::built_in();
     let has: Vec<u32> = built_in.iter().map(|c| c.has).collect();
     if let Some(i) = plan.instances.iter().find(|i| i.class as usize >= has.len()) {
@@ -24,6 +25,7 @@ pub fn flat(plan: &Plan) -> Result<Vec<u8>, Error> {
     let tables = Tables::new(plan, &has, &[])?;
     let mut text = Text::default();
     let name = text.add(&plan.name);
+    let ignores = text.add(ignores);
     let mut ids: Vec<u32> = tables.instances.iter().map(|i| i.class).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -79,7 +81,7 @@ pub fn flat(plan: &Plan) -> Result<Vec<u8>, Error> {
         mask_words,
         text.bytes.len(),
         name as usize,
-        0,
+        ignores as usize,
     ] {
         out.extend((n as u32).to_le_bytes());
     }

@@ -252,6 +252,11 @@ impl Control {
                 true => {
                     format!("stop it, and start it with the component: runweir live … --load {}", c.source)
                 }
+                // Part of a topology was changed: there is none of that name.
+                false if plan.name.ends_with('*') => format!(
+                    "stop it, and start it so that it can be switched: runweir live … --with T, where T is a topology with `{}`",
+                    c.name
+                ),
                 false => format!(
                     "stop it, and start it so that it can be switched: runweir live … --with {}",
                     plan.name

@@ -66,7 +66,7 @@ impl Plan {
                 let all: Vec<String> = all.iter().map(ToString::to_string).collect();
                 Error::new(all.join("\n"))
             })?;
-        let bytes = weir_core::planfile::flat(&compiled.plan)
+        let bytes = weir_core::planfile::flat(&compiled.plan, "")
             .map_err(|e| Error::new(format!("{name}: it cannot become a flat plan: {e}")))?;
         Ok(Self { bytes })
     }

@@ -395,7 +395,7 @@ fn runtimes(setting: Setting) -> [&'static str; 4] {
         Setting::GroupLimit => [simulated, "system", "none", "none"],
         Setting::Fifo => [simulated, "kernel", "program", "recording"],
         Setting::RoundRobin => [simulated, "kernel", "said", "recording"],
-        Setting::DeadlinePolicy => [simulated, "kernel", "none", "said"],
+        Setting::DeadlinePolicy => [simulated, "kernel", "said", "said"],
         Setting::Weight | Setting::Slice | Setting::Deadline => [simulated, "none", "program", "none"],
         Setting::Priority => [simulated, "none", "program", "recording"],
         Setting::Gang => [simulated, "program", "program", "none"],

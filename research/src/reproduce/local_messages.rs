@@ -71,7 +71,7 @@ fn boot(lab: &Lab<'_>, folder: &Path, policy: &str, harts: u32, lines: &[String]
     };
     let setup = Setup {
         harts,
-        plan: planfile::flat(&plan).map_err(|e| failed(&e.message, "use another topology"))?,
+        plan: planfile::flat(&plan, "").map_err(|e| failed(&e.message, "use another topology"))?,
         parallel: false,
         console_arguments: Vec::new(),
         trace: true,

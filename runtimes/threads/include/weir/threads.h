@@ -115,6 +115,9 @@ void weir_rt_stats(struct weir_rt_stats *stats);
 int weir_rt_trace(const char *file);
 int weir_rt_trace_end(void);
 const char *weir_rt_policy(void); /* name of the topology in force */
+/* What programs may ask of Linux's scheduler that it does not obey: a line each, KIND=SENTENCE; the kinds are nice, priority, weight, group, fifo, rr,
+ * batch, idle, deadline and cpus. Never null. */
+const char *weir_rt_ignores(void);
 /* 0: the policy's state is sound; for tests, with all threads at rest */
 int weir_rt_check(void);
 

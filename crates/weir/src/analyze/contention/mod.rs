@@ -94,6 +94,9 @@ pub struct Doubt {
 /// Smaller shares of the machine may be wrong by a multiple and are not significant.
 const NOISE: f64 = 0.005;
 
+/// Shares of this size are noise of short runs; they do not make a growth.
+const STEADY: f64 = 0.001;
+
 /// How far a forecast may be from what is simulated, as a share of the machine: five points.
 pub const BOUND: f64 = 0.05;
 
@@ -350,29 +353,58 @@ fn judge(field: &Field<'_>, source: &Source, measure: Measure, study: &mut Study
 
 /// What speaks against a forecast beyond the sizes that were simulated.
 struct Tests {
-    /// The two largest simulated sizes, and what was simulated there.
-    last: [(u32, f64); 2],
-    /// The prediction of the model, fitted to all runs, for the largest size.
+    /// The largest simulated size, and what was simulated there.
+    most: u32,
+    simulated: f64,
+    /// The prediction of the model, fitted to all runs, for that size.
     fit: f64,
     times: f64,
+    /// How the parts of the measure grew to that size: the scheduler's code and the waiting, or the waiting alone.
+    growths: Vec<Growth>,
+}
+
+/// A share of two sizes, continued as a power of the size.
+struct Growth {
+    last: f64,
+    power: f64,
+}
+
+impl Growth {
+    fn new(before: (u32, f64), last: (u32, f64)) -> Self {
+        let power =
+            ((last.1 + STEADY) / (before.1 + STEADY)).ln() / (f64::from(last.0) / f64::from(before.0)).ln();
+        Self { last: last.1, power }
+    }
+
+    /// On so many times the CPUs.
+    fn at(&self, times: f64) -> f64 {
+        (self.last + STEADY) * times.powf(self.power) - STEADY
+    }
 }
 
 impl Tests {
     fn new(measure: Measure, samples: &[Sample], forecasts: &[Forecast], times: f64) -> Self {
-        let of = |s: &Sample| (s.cpus, measure.of(s));
-        let last = [&samples[samples.len() - 2], &samples[samples.len() - 1]].map(of);
-        let own = forecasts.iter().find(|f| f.cpus == last[1].0);
-        Self { last, fit: own.map_or(last[1].1, |f| measure.foreseen(f)), times }
+        let [before, last] = [&samples[samples.len() - 2], &samples[samples.len() - 1]];
+        let growth =
+            |of: &dyn Fn(&Sample) -> f64| Growth::new((before.cpus, of(before)), (last.cpus, of(last)));
+        // Beyond the knee of a lock the waiting grows fast, while the code that the share has as well does not.
+        let mut growths = vec![growth(&Sample::wait_share)];
+        if measure == Measure::Share {
+            growths.push(growth(&|s| s.share() - s.wait_share()));
+        }
+        let (most, simulated) = (last.cpus, measure.of(last));
+        let own = forecasts.iter().find(|f| f.cpus == most);
+        Self { most, simulated, fit: own.map_or(simulated, |f| measure.foreseen(f)), times, growths }
     }
 
     fn against(&self, cpus: u32, foreseen: f64) -> Option<String> {
-        let [(before, less), (most, more)] = self.last;
+        let most = self.most;
         let pct = |v: f64| format!("{:.1} %", 100.0 * v);
-        if (self.fit - more).abs() > BOUND / 2.0 {
+        if (self.fit - self.simulated).abs() > BOUND / 2.0 {
             return Some(format!(
                 "of {most} the model has {}, where {} is simulated",
                 pct(self.fit),
-                pct(more)
+                pct(self.simulated)
             ));
         }
         // A share of 40 % that is off by a half is off by 20 points.
@@ -382,11 +414,11 @@ impl Tests {
                 "the shares of simulated sizes were missed by a factor of up to {times:.1}"
             ));
         }
-        // As it grew from the last size to this one, so it may go on: beyond the knee of a lock it does.
-        let power = ((more + NOISE) / (less + NOISE)).ln() / (f64::from(most) / f64::from(before)).ln();
-        let trend = (more + NOISE) * (f64::from(cpus) / f64::from(most)).powf(power) - NOISE;
-        let far = (trend - foreseen).abs() > BOUND;
-        far.then(|| format!("the growth from {before} to {most} CPUs, continued, gives {}", pct(trend)))
+        // As it grew up to this size, so it may go on.
+        let times = f64::from(cpus) / f64::from(most);
+        let trend: f64 = self.growths.iter().map(|g| g.at(times)).sum();
+        let far = (trend - foreseen).abs() > BOUND / 2.0;
+        far.then(|| format!("its growth up to {most} CPUs, continued, gives {}", pct(trend)))
     }
 }
 

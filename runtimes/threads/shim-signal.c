@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The program's signals.
+ *
+ * SIGURG is the runtime's. A handler of the program does not run in the runtime, nor while its thread waits for a CPU: it might not return
+ * there. It is put off until the thread goes on. Blocking the signals instead would have them handled by other threads than without us.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shim.h"
+
+#define NR_SIGNALS 65
+
+static struct sigaction wanted[NR_SIGNALS]; /* by the program */
+
+static __thread struct {
+	unsigned nr;
+	siginfo_t info[16];
+} put_off;
+
+void shim_urgent(void)
+{
+	sigaction(SIGURG, 0, &wanted[SIGURG]);
+}
+
+/* 0: there is no room. */
+static int puts_off(const siginfo_t *info)
+{
+	unsigned room = sizeof(put_off.info) / sizeof(put_off.info[0]), at;
+	sigset_t all, was;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &was);
+	/* One of these at a time waits, in the kernel, too. */
+	for (at = 0; at < put_off.nr; at++)
+		if (info->si_signo < SIGRTMIN && put_off.info[at].si_signo == info->si_signo)
+			break;
+	if (at == put_off.nr && at < room)
+		put_off.info[put_off.nr++] = *info;
+	pthread_sigmask(SIG_SETMASK, &was, 0);
+	weir_rt_deferred();
+	return at < room;
+}
+
+/* For the runtime: the thread is not disabled any more. */
+void weir_shim_raise(void)
+{
+	while (put_off.nr) {
+		siginfo_t info = put_off.info[0];
+		unsigned nr = put_off.nr - 1;
+		sigset_t all, was;
+
+		sigfillset(&all);
+		pthread_sigmask(SIG_BLOCK, &all, &was);
+		for (unsigned i = 0; i < nr; i++)
+			put_off.info[i] = put_off.info[i + 1];
+		put_off.nr = nr;
+		syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), info.si_signo, &info);
+		pthread_sigmask(SIG_SETMASK, &was, 0);
+	}
+}
+
+static void run_handler(int sig, siginfo_t *info, void *context)
+{
+	const struct sigaction *w = &wanted[sig];
+
+	if (w->sa_flags & SA_SIGINFO)
+		w->sa_sigaction(sig, info, context);
+	else if (w->sa_handler != SIG_DFL && w->sa_handler != SIG_IGN)
+		w->sa_handler(sig);
+}
+
+static void relay(int sig, siginfo_t *info, void *context)
+{
+	if (weir_disabled() && shim_mine() && puts_off(info))
+		return;
+	run_handler(sig, info, context);
+}
+
+/* For the runtime's signal handler: the signal is not its own. */
+void weir_shim_foreign(int sig, siginfo_t *info, void *context)
+{
+	relay(sig, info, context);
+}
+
+const sigset_t *shim_with_ours(const sigset_t *set, sigset_t *copy)
+{
+	if (!shim_active || !set)
+		return set;
+	*copy = *set;
+	sigaddset(copy, SIGURG);
+	return copy;
+}
+
+const sigset_t *shim_without_ours(const sigset_t *set, sigset_t *copy)
+{
+	if (!shim_active || !set)
+		return set;
+	*copy = *set;
+	sigdelset(copy, SIGURG);
+	return copy;
+}
+
+/* A program that blocks all signals could not be preempted. */
+static const sigset_t *but_ours(int how, const sigset_t *set, sigset_t *copy)
+{
+	return how == SIG_UNBLOCK ? set : shim_without_ours(set, copy);
+}
+
+SHIM int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	sigset_t copy;
+
+	REAL(pthread_sigmask);
+	return real(how, but_ours(how, set, &copy), old);
+}
+
+SHIM int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	sigset_t copy;
+
+	REAL(sigprocmask);
+	return real(how, but_ours(how, set, &copy), old);
+}
+
+static int goes_by_relay(int sig, const struct sigaction *act)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT };
+
+	for (unsigned i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (sig == faults[i])
+			return 0;
+	/* One that is reset by the kernel when it is called could not be raised again. */
+	return !(act->sa_flags & SA_RESETHAND) && act->sa_handler != SIG_DFL &&
+	       act->sa_handler != SIG_IGN;
+}
+
+SHIM int sigaction(int sig, const struct sigaction *restrict act, struct sigaction *restrict old)
+{
+	static int (*real)(int, const struct sigaction *, struct sigaction *);
+	struct sigaction copy, was;
+	int relays, err;
+
+	if (!real)
+		real = (int (*)(int, const struct sigaction *, struct sigaction *))shim_next(
+			"sigaction");
+	if (!shim_active || sig <= 0 || sig >= NR_SIGNALS)
+		return real(sig, act, old);
+	if (sig == SIGURG) {
+		was = wanted[sig];
+		if (act)
+			wanted[sig] = *act;
+		/* Its handler is called by ours, and may want to be on the stack that it has set up for signals. */
+		if (act && act->sa_flags & SA_ONSTACK && !real(sig, 0, &copy)) {
+			copy.sa_flags |= SA_ONSTACK;
+			real(sig, &copy, 0);
+		}
+		if (old)
+			*old = was;
+		return 0;
+	}
+	if (act) {
+		copy = *act;
+		sigdelset(&copy.sa_mask, SIGURG);
+		relays = goes_by_relay(sig, act);
+		if (relays) {
+			copy.sa_sigaction = relay;
+			copy.sa_flags |= SA_SIGINFO;
+		}
+	}
+	was = wanted[sig];
+	/* Before the kernel may call the relay. */
+	if (act && relays)
+		wanted[sig] = *act;
+	err = real(sig, act ? &copy : 0, old);
+	if (err) {
+		wanted[sig] = was;
+		return err;
+	}
+	if (old && old->sa_flags & SA_SIGINFO && old->sa_sigaction == relay)
+		*old = was;
+	return 0;
+}
+
+static sighandler_t by_signal(int sig, sighandler_t handler, int flags)
+{
+	struct sigaction act = { .sa_handler = handler, .sa_flags = flags }, old;
+
+	return sigaction(sig, &act, &old) ? SIG_ERR : old.sa_handler;
+}
+
+/* libc's are not made of a call that is caught. */
+SHIM sighandler_t signal(int sig, sighandler_t handler)
+{
+	REAL(signal);
+	return shim_active ? by_signal(sig, handler, SA_RESTART) : real(sig, handler);
+}
+
+SHIM sighandler_t sysv_signal(int sig, sighandler_t handler)
+{
+	REAL(sysv_signal);
+	return shim_active ? by_signal(sig, handler, SA_RESETHAND | SA_NODEFER)
+			   : real(sig, handler);
+}
+
+SHIM int signalfd(int fd, const sigset_t *set, int flags)
+{
+	sigset_t copy;
+
+	REAL(signalfd);
+	return real(fd, shim_without_ours(set, &copy), flags);
+}
