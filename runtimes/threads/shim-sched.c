@@ -324,19 +324,40 @@ static int get_all(struct record *r, void *with)
 }
 
 /* Utilisation clamps are Linux's own matter, and with them all that comes in the same call. */
-int shim_attributes(long number, const long *a, long *result)
+static int set_attributes(const long *a, long *result)
 {
 	pid_t pid = (pid_t)a[0];
 	struct all *attr = (struct all *)a[1];
 	int found;
 
-	if (number != SYS_sched_setattr || !shim_active || pid < 0 || !attr || a[2] ||
-	    attr->flags & WITH_CLAMPS)
+	if (!shim_active || pid < 0 || !attr || a[2] || attr->flags & WITH_CLAMPS)
 		return 0;
 	found = shim_on(0, tid_of(pid), set_all, attr);
 	if (found)
 		*result = answer(found);
 	return found;
+}
+
+/* chrt makes system calls of its own. */
+int shim_scheduling(long number, const long *a, long *result)
+{
+	switch (number) {
+	case SYS_sched_setattr:
+		return set_attributes(a, result);
+	case SYS_sched_setscheduler:
+		*result = sched_setscheduler((pid_t)a[0], (int)a[1], (const void *)a[2]);
+		return 1;
+	case SYS_sched_setparam:
+		*result = sched_setparam((pid_t)a[0], (const void *)a[1]);
+		return 1;
+	case SYS_sched_getscheduler:
+		*result = sched_getscheduler((pid_t)a[0]);
+		return 1;
+	case SYS_sched_getparam:
+		*result = sched_getparam((pid_t)a[0], (void *)a[1]);
+		return 1;
+	}
+	return 0;
 }
 
 /* After the kernel's answer, which has the rest. */

@@ -239,7 +239,7 @@ SHIM long syscall(long number, ...)
 	/* The runtime's own calls come by here, too. */
 	if (may_wait(number, a) && !weir_disabled())
 		return BLOCKING(real(number, a[0], a[1], a[2], a[3], a[4], a[5]));
-	if (shim_attributes(number, a, &result))
+	if (shim_scheduling(number, a, &result))
 		return result;
 	result = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (!result && shim_active && forks(number, a))

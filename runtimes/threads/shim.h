@@ -47,8 +47,8 @@ void shim_on_all(int (*f)(struct record *r, void *with), void *with);
 int shim_prioritise(struct record *r);
 /* The nice value that a thread begins with. */
 void shim_nice(struct record *r);
-/* sched_setattr(2) with its arguments: the result, or 0 if it is another call or not about a thread of the program. */
-int shim_attributes(long number, const long *a, long *result);
+/* A system call that sets or asks a thread's scheduling, and its result; 0: it is another call, or not about a thread of the program. */
+int shim_scheduling(long number, const long *a, long *result);
 /* sched_getattr(2) has answered. */
 void shim_attributes_got(const long *a);
 /* Call @f on the record of a thread, with the list locked; 0 if there is none. By POSIX's or, if that is 0, by Linux's number. */
