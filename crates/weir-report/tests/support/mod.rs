@@ -87,7 +87,7 @@ struct Run<'a> {
     running: Vec<Option<u32>>,
     last_task: Vec<Option<u32>>,
     online: Vec<bool>,
-    /// When each CPU last came or went, which can be twice in an instant.
+    /// When each CPU last came, went or lost its task, which can be twice in an instant.
     changed: Vec<u64>,
     out: &'a mut dyn Observer,
     reference: Reference,
@@ -254,6 +254,7 @@ impl Run<'_> {
         let why = [Stop::Preempted, Stop::SliceEnd, Stop::Yield, Stop::Block, Stop::Block, Stop::Exit]
             [number as usize % 6];
         self.running[cpu as usize] = None;
+        self.changed[cpu as usize] = self.now;
         let ends = matches!(why, Stop::Block | Stop::Exit);
         if let (true, (Some(release), job)) = (ends, self.jobs[t]) {
             let response_ns = self.now - release;
