@@ -4,7 +4,8 @@
 # tools/python.sh build [--release]    the wheel of the Python package, into build/python
 # tools/python.sh test                 the wheel, installed into a clean environment, with its tests and notebooks
 #
-# PYTHON is the interpreter (3.11 or later). What is needed besides comes from PyPI, into build/python/venv.
+# PYTHON is the interpreter (3.11 or later). What is needed besides comes from PyPI, into build/python/venv. maturin's version is fixed: the wheel
+# names it, and is the same each time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +19,7 @@ out=build/python
 venv=$out/venv
 mkdir -p "$out"
 [[ -x $venv/bin/python ]] || "$python" -m venv "$venv"
-[[ -x $venv/bin/maturin ]] || "$venv/bin/pip" install --quiet 'maturin>=1.9,<2' || {
+[[ -x $venv/bin/maturin ]] || "$venv/bin/pip" install --quiet 'maturin==1.16.0' || {
 	echo "skipped: maturin cannot be installed from PyPI"
 	exit 77
 }
