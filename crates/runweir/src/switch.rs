@@ -31,7 +31,7 @@ Examples:
   sudo runweir switch my.weir --set round_robin.slice=1ms
   sudo runweir switch my.weir --dry-run
   sudo runweir switch --do 'annotate priority' --do 'insert priority_order at round_robin.in'
-                                               where live was started --with priority
+      where live was started --with priority
   sudo runweir switch my.weir --confirm 60s    goes back unless you confirm: Enter here, or:
   sudo runweir switch --keep                   from another terminal
 

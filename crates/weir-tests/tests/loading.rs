@@ -122,12 +122,17 @@ fn a_bad_one_is_refused_with_its_reason() {
         |t: String| t + "\n__attribute__((constructor)) static void runs(void) { __asm__ volatile(\"\"); }\n";
     refused(&variant(dir, "eager", runs, HEADERS), "runs by itself");
 
-    let changed: Vec<(&str, String)> = HEADERS
-        .iter()
-        .map(|(n, t)| (*n, if *n == "component.h" { format!("{t}/* changed */\n") } else { t.to_string() }))
-        .collect();
-    let changed: Vec<(&str, &str)> = changed.iter().map(|(n, t)| (*n, t.as_str())).collect();
-    refused(&variant(dir, "older", same, &changed), "another version of the component interface");
+    let with = |name: &str, more: &str| {
+        let changed: Vec<(&str, String)> = HEADERS
+            .iter()
+            .map(|(n, t)| (*n, if *n == "component.h" { format!("{t}{more}\n") } else { t.to_string() }))
+            .collect();
+        let changed: Vec<(&str, &str)> = changed.iter().map(|(n, t)| (*n, t.as_str())).collect();
+        variant(dir, name, same, &changed)
+    };
+    refused(&with("older", "int weir_older(void);"), "another version of the component interface");
+    loaded::load(&with("remarked", "/* a comment changes nothing */")).unwrap_or_else(|e| panic!("{e}"));
+    loaded::unload("remarked").unwrap_or_else(|e| panic!("{e}"));
 
     let listens =
         |t: String| t.replace(".cls = WEIR_ORDER,", ".cls = WEIR_ORDER, .listens = WEIR_TOPIC_BIT(TICK),");
