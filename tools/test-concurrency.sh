@@ -247,9 +247,9 @@ for break in 1 2; do
 		"$([[ $break == 1 ]] && echo stop-claim || echo admit-admit)" $break
 done
 mutant "no second look before idling" idle-admit pick.c '/^WEIR_GLOBAL u64 weir_look_again/,/^}/s/^\tu64 w = 0, seen, t;/\tu64 w = 0, seen, t; if (1) return 0;/'
-mutant "a look in vain leaves no wish" stop-kick pick.c 's/w ? w . WEIR_WANT : WEIR_LOCKED/w ? w : WEIR_LOCKED/'
+mutant "a look in vain leaves no wish" stop-kick pick.c 's/? w . WEIR_WANT : w/? w : w/'
 mutant "a wish that nobody grants" stop-kick home.c 's/if (w & WEIR_WANT \&\& h->nr)/if (0)/'
-mutant "an unlock that ignores the inbox" stop-inbox home.c '/weir_let_go(/,/^}/s/seen = weir_cas(&h->word, w, WEIR_LOCKED);/seen = weir_cas(\&h->word, w, 0); if (seen == w) break;/'
+mutant "an unlock that ignores the inbox" stop-inbox home.c '/weir_let_go(/,/^}/s/seen = weir_cas(&h->word, w, w & (WEIR_LOCKED . WEIR_RECORDED));/seen = weir_cas(\&h->word, w, 0); if (seen == w) break;/'
 mutant "a task finds no inbox" stop-inbox home.c 's/^\t\tleave(s, h, t, 0);/\t\t;/'
 mutant "notes that are cleared unseen" move-block settle.c 's/return weir_cas(&t->pend, WEIR_TOKEN, 0) == WEIR_TOKEN;/weir_store(\&t->pend, 0); return 1;/'
 mutant "a block leaves no note" move-block schedule.c '/^WEIR_INLINE void leave_home/,/^}/s/if (weir_unlikely(weir_load_acquire(&t->pend)))/if (0)/'
@@ -258,7 +258,7 @@ mutant "a call that does not look for changes" leave-admit schedule.c 's/if (wei
 mutant "a CPU declines a claim without a place" decline-waiting schedule.c '/^WEIR_INLINE int end_this_claim/,/^}/s/if (from == WEIR_SCHEDULABLE &&/if (0 \&\&/'
 mutant "a declined task loses its next place" decline schedule.c 's/if (!WEIR_DECLINES || !weir_place_valid(t, weir_load_acquire(&t->claim)))/if (1)/'
 mutant "a place of before is taken for a new one" decline-waiting schedule.c '/^WEIR_INLINE int stale_place/,/^}/s/return WEIR_DECLINES \&\& .*/return 0;/'
-mutant "a place that is no longer valid stays" move-block settle.c '/^WEIR_INLINE int agree/,/^}/s/if (weir_place_valid(t, w))/if (1)/'
+mutant "a place that is no longer valid stays" move-block settle.c '/^static u32 work_look/,/^}/s/if (!weir_place_valid(t, claim))/if (0)/'
 mutant "callers do not look for a writer" swap-block call.h 's/return !weir_load_acquire(&s->writer);/return 1;/'
 mutant "a writer does not wait for callers" swap-admit swap.c 's/while (busy \&\& weir_wait_long(wait, s->patience) \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
 mutant "a kick that hits a CPU with a task is lost" idle-kick-spent pick.c 's/if (idle \&\& !weir_mask_clear(s->idle, cpu) \&\& .*/if (idle) weir_mask_clear(s->idle, cpu); if (0)/'
@@ -266,13 +266,13 @@ mutant "no barrier before the look for a writer" swap-block call.h '/^WEIR_INLIN
 mutant "a CPU held off by a swap does not look again" stop-swap-pick pick.c '/weir_mem \*enter_to_pick/,/^}/s/if (weir_load(&s->writer) || !s->graph)/if (1)/'
 mutant "the end of a swap wakes nobody" stop-swap-pick swap.c '/^WEIR_GLOBAL int weir_start_readers/,/^}/s/if (!weir_load(&s->ctx\[i\].missed))/if (1)/'
 mutant "a task is withheld without a second look" idle-withheld ../kit/assign.c 's/^\t\t\tweir_review(self, t);/\t\t\t;/'
-mutant "a more urgent task preempts nobody" urgent-claim preempt.c 's/if (k > key)/if (0)/'
+mutant "a more urgent task preempts nobody" urgent-claim preempt.c 's/if (k <= key ||/if (1 ||/'
 mutant "a hand-over past the more urgent" hand-over-urgent pick.c 's/weir_load(&t->key) < key/0/'
 mutant "kick without taking the idle bit" idle-admit-admit preempt.c 's/weir_mask_test(s->idle, cpu) \&\& weir_mask_clear(s->idle, cpu)/weir_mask_test(s->idle, cpu)/'
 mutant "a change in a postponed pipe wakes nobody" idle-admit-postponed home.c '/^WEIR_GLOBAL int weir_put_off/,/^}/s/weir_kick(p, t);/;/'
 mutant "topics are held without the lock" topic-hold-remove broker.c '/^int weir_topic_hold/,/^}/{s/lock_topics(s)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
 mutant "locks are waited for without bound" stop-inbox home.c 's/while (err \&\& weir_wait(ctx->waited, s->patience) \&\& weir_loop)/while (err)/'
-mutant "a CPU lets go of what it has not claimed" claim-block pick.c 's/weir_cas(&t->claim, w, weir_claim_word(t->placed, cpu, WEIR_RUNNING)) != w)/(weir_store(\&t->claim, weir_claim_word(t->placed, cpu, WEIR_RUNNING)), 0))/'
+mutant "a CPU lets go of what it has not claimed" claim-block pick.c 's/weir_cas(&t->claim, w, weir_claim_on(w, cpu)) != w)/(weir_store(\&t->claim, weir_claim_on(w, cpu)), 0))/'
 
 wait
 while read -r scenario; do grep -v '^model: [0-9]* scenarios' "$work/scenarios/$scenario" || true; done <"$work/list"

@@ -29,8 +29,8 @@ struct fair {
 };
 
 WEIR_COMPONENT(fair, .summary = "keep the virtual time and lag of each task across CPUs",
-	       .cls = WEIR_ANNOTATE,
-	       .answers = WEIR_TOPIC_BIT(FAIR), .per_task = sizeof(struct weir_fair));
+	       .cls = WEIR_ANNOTATE, .answers = WEIR_TOPIC_BIT(FAIR),
+	       .per_task = sizeof(struct weir_fair));
 
 WEIR_ENTRY int fair_answer_fair(struct fair weir_mem *self, struct weir_msg *msg)
 {

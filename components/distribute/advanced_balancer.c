@@ -79,8 +79,8 @@ static struct weir_pipe weir_mem *advanced_balancer_choose(struct advanced_balan
 
 WEIR_PLACE(advanced_balancer)
 
-WEIR_ENTRY u32 advanced_balancer_step(struct advanced_balancer weir_mem *self, u32 what, struct weir_task weir_mem *t,
-			struct weir_step weir_mem *s)
+WEIR_ENTRY u32 advanced_balancer_step(struct advanced_balancer weir_mem *self, u32 what,
+				      struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
 	weir_use(s);
 	return advanced_balancer_place(self, what, t);

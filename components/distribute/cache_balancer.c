@@ -175,8 +175,8 @@ WEIR_FLAT static struct weir_pipe weir_mem *cache_balancer_choose(struct cache_b
 
 WEIR_PLACE(cache_balancer)
 
-WEIR_ENTRY u32 cache_balancer_step(struct cache_balancer weir_mem *self, u32 what, struct weir_task weir_mem *t,
-			struct weir_step weir_mem *s)
+WEIR_ENTRY u32 cache_balancer_step(struct cache_balancer weir_mem *self, u32 what,
+				   struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
 	weir_use(s);
 	return cache_balancer_place(self, what, t);

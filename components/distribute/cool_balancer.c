@@ -107,8 +107,8 @@ static struct weir_pipe weir_mem *cool_balancer_choose(struct cool_balancer weir
 
 WEIR_PLACE(cool_balancer)
 
-WEIR_ENTRY u32 cool_balancer_step(struct cool_balancer weir_mem *self, u32 what, struct weir_task weir_mem *t,
-			struct weir_step weir_mem *s)
+WEIR_ENTRY u32 cool_balancer_step(struct cool_balancer weir_mem *self, u32 what,
+				  struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
 	weir_use(s);
 	return cool_balancer_place(self, what, t);

@@ -87,8 +87,8 @@ static struct weir_pipe weir_mem *thrifty_balancer_choose(struct thrifty_balance
 
 WEIR_PLACE(thrifty_balancer)
 
-WEIR_ENTRY u32 thrifty_balancer_step(struct thrifty_balancer weir_mem *self, u32 what, struct weir_task weir_mem *t,
-			struct weir_step weir_mem *s)
+WEIR_ENTRY u32 thrifty_balancer_step(struct thrifty_balancer weir_mem *self, u32 what,
+				     struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
 	weir_use(s);
 	return thrifty_balancer_place(self, what, t);

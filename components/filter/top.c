@@ -31,8 +31,8 @@ struct top_task {
 
 WEIR_COMPONENT(top, .summary = "pass only the first tasks", .cls = WEIR_FILTER,
 	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .serial = 1,
-	       .hears = WEIR_HEARS_PICKED | WEIR_HEARS_LEFT, .per_task = sizeof(struct top_task),
+	       .serial = 1, .hears = WEIR_HEARS_PICKED | WEIR_HEARS_LEFT,
+	       .per_task = sizeof(struct top_task),
 	       WEIR_PARAMS(top, WEIR_PARAM(top, limit, COUNT, 1, 1, 65536,
 					   "largest number of tasks that pass")));
 
@@ -64,7 +64,8 @@ WEIR_ENTRY u32 top_step(struct top weir_mem *self, u32 what, struct weir_task we
 			weir_review(&self->inst, next);
 		return WEIR_WITHHOLD;
 	}
-	p->passed = self->passed < self->limit && !(next && next != t && weir_step_after(s, in, t, next));
+	p->passed = self->passed < self->limit &&
+		    !(next && next != t && weir_step_after(s, in, t, next));
 	/* A full house: the last of them makes room for one that goes before it. */
 	last = self->passed >= self->limit ? top_last(self, in, t) : 0;
 	if (last && !weir_step_after(s, in, t, last))

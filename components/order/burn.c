@@ -27,8 +27,8 @@ struct burn {
 };
 
 WEIR_COMPONENT(burn, .summary = "pass tasks on after a busy loop", .cls = WEIR_ORDER,
-	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = 1, .listens = WEIR_TOPIC_BIT(BURN),
+	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .listens = WEIR_TOPIC_BIT(BURN),
 	       WEIR_PARAMS(burn, WEIR_PARAM(burn, iterations, COUNT, 500, 0, 10000000,
 					    "iterations of the empty loop per step")));
 

@@ -26,13 +26,13 @@ struct depth {
 };
 
 WEIR_COMPONENT(depth, .summary = "be one stage of a chain, with a share of its work",
-	       .cls = WEIR_ORDER, .ordering = WEIR_KEEPS, .in_min = 1,
-	       .in_max = 1, .out_min = 1, .out_max = 1, .listens = WEIR_TOPIC_BIT(BURN),
+	       .cls = WEIR_ORDER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1, .listens = WEIR_TOPIC_BIT(BURN),
 	       WEIR_PARAMS(depth, WEIR_PARAM(depth, iterations, COUNT, 0, 0, 10000000,
 					     "iterations of the empty loop per step")));
 
 WEIR_ENTRY u32 depth_step(struct depth weir_mem *self, u32 what, struct weir_task weir_mem *t,
-			 struct weir_step weir_mem *s)
+			  struct weir_step weir_mem *s)
 {
 	weir_use(what);
 	weir_use(t);

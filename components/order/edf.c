@@ -30,10 +30,9 @@ struct edf {
 };
 
 WEIR_COMPONENT(edf, .summary = "run the task with the earliest deadline", .cls = WEIR_ORDER,
-	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
-	       .reviews = WEIR_TOPIC_BIT(DEADLINE),
-	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
+	       .reviews = WEIR_TOPIC_BIT(DEADLINE), .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(DEADLINE));
 

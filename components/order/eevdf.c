@@ -64,8 +64,7 @@ WEIR_COMPONENT(
 	.cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
 	.out_max = 1, .keyed_out = WEIR_GATED, .serial = 1,
 	.hears = WEIR_HEARS_PICKED | WEIR_HEARS_LEFT,
-	.listens = WEIR_TOPIC_BIT(TICK) | WEIR_TOPIC_BIT(WEIGHT),
-	.reviews = WEIR_TOPIC_BIT(WEIGHT),
+	.listens = WEIR_TOPIC_BIT(TICK) | WEIR_TOPIC_BIT(WEIGHT), .reviews = WEIR_TOPIC_BIT(WEIGHT),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT),
 	.asks = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(LATENCY) |
 		WEIR_TOPIC_BIT(PENALTY) | WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(POLICY),
@@ -132,16 +131,26 @@ WEIR_INLINE void eevdf_grant(struct eevdf weir_mem *self, struct weir_task weir_
 	weir_store(&t->slice_ns, weir_fair_until(self->inst.sched, left, self->tick));
 }
 
+/* Gates are open up to the mean. */
+WEIR_INLINE void eevdf_open(struct eevdf weir_mem *self)
+{
+	weir_out(&self->inst, 0)->now = self->q.zero;
+	if (self->inst.home)
+		self->inst.home->now = self->q.zero;
+}
+
 /* The queue's sums are up to date: they stay small, and gates open by the mean. */
 WEIR_INLINE void eevdf_settle(struct eevdf weir_mem *self)
 {
-	u64 mean = eevdf_mean(self);
+	u64 mean;
 
+	/* (The mean is where it was.) */
+	if ((u64)self->q.sum < self->q.load)
+		return;
+	mean = eevdf_mean(self);
 	self->q.sum -= (s64)((mean - self->q.zero) * self->q.load);
 	self->q.zero = mean;
-	weir_out(&self->inst, 0)->now = mean;
-	if (self->inst.home)
-		self->inst.home->now = mean;
+	eevdf_open(self);
 }
 
 /* The lag of a task that comes from another queue, or from sleep. */
@@ -196,9 +205,9 @@ WEIR_INLINE int eevdf_stronger(const struct eevdf weir_mem *self,
 }
 
 /* @t, which may run on @mask (null: everywhere), woke and is the first that waits: the CPU that it takes, or WEIR_NO_CPU. */
-WEIR_HELPER u32 eevdf_victim(struct eevdf weir_mem *self weir_arg,
-			     struct weir_task weir_mem *t weir_arg,
-			     const struct weir_cpumask weir_mem *mask weir_arg)
+WEIR_HELPER WEIR_RARE u32 eevdf_victim(struct eevdf weir_mem *self weir_arg,
+				       struct weir_task weir_mem *t weir_arg,
+				       const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
@@ -228,7 +237,8 @@ WEIR_HELPER u32 eevdf_victim(struct eevdf weir_mem *self weir_arg,
 }
 
 /* @f has just come in: it is eligible, and goes before all that wait. */
-WEIR_INLINE int eevdf_is_first(const struct eevdf weir_mem *self, const struct weir_fair weir_mem *f)
+WEIR_INLINE int eevdf_is_first(const struct eevdf weir_mem *self,
+			       const struct weir_fair weir_mem *f)
 {
 	const struct weir_pipe weir_mem *home = self->inst.home;
 	struct weir_task weir_mem *best = home ? weir_pipe_first(home) : 0;
@@ -242,27 +252,26 @@ WEIR_INLINE int eevdf_is_first(const struct eevdf weir_mem *self, const struct w
 }
 
 /* It woke: it takes a CPU if it is the first, and stronger than what runs there. */
-WEIR_HELPER int eevdf_woke(struct eevdf weir_mem *self weir_arg,
-			   struct weir_task weir_mem *t weir_arg)
+WEIR_HELPER WEIR_RARE int eevdf_woke(struct eevdf weir_mem *self weir_arg,
+				     struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
 	u32 victim;
 
 	if (!f || !eevdf_is_first(self, f))
 		return 0;
-	victim = eevdf_victim(self, t,
-			      weir_out(&self->inst, 0)->nr_cpus > 1
-				      ? weir_affinity(self->inst.sched, t)
-				      : 0);
+	victim = eevdf_victim(
+		self, t,
+		weir_out(&self->inst, 0)->nr_cpus > 1 ? weir_affinity(self->inst.sched, t) : 0);
 	if (victim != WEIR_NO_CPU)
 		weir_fair_displace(&self->inst, &self->q, victim, t);
 	return 0;
 }
 
 /* @t comes from another queue or from sleep, or is new. */
-WEIR_HELPER int eevdf_came(struct eevdf weir_mem *self weir_arg,
-			   struct weir_task weir_mem *t weir_arg,
-			   struct weir_fair weir_mem *f weir_arg)
+WEIR_HELPER WEIR_RARE int eevdf_came(struct eevdf weir_mem *self weir_arg,
+				     struct weir_task weir_mem *t weir_arg,
+				     struct weir_fair weir_mem *f weir_arg)
 {
 	weir_fair_weigh(self->inst.sched, t, f);
 	f->slice = weir_fair_latency(self->inst.sched, t);
@@ -273,9 +282,9 @@ WEIR_HELPER int eevdf_came(struct eevdf weir_mem *self weir_arg,
 }
 
 /* A task is owed what it was owed: its lag in time stays, and so in virtual time it changes. */
-WEIR_HELPER int eevdf_reweigh(struct eevdf weir_mem *self weir_arg,
-			      struct weir_task weir_mem *t weir_arg,
-			      struct weir_fair weir_mem *f weir_arg)
+WEIR_HELPER WEIR_RARE int eevdf_reweigh(struct eevdf weir_mem *self weir_arg,
+					struct weir_task weir_mem *t weir_arg,
+					struct weir_fair weir_mem *f weir_arg)
 {
 	u32 old = f->weight;
 	s64 lag = eevdf_bounded(self, f, eevdf_mean(self) - f->vruntime);
@@ -296,6 +305,7 @@ WEIR_ENTRY int eevdf_construct(struct eevdf weir_mem *self)
 	if (self->scale)
 		self->slice *= weir_fair_factor(self->inst.sched);
 	weir_fair_open(&self->inst, &self->q);
+	eevdf_open(self);
 	return 0;
 }
 
@@ -312,62 +322,71 @@ WEIR_INLINE void eevdf_left(struct eevdf weir_mem *self, struct weir_fair weir_m
 		f->flags |= WEIR_FAIR_SLEPT;
 }
 
+/* @t comes, goes or is weighed anew, or its queue is counted anew: what is not a turn in a queue that knows it. 1: its place is to be found. */
+WEIR_HELPER WEIR_RARE int eevdf_changed(struct eevdf weir_mem *self weir_arg,
+					struct weir_task weir_mem *t weir_arg,
+					struct weir_fair weir_mem *f weir_arg, u32 what, u32 why)
+{
+	int here = weir_fair_here(&self->q, f);
+
+	if (what == WEIR_ARRIVED || what == WEIR_PICKED) {
+		if (f->queue != self->q.id || !(f->flags & WEIR_FAIR_KEPT) ||
+		    why != WEIR_WHY_AGAIN) {
+			eevdf_came(self, t, f);
+			return 1;
+		}
+		/* The queue goes on. */
+		weir_fair_enter(&self->q, f);
+		if (what == WEIR_ARRIVED)
+			return 1;
+		f->flags = WEIR_FAIR_RUNS;
+		eevdf_settle(self);
+		return 0;
+	}
+	if (!here)
+		return 0;
+	if (what == WEIR_LEFT) {
+		f->lag = eevdf_bounded(self, f, eevdf_mean(self) - f->vruntime);
+		f->base = self->empty;
+		eevdf_left(self, f, why);
+	} else {
+		eevdf_reweigh(self, t, f);
+	}
+	eevdf_settle(self);
+	return what != WEIR_LEFT;
+}
+
 WEIR_ENTRY u32 eevdf_step(struct eevdf weir_mem *self, u32 what, struct weir_task weir_mem *t,
 			  struct weir_step weir_mem *s)
 {
 	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
 	u64 now = weir_now(self->inst.sched);
-	int here, kept;
+	int here;
 
 	if (!f)
 		return weir_step_failed(&self->inst, t, -WEIR_EINVAL);
-	weir_fair_look(&self->inst, &self->q, now);
+	weir_fair_look_beside(&self->inst, &self->q, t, now);
 	here = weir_fair_here(&self->q, f);
-	kept = f->queue == self->q.id && f->flags & WEIR_FAIR_KEPT && s->why == WEIR_WHY_AGAIN;
 	if (here)
 		weir_fair_charge(&self->q, f, now);
-	switch (what) {
-	case WEIR_ARRIVED:
-		/* The queue goes on, and is counted anew. */
-		if (kept)
-			weir_fair_enter(&self->q, f);
-		else if (!here)
-			eevdf_came(self, t, f);
-		else if (!eevdf_before(f->vruntime, f->deadline))
+	if (weir_unlikely(!here || what >= WEIR_LEFT) && !eevdf_changed(self, t, f, what, s->why))
+		return 0;
+	if (what == WEIR_PICKED) {
+		weir_fair_begin(self->inst.sched, t, f, now);
+		eevdf_settle(self);
+		/* What it was granted on arrival ends with a tick, counted from now on. */
+		if (weir_unlikely(!here || self->tick))
+			eevdf_grant(self, t, f);
+		return 0;
+	}
+	if (what == WEIR_ARRIVED) {
+		if (here && !eevdf_before(f->vruntime, f->deadline))
 			f->deadline = f->vruntime + eevdf_turn(f);
 		f->flags = WEIR_FAIR_WAITS;
 		eevdf_settle(self);
 		eevdf_grant(self, t, f);
 		if (s->why == WEIR_WHY_ADMITTED || s->why == WEIR_WHY_WOKE)
 			eevdf_woke(self, t);
-		break;
-	case WEIR_PICKED:
-		if (kept) {
-			weir_fair_enter(&self->q, f);
-			f->flags = WEIR_FAIR_RUNS;
-			eevdf_settle(self);
-			return 0;
-		}
-		if (!here)
-			eevdf_came(self, t, f);
-		weir_fair_begin(self->inst.sched, t, f, now);
-		eevdf_settle(self);
-		eevdf_grant(self, t, f);
-		return 0;
-	case WEIR_LEFT:
-		if (!here)
-			return 0;
-		f->lag = eevdf_bounded(self, f, eevdf_mean(self) - f->vruntime);
-		f->base = self->empty;
-		eevdf_left(self, f, s->why);
-		eevdf_settle(self);
-		return 0;
-	case WEIR_REVIEW:
-		if (!here)
-			return 0;
-		eevdf_reweigh(self, t, f);
-		eevdf_settle(self);
-		break;
 	}
 	s->key = f->deadline;
 	s->gate = f->vruntime;
@@ -399,5 +418,6 @@ WEIR_ENTRY void eevdf_take_state(struct eevdf weir_mem *self, struct eevdf weir_
 {
 	self->q.id = old->q.id;
 	self->q.zero = old->q.zero;
+	eevdf_open(self);
 	self->empty = old->empty;
 }

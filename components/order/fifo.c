@@ -25,8 +25,7 @@ struct fifo {
 };
 
 WEIR_COMPONENT(fifo, .summary = "run tasks to completion in order of arrival", .cls = WEIR_ORDER,
-	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = 1);
+	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1);
 
 WEIR_ENTRY u32 fifo_step(struct fifo weir_mem *self, u32 what, struct weir_task weir_mem *t,
 			 struct weir_step weir_mem *s)

@@ -282,7 +282,7 @@ static int gang_has_waiting(const struct gang weir_mem *self)
 {
 	const struct weir_pipe weir_mem *home = self->inst.home;
 
-	return home ? weir_load(&home->total) != 0 : weir_pipe_nr(weir_in(&self->inst, 0)) != 0;
+	return home ? weir_home_nr(home) != 0 : weir_pipe_nr(weir_in(&self->inst, 0)) != 0;
 }
 
 /* The task that @cpu runs keeps it, has it as best effort, or must go. */
@@ -336,7 +336,7 @@ WEIR_FLAT static int gang_review(struct gang weir_mem *self)
 		}
 	}
 	if (self->inst.home) {
-		weir_note_scan(&self->inst, weir_load(&self->inst.home->total));
+		weir_note_scan(&self->inst, weir_home_nr(self->inst.home));
 		weir_for_member(t, in)
 			if (all || weir_property(self->inst.sched, WEIR_TOPIC_GANG, t))
 				weir_review(&self->inst, t);

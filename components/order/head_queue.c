@@ -23,8 +23,7 @@ struct head_queue {
 };
 
 WEIR_COMPONENT(head_queue, .summary = "pass tasks on in order of arrival", .cls = WEIR_ORDER,
-	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = 1);
+	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1);
 
 WEIR_ENTRY u32 head_queue_step(struct head_queue weir_mem *self, u32 what,
 			       struct weir_task weir_mem *t, struct weir_step weir_mem *s)

@@ -270,7 +270,7 @@ static int llf_has_waiting(const struct llf weir_mem *self)
 {
 	const struct weir_pipe weir_mem *home = self->inst.home;
 
-	return home ? weir_load(&home->total) != 0 : weir_pipe_nr(weir_out(&self->inst, 0)) != 0;
+	return home ? weir_home_nr(home) != 0 : weir_pipe_nr(weir_out(&self->inst, 0)) != 0;
 }
 
 /* The running tasks decide how long the others can be put off. */

@@ -25,8 +25,7 @@ struct round_robin {
 };
 
 WEIR_COMPONENT(round_robin, .summary = "run tasks in turn, one slice each", .cls = WEIR_ORDER,
-	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = 1,
+	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
 	       WEIR_PARAMS(round_robin,
 			   WEIR_PARAM(round_robin, slice, NS, 3000000, 100000, 1000000000,
 				      "run time before the task goes to the tail")));

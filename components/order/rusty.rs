@@ -27,7 +27,7 @@ unsafe extern "C" {
 }
 
 /// Bytes of `struct weir_instance`, the whole state; `state_is_the_bare_instance` holds it to C.
-const INSTANCE_SIZE: u32 = 128;
+const INSTANCE_SIZE: u32 = 152;
 
 #[unsafe(no_mangle)]
 static rusty_descriptor: CDescriptor = CDescriptor {
@@ -54,6 +54,7 @@ static rusty_descriptor: CDescriptor = CDescriptor {
     asks: 0,
     needs: 0,
     answers: 0,
+    answer_at: 0,
     params: ptr::null(),
     topics: ptr::null(),
     nr_topics: 0,

@@ -86,18 +86,13 @@ WEIR_GLOBAL u64 weir_fair_latency(struct weir_sched weir_mem *s weir_arg,
 	return weir_property(s, WEIR_TOPIC_LATENCY, t);
 }
 
-WEIR_GLOBAL int weir_fair_begin(struct weir_sched weir_mem *s weir_arg,
-				struct weir_task weir_mem *t weir_arg,
-				struct weir_fair weir_mem *f weir_arg, u64 now)
+WEIR_GLOBAL WEIR_RARE int weir_fair_penalty(struct weir_sched weir_mem *s weir_arg,
+					    struct weir_task weir_mem *t weir_arg,
+					    struct weir_fair weir_mem *f weir_arg)
 {
 	struct weir_msg penalty = { .topic = WEIR_TOPIC_PENALTY, .task = t };
 
-	f->flags = WEIR_FAIR_RUNS;
-	f->since = now;
-	f->turn = 0;
-	f->stretch = 0;
-	f->shrink = 0;
-	if (!weir_subs(s, WEIR_TOPIC_PENALTY)->responder || weir_request(s, &penalty))
+	if (weir_request(s, &penalty))
 		return 0;
 	f->stretch = (s32)(s64)penalty.value;
 	f->shrink = (s32)(s64)penalty.value2;

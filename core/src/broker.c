@@ -14,18 +14,45 @@ WEIR_GLOBAL int weir_msg_payload(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-/* Queue a message of the present call; it is delivered when no pipe lock is held. */
+/* Room for a message on @topic of the present call, null: nobody hears it, or there is none. It is delivered when no lock is held. */
+WEIR_INLINE struct weir_queued weir_mem *queue(struct weir_sched weir_mem *s,
+					       struct weir_ctx weir_mem *ctx, u32 topic)
+{
+	if (!weir_distributed(s) && s->graph && !(s->graph->wanted >> topic & 1))
+		return 0;
+	if (ctx->nr_msgs == ctx->cap_msgs && weir_msgs_room(s, ctx))
+		return 0;
+	ctx->todo = 1;
+	return &ctx->msgs[ctx->nr_msgs++];
+}
+
 WEIR_FLAT void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 {
-	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	struct weir_queued weir_mem *m;
+	struct weir_queued weir_mem *m = queue(s, weir_ctx(s), msg->topic);
 
-	if (ctx->nr_msgs == ctx->cap_msgs && weir_msgs_room(s, ctx))
+	if (!m)
 		return;
-	m = &ctx->msgs[ctx->nr_msgs++];
 	weir_set_msg(&m->msg, msg);
 	if (msg->topic >= WEIR_NR_STD_TOPICS)
 		weir_msg_payload(s, m, msg->data);
+}
+
+/* The same without a record of the caller's: a message about @t and @cpu. */
+WEIR_FLAT static void push(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t, u32 cpu,
+		 u64 value, u64 value2)
+{
+	struct weir_queued weir_mem *m = queue(s, weir_ctx(s), topic);
+
+	if (!m)
+		return;
+	m->msg.topic = topic;
+	m->msg.cpu = cpu;
+	m->msg.task = t;
+	m->msg.value = value;
+	m->msg.value2 = value2;
+	m->msg.data = 0;
+	if (topic >= WEIR_NR_STD_TOPICS)
+		weir_msg_payload(s, m, 0);
 }
 
 /* A component failed. (A function of its own: its message would be part of the frame of all steps.) */
@@ -52,13 +79,7 @@ u32 weir_step_failed(struct weir_instance weir_mem *self, struct weir_task weir_
 WEIR_FLAT void weir_publish(struct weir_instance weir_mem *self, u32 topic,
 			    struct weir_task weir_mem *t, u32 cpu, u64 value)
 {
-	struct weir_msg msg = { .topic = weir_topic(self, topic),
-				.cpu = cpu,
-				.task = t,
-				.value = value,
-				.value2 = self->idx };
-
-	weir_msg_push(self->sched, &msg);
+	push(self->sched, weir_topic(self, topic), t, cpu, value, self->idx);
 }
 
 WEIR_FLAT void weir_publish_data(struct weir_instance weir_mem *self, u32 topic,
@@ -71,36 +92,6 @@ WEIR_FLAT void weir_publish_data(struct weir_instance weir_mem *self, u32 topic,
 				.data = data };
 
 	weir_msg_push(self->sched, &msg);
-}
-
-/*
- * A message about @t that may change its way or its place: it is looked at again, by those on its way whose topic it is. A task in transit
- * is looked at by the call that brings it.
- */
-WEIR_GLOBAL int weir_review_topic(struct weir_sched weir_mem *s weir_arg, u32 topic,
-				  struct weir_task weir_mem *t weir_arg)
-{
-	struct weir_pipe weir_mem *h, *at;
-	u64 bit = 1ull << topic;
-	u32 landing;
-
-	if (weir_in_hand(s, t))
-		return 0;
-	h = weir_home_of(s, t);
-	if (!h) {
-		weir_note(s, t, WEIR_AFRESH);
-		/* Perhaps it waits in a postponed pipe. */
-		return weir_recall_posted(s);
-	}
-	landing = weir_load_acquire(&t->landing);
-	at = landing ? &s->graph->pipes[landing - 1] : h;
-	if (landing && at->reviews_far & bit)
-		weir_note(s, t, WEIR_AFRESH);
-	/* At an exit shared by several CPUs, a CPU that may run the task only now can be idle. */
-	else if (at->reviews & bit ||
-		 (landing && topic == WEIR_TOPIC_AFFINITY && h->nr_cpus > 1 && h->home))
-		weir_note(s, t, WEIR_AGAIN);
-	return 0;
 }
 
 /*
@@ -181,19 +172,12 @@ WEIR_GLOBAL int weir_next_recipient(struct weir_sched weir_mem *s weir_arg)
 	return next_subscriber(s, ctx);
 }
 
-/* All recipients of this domain have the message: notify the other domains and the runtime. */
-WEIR_GLOBAL int weir_delivered(struct weir_sched weir_mem *s weir_arg)
+/* The other domains and the runtime are notified. (Usually they do not want it.) */
+WEIR_GLOBAL WEIR_RARE int weir_tell_others(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	struct weir_msg msg;
 
-	ctx->delivery = 0;
-	if (ctx->msg.task && s->graph->reviewed >> ctx->msg.topic & 1)
-		weir_review_topic(s, ctx->msg.topic, ctx->msg.task);
-	/* Usually no other recipient wants it. */
-	if (!weir_distributed(s) &&
-	    !(s->rt_topics >> ctx->msg.topic & 1))
-		return 0;
 	weir_set_msg(&msg, &ctx->msg);
 	if (weir_distributed(s)) {
 		weir_reconsider(s, &msg);
@@ -207,12 +191,27 @@ WEIR_GLOBAL int weir_delivered(struct weir_sched weir_mem *s weir_arg)
 	return 0;
 }
 
+/* A queued message that nobody hears but the runtime. */
+WEIR_GLOBAL int weir_report(struct weir_sched weir_mem *s weir_arg,
+			    const struct weir_queued weir_mem *m weir_arg)
+{
+	struct weir_msg msg;
+
+	weir_op(s, WEIR_OP_NOTIFY, m->msg.topic, 0);
+	weir_set_msg(&msg, &m->msg);
+	weir_rt_message(s, &msg);
+	return 0;
+}
+
 /* The message in the context, to all its recipients. */
 void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
 	while (weir_next_recipient(s) && weir_loop)
 		weir_class_on(ctx->recipient, &ctx->msg);
-	weir_delivered(s);
+	ctx->delivery = 0;
+	if (ctx->msg.task && s->graph->reviewed >> ctx->msg.topic & 1)
+		weir_look_at(s, ctx->msg.topic, ctx->msg.task);
+	weir_tell_others(s);
 }
 
 WEIR_FLAT int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg)

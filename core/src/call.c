@@ -12,13 +12,9 @@ WEIR_GLOBAL WEIR_RARE int weir_enter(struct weir_sched weir_mem *s weir_arg, u32
 	ctx->waited = 0;
 	if (!WEIR_SWAPS)
 		return s->graph ? 0 : -WEIR_EAGAIN;
-	while (weir_loop) {
-		if (weir_may_go_in(s, ctx)) {
-			if (s->graph)
-				return 0;
-			weir_store_release(&ctx->readers, 0);
-			return -WEIR_EAGAIN;
-		}
+	while (s->graph && weir_loop) {
+		if (weir_may_go_in(s, ctx))
+			return 0;
 		weir_store_release(&ctx->readers, 0);
 		while (weir_load_acquire(&s->writer) && weir_loop) {
 			if (!weir_wait(ctx->waited, s->patience)) {
@@ -27,7 +23,9 @@ WEIR_GLOBAL WEIR_RARE int weir_enter(struct weir_sched weir_mem *s weir_arg, u32
 			}
 		}
 	}
-	weir_give_up(s);
+	weir_store_release(&ctx->readers, 0);
+	if (s->graph)
+		weir_give_up(s);
 	return -WEIR_EAGAIN;
 }
 
@@ -45,8 +43,8 @@ int weir_gave_up(struct weir_sched weir_mem *s, u32 cpu)
  * Publish a state change, if it has a recipient; it is delivered when the call settles. (A separate function, like
  * weir_fault().)
  */
-WEIR_GLOBAL int weir_announce(struct weir_sched weir_mem *s weir_arg, u32 topic,
-			      struct weir_task weir_mem *t weir_arg, u32 cpu)
+WEIR_GLOBAL WEIR_RARE int weir_announce(struct weir_sched weir_mem *s weir_arg, u32 topic,
+					struct weir_task weir_mem *t weir_arg, u32 cpu)
 {
 	struct weir_msg msg = { .topic = topic, .cpu = cpu, .task = t };
 

@@ -28,9 +28,9 @@ WEIR_INLINE struct weir_ctx weir_mem *weir_begin_call(struct weir_sched weir_mem
 	weir_budget_reset();
 	ctx->waited = 0;
 	/* The common case: nothing prevents entry. */
-	if (WEIR_SWAPS && weir_may_go_in(s, ctx) && s->graph)
-		return ctx;
-	return weir_enter(s, cpu) ? 0 : ctx;
+	if (weir_unlikely(!WEIR_SWAPS || !weir_may_go_in(s, ctx)))
+		return weir_enter(s, cpu) ? 0 : ctx;
+	return ctx;
 }
 
 WEIR_INLINE void weir_end_call(struct weir_ctx weir_mem *ctx)
@@ -42,15 +42,14 @@ WEIR_INLINE void weir_end_call(struct weir_ctx weir_mem *ctx)
 /* The message has a recipient. */
 WEIR_INLINE int weir_is_heard(const struct weir_sched weir_mem *s, u32 topic)
 {
-	return (s->graph->subscribed | s->rt_topics) >> topic & 1;
+	return s->graph->wanted >> topic & 1;
 }
 
 /* What the call has left to do, without a lock. */
-WEIR_INLINE void weir_settle_call(struct weir_sched weir_mem *s,
-				  const struct weir_ctx weir_mem *ctx)
+WEIR_INLINE void weir_settle_call(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
-	if (weir_unlikely(ctx->own_first || ctx->nr_msgs || ctx->delivery))
-		weir_drain(s);
+	if (weir_unlikely(ctx->todo))
+		weir_settle(s, ctx);
 }
 
 #endif

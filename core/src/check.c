@@ -94,7 +94,7 @@ int weir_check(struct weir_sched weir_mem *s)
 		if (line)
 			return line;
 		linked += p->nr;
-		held += weir_holder(p) == p ? p->total : 0;
+		held += weir_holder(p) == p ? weir_home_nr(p) : 0;
 	}
 	REQUIRE(linked == held);
 	for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++) {

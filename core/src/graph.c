@@ -83,10 +83,12 @@ WEIR_GLOBAL int weir_build_pipes(struct weir_sched weir_mem *s weir_arg,
 		const struct weir_plan_pipe weir_mem *pp = &plan->pipes[i];
 		struct weir_pipe weir_mem *p = &g->pipes[i];
 
-		if (pp->slot >= plan->nr_slots || (pp->home != WEIR_NONE && pp->home >= plan->nr_pipes) || pp->mask >= plan->nr_masks ||
-		    pp->to >= plan->nr_instances)
+		if (pp->slot >= plan->nr_slots ||
+		    (pp->home != WEIR_NONE && pp->home >= plan->nr_pipes) ||
+		    pp->mask >= plan->nr_masks || pp->to >= plan->nr_instances)
 			return -WEIR_EINVAL;
 		p->idx = i;
+		p->mark = i + 1;
 		p->depth = pp->slot;
 		p->postponed = pp->postponed;
 		p->label = pp->label;
@@ -95,6 +97,7 @@ WEIR_GLOBAL int weir_build_pipes(struct weir_sched weir_mem *s weir_arg,
 		p->cpus = &masks[pp->mask];
 		p->cpu = WEIR_NO_CPU;
 		p->home = pp->home == WEIR_NONE ? 0 : &g->pipes[pp->home];
+		p->holder = p->home ? p->home : p;
 		for (u32 w = 0; w < s->mask_words && weir_loop; w++) {
 			u64 word = p->cpus->word[w];
 
@@ -187,6 +190,7 @@ WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg,
 	}
 	weir_graph_facts(s, g);
 	weir_graph_homes(g);
+	weir_graph_follow(g);
 	/* Construct after all wiring: a component may inspect its pipes and what they reach. */
 	for (u32 i = 0; i < plan->nr_instances && weir_loop; i++) {
 		if (weir_gap(g->instances[i]))
@@ -243,7 +247,8 @@ static void facts_of_pipe(struct weir_sched weir_mem *s, struct weir_pipe weir_m
 	if (s->classes[from->class].keyed_out) {
 		p->keyed = 1;
 		/* A stable order keeps the one from before among equals. */
-		p->tied = s->classes[from->class].ordering == WEIR_STABLE && from->nr_in && from->in[0]->keyed;
+		p->tied = s->classes[from->class].ordering == WEIR_STABLE && from->nr_in &&
+			  from->in[0]->keyed;
 		p->gated |= s->classes[from->class].keyed_out >= WEIR_GATED;
 	}
 }
@@ -261,6 +266,44 @@ static void facts_of_instance(struct weir_sched weir_mem *s, struct weir_instanc
 	inst->ties = class->keyed_out != 0;
 }
 
+static void what_follows(struct weir_pipe weir_mem *p)
+{
+	p->kind = !p->stages	 ? WEIR_AT_END
+		  : p->postponed ? WEIR_AT_REST
+		  : p->to->home	 ? WEIR_AT_HOME
+				 : WEIR_AT_SHARED;
+	p->apart |= p->counts || p->sched->log;
+	p->simple = p->kind == WEIR_AT_END && p->nr_cpus == 1 && !p->keyed && !p->gated && !p->apart;
+	if (p->sched->log && !p->postponed && !p->word)
+		p->word = WEIR_RECORDED;
+	/* (An exit of a home in which tasks are withheld has its members alone.) */
+	p->tally = 0;
+	if (p->whole && !p->postponed)
+		p->tally = p->whole;
+	else if (!p->stages && (!p->home || !p->next_in_home || p->border == p))
+		p->tally = p;
+	p->lone = p->nr_cpus == 1 && !p->outward ? &p->sched->cpus[p->cpu] : 0;
+	p->only = p->tally ? p->lone : 0;
+}
+
+/* Who alone before @exit hears. */
+static void find_ear(struct weir_pipe weir_mem *exit)
+{
+	struct weir_instance weir_mem *at = exit->from;
+	u32 nr = 0;
+
+	exit->ear = 0;
+	while (at && at->nr_in == 1 && weir_loop) {
+		if (at->hears) {
+			exit->ear = at;
+			nr++;
+		}
+		at = at->in[0]->from;
+	}
+	if (at || nr != 1)
+		exit->ear = 0;
+}
+
 WEIR_GLOBAL int weir_graph_facts(struct weir_sched weir_mem *s weir_arg,
 				 struct weir_graph weir_mem *g weir_arg)
 {
@@ -269,8 +312,8 @@ WEIR_GLOBAL int weir_graph_facts(struct weir_sched weir_mem *s weir_arg,
 	for (i = 0; i < g->nr_pipes && weir_loop; i++) {
 		struct weir_pipe weir_mem *p = &g->pipes[i];
 
-		p->stages = !weir_gap(p->to) && s->classes[p->to->class].has & WEIR_HAS_STEP ? 1
-											  : 0;
+		p->stages =
+			!weir_gap(p->to) && s->classes[p->to->class].has & WEIR_HAS_STEP ? 1 : 0;
 		/* Nothing is put off where the path ends. */
 		p->postponed &= p->stages;
 	}
@@ -289,7 +332,22 @@ WEIR_GLOBAL int weir_graph_facts(struct weir_sched weir_mem *s weir_arg,
 		facts_of_instance(s, inst);
 		for (u32 k = 0; k < inst->nr_out && weir_loop; k++)
 			facts_of_pipe(s, inst->out[k]);
+		inst->careful = s->log || inst->nr_in > 1 || (inst->serial && !inst->home) ||
+				(inst->ties && inst->nr_in && inst->in[0]->keyed);
 	}
+	return 0;
+}
+
+/* What follows each pipe, when homes and facts are known. */
+WEIR_GLOBAL int weir_graph_follow(struct weir_graph weir_mem *g weir_arg)
+{
+	u32 i;
+
+	for (i = 0; i < g->nr_pipes && weir_loop; i++)
+		what_follows(&g->pipes[i]);
+	for (i = 0; i < g->nr_cpus && weir_loop; i++)
+		if (g->cpus[i].exit != WEIR_NONE)
+			find_ear(&g->pipes[g->cpus[i].exit]);
 	return 0;
 }
 
@@ -302,6 +360,7 @@ WEIR_GLOBAL int weir_graph_homes(struct weir_graph weir_mem *g weir_arg)
 		/* What comes out of it is of its receiver's home. */
 		if (p->postponed)
 			h = p->home = p->to->home;
+		p->holder = h ? h : p;
 		if (!h)
 			continue;
 		if (h != p) {

@@ -3,8 +3,8 @@
 #ifndef WEIR_INTERNAL_H
 #define WEIR_INTERNAL_H
 
+#include <weir/component.h>
 #include <weir/runtime.h>
-#include <weir/schedule.h>
 #include <weir/stack.h>
 
 /*
@@ -83,7 +83,9 @@ void weir_task_number_back(struct weir_sched weir_mem *s, u32 id);
 #define WEIR_LOCKED 1ull
 #define WEIR_WANT   2ull /* a CPU looked in vain */
 #define WEIR_ANEW   4ull /* all tasks there are to be reviewed from their entries on */
-#define WEIR_BITS   7ull
+#define WEIR_RECORDED \
+	8ull /* always set where operations are recorded: so locking takes the longer way, which does that */
+#define WEIR_BITS 15ull
 
 /*
  * Bits of a task's `pend`. It is not 0 as long as exactly one inbox or one CPU has the task in work: who raises it from 0 has the TOKEN,
@@ -111,7 +113,7 @@ WEIR_INLINE void weir_send_onward(struct weir_task weir_mem *t,
 
 WEIR_INLINE struct weir_pipe weir_mem *weir_holder(struct weir_pipe weir_mem *p)
 {
-	return p->home ? p->home : p;
+	return p->holder;
 }
 
 int weir_wait_for(struct weir_pipe weir_mem *h);
@@ -128,6 +130,15 @@ u32 weir_take_posted(struct weir_pipe weir_mem *p);
 int weir_recall_posted(struct weir_sched weir_mem *s);
 int weir_put_off(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *p,
 		 struct weir_task weir_mem *t, int wake);
+
+WEIR_INLINE void weir_set_online(struct weir_cpu weir_mem *cpu, u32 online)
+{
+	weir_store(&cpu->online, online);
+	if (online)
+		weir_fetch_and(&cpu->away, ~(u32)WEIR_CPU_OFF);
+	else
+		weir_fetch_or(&cpu->away, (u32)WEIR_CPU_OFF);
+}
 
 /* Strict: one home at a time. */
 WEIR_INLINE void weir_note_locked(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *h)
@@ -157,13 +168,11 @@ WEIR_INLINE int weir_home_lock(struct weir_sched weir_mem *s, struct weir_pipe w
 			return err;
 	}
 	weir_note_locked(s, h);
-	weir_op(s, WEIR_OP_LOCK, h->idx, 0);
 	return 0;
 }
 
 WEIR_INLINE void weir_home_unlock(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h)
 {
-	weir_op(s, WEIR_OP_UNLOCK, h->idx, 0);
 	if (weir_unlikely(weir_cas(&h->word, WEIR_LOCKED, 0) != WEIR_LOCKED))
 		weir_let_go(s, h);
 	weir_note_unlocked(s, h);
@@ -173,6 +182,7 @@ WEIR_INLINE void weir_home_unlock(struct weir_sched weir_mem *s, struct weir_pip
 WEIR_INLINE void weir_own(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 			  struct weir_task weir_mem *t)
 {
+	ctx->todo = 1;
 	weir_store(&t->in_next, 0);
 	if (ctx->own_first)
 		weir_store(&weir_record(s, ctx->own_last - 1)->in_next, t->id + 1);
@@ -180,12 +190,6 @@ WEIR_INLINE void weir_own(struct weir_sched weir_mem *s, struct weir_ctx weir_me
 		ctx->own_first = t->id + 1;
 	ctx->own_last = t->id + 1;
 }
-
-/* --- order.c: the one link ------------------------------------------------------------------------------ */
-
-/* Link @t into @p by its key, tie, gate and arrival, or unlink it; the home is locked. */
-int weir_link(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t);
-int weir_unlink(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t);
 
 /* --- place.c: a task's way and its place ------------------------------------------------------------------ */
 
@@ -198,7 +202,7 @@ struct weir_pipe weir_mem *weir_before(const struct weir_pipe weir_mem *pipe,
  */
 int weir_walk(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *at,
 	      struct weir_task weir_mem *t, u32 what, u32 first);
-/* @h is locked: @t is placed in it from pipe @at on, by number @number. */
+/* The home of @at is locked: @t is placed in it from there on, by number @number. */
 int weir_place(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *at,
 	       struct weir_task weir_mem *t, u32 number);
 /* @h is locked: if it counts @t, it does so no longer. */
@@ -211,13 +215,12 @@ int weir_hear(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *at,
 int weir_review_here(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h,
 		     struct weir_pipe weir_mem *at, struct weir_task weir_mem *t);
 
-/* @t is linked at home @h, and is no longer. */
-void weir_take_out(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h,
-		   struct weir_task weir_mem *t);
 u64 weir_came_in(struct weir_pipe weir_mem *h, struct weir_pipe weir_mem *at,
 		 struct weir_task weir_mem *t);
-int weir_review_running(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h,
-			struct weir_pipe weir_mem *at, struct weir_task weir_mem *t);
+/* The out-pipe of @at's receiver by which @t, which is linked in @end or runs, went on. */
+struct weir_pipe weir_mem *weir_went_on(struct weir_pipe weir_mem *at,
+					struct weir_pipe weir_mem *end,
+					struct weir_task weir_mem *t);
 
 /*
  * Whether @t, which is to be reviewed, need not be noted: it neither waits nor runs, or it is in the hand of a call that has not placed it
@@ -232,8 +235,11 @@ WEIR_INLINE void weir_begin_steps(struct weir_ctx weir_mem *ctx, u32 why)
 	ctx->step.gate = 0;
 	ctx->step.tie = 0;
 	ctx->step.urgent = 0;
-	ctx->step.why = why;
+	ctx->step.in = 0;
 	ctx->step.runs = 0;
+	ctx->step.unused = 0;
+	ctx->step.why = why;
+	ctx->step.want = WEIR_WITHHOLD;
 }
 
 /* The place of @t, whose claim is @w, was given for that claim; its home is locked. */
@@ -267,15 +273,19 @@ WEIR_INLINE struct weir_pipe weir_mem *weir_home_of(const struct weir_sched weir
 
 /* One stage of the work at a task in this CPU's hand. */
 u32 weir_work_on(struct weir_sched weir_mem *s);
+/* A message on @topic about @t may change its way or its place: it is noted that those on its way whose topic it is are to see it again. */
+int weir_look_at(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t);
+/* The message in the context, which only the responder hears, is delivered. No lock is held. */
+int weir_deliver_alone(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 /* What a call has left to do: tasks in its hand, messages. No lock is held. */
 int weir_drain(struct weir_sched weir_mem *s);
+/* The same, but where there are only messages for the runtime, with little ado. */
+int weir_settle(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 /* Note @bits for @t; if nobody has it in work, the calling CPU has, from now on. */
 int weir_note(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 bits);
 
 /* --- preempt.c ---------------------------------------------------------------------------------------------- */
 
-/* @t is linked in the exit @pipe, whose home is locked: kick the nearest idle CPU that may take it, or preempt for it. */
-int weir_attract(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 /* Kick one idle CPU behind @pipe, near @t (null: any); all: every one. 1: there was one. */
 int weir_kick(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 int weir_kick_all(struct weir_pipe weir_mem *pipe);
@@ -293,26 +303,6 @@ void weir_region_drop(struct weir_sched weir_mem *s, struct weir_region weir_mem
 		      void weir_mem *p);
 int weir_region_free(struct weir_sched weir_mem *s, struct weir_region weir_mem *r);
 
-/* For a pipe that leads to one CPU: whether that is online and in @mask (null: any). */
-WEIR_INLINE int weir_one_allows(const struct weir_pipe weir_mem *pipe,
-				const struct weir_cpumask weir_mem *mask)
-{
-	return weir_load(&pipe->sched->cpus[pipe->cpu].online) &&
-	       (!mask || weir_mask_test(mask, pipe->cpu));
-}
-
-/* weir_pipe_load() for such a pipe. */
-WEIR_INLINE u32 weir_one_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
-{
-	const struct weir_sched weir_mem *s = pipe->sched;
-	/* A CPU that is about to choose runs nothing. */
-	u32 load = weir_pipe_nr(pipe) + (weir_load(&s->cpus[pipe->cpu].curr) != 0);
-
-	/* A CPU that chooses from an empty pipe takes a new task without a KICK. */
-	*idle = !load || weir_mask_test(s->idle, pipe->cpu);
-	return load;
-}
-
 /* broker.c */
 /* A component failed with @err. */
 int weir_fault(struct weir_sched weir_mem *s, u32 instance, int err);
@@ -324,7 +314,8 @@ int weir_topics_bind(struct weir_sched weir_mem *s, struct weir_instance weir_me
 int weir_topics_unbind(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 /* Delivery of the message in the context, one recipient at a time (see broker.c). */
 int weir_next_recipient(struct weir_sched weir_mem *s);
-int weir_delivered(struct weir_sched weir_mem *s);
+int weir_tell_others(struct weir_sched weir_mem *s);
+int weir_report(struct weir_sched weir_mem *s, const struct weir_queued weir_mem *m);
 void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 
 /* Copy a message field by field: either side may be in the arena or in the caller's memory, which differ in kind. */
@@ -372,6 +363,7 @@ int weir_graph_build(struct weir_sched weir_mem *s, const struct weir_plan weir_
 /* What follows from the classes of the instances: order of pipes, who hears and reviews. */
 int weir_graph_facts(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
 int weir_graph_homes(struct weir_graph weir_mem *g);
+int weir_graph_follow(struct weir_graph weir_mem *g);
 void weir_instance_ports(struct weir_instance weir_mem *inst);
 int weir_instance_params(struct weir_instance weir_mem *inst, const u64 weir_mem *params);
 int weir_graph_subscribe(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
@@ -396,18 +388,27 @@ int weir_swap_clean(struct weir_sched weir_mem *s);
 /* The instance's number for @topic among its own topics: WEIR_OWN(n), or WEIR_MAX_TOPICS. */
 u32 weir_own_number(const struct weir_instance weir_mem *i, u32 topic);
 
-/* The case of a class and a topic in the generated dispatch, where own topics have the class's numbers; one past all: none. */
+/* @topic as the class of @i numbers it; WEIR_MAX_TOPICS: it is none of its. */
+WEIR_INLINE u32 weir_topic_number(const struct weir_instance weir_mem *i, u32 topic)
+{
+	return topic < WEIR_NR_STD_TOPICS ? topic : weir_own_number(i, topic);
+}
+
+/* The case of a class and a topic in the dispatch that is generated for BPF; one past all: none. */
 WEIR_INLINE u32 weir_topic_case(const struct weir_instance weir_mem *i, u32 topic)
 {
-	u32 number = topic < WEIR_NR_STD_TOPICS ? topic : weir_own_number(i, topic);
+	u32 number = weir_topic_number(i, topic);
 
 	return number < WEIR_MAX_TOPICS ? i->class * WEIR_MAX_TOPICS + number : ~0u;
 }
 
 /* Generated from the files in components/. */
 int weir_class_construct(struct weir_instance weir_mem *i);
-u32 weir_class_step(struct weir_instance weir_mem *i, u32 what, struct weir_task weir_mem *t,
-		    struct weir_step weir_mem *s);
+/* (A port without function pointers has a function instead of the table.) */
+u32(weir_class_step)(struct weir_instance weir_mem *i, u32 what, struct weir_task weir_mem *t,
+		     struct weir_step weir_mem *s);
+extern u32 (*const weir_steps[])(struct weir_instance weir_mem *i, u32 what,
+				 struct weir_task weir_mem *t, struct weir_step weir_mem *s);
 int weir_class_on(struct weir_instance weir_mem *i, const struct weir_msg weir_mem *msg);
 int weir_class_answer(struct weir_instance weir_mem *i, struct weir_msg *msg);
 int weir_class_idle(struct weir_instance weir_mem *i, u32 cpu);

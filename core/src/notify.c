@@ -9,20 +9,21 @@ WEIR_GLOBAL int weir_notify_begin(struct weir_sched weir_mem *s weir_arg, u32 cp
 
 	if (msg->topic >= WEIR_MAX_TOPICS || !weir_load(&s->topics[msg->topic].uuid))
 		return -WEIR_ENOENT;
-	if (weir_enter(s, cpu))
+	ctx = weir_begin_call(s, cpu);
+	if (!ctx)
 		return -WEIR_EAGAIN;
 	if (msg->topic == WEIR_TOPIC_CPU_STATUS && msg->cpu < s->nr_cpus) {
-		weir_store(&s->cpus[msg->cpu].online, msg->value != 0);
+		weir_set_online(&s->cpus[msg->cpu], msg->value != 0);
 		weir_fetch_add(&s->changes, 1);
 		weir_heavy_fence();
 		if (!msg->value)
 			weir_mask_clear(s->idle, msg->cpu);
 	}
 	/* Nothing is before it: it need not wait in the queue. */
-	ctx = weir_ctx(s);
-	if (!ctx->nr_msgs && !ctx->own_first && msg->topic < WEIR_NR_STD_TOPICS) {
+	if (!ctx->todo && msg->topic < WEIR_NR_STD_TOPICS) {
 		weir_set_msg(&ctx->msg, msg);
 		ctx->delivery = 1;
+		ctx->todo = 1;
 		return 0;
 	}
 	weir_msg_push(s, msg);
@@ -39,11 +40,27 @@ WEIR_FLAT void weir_notify_end(struct weir_sched weir_mem *s)
 
 WEIR_FLAT int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *msg)
 {
-	int err = weir_notify_begin(s, cpu, msg);
+	struct weir_ctx weir_mem *ctx;
+	int err;
 
-	if (!err)
-		weir_notify_end(s);
-	return err;
+	if (msg->topic >= WEIR_NR_STD_TOPICS || msg->topic == WEIR_TOPIC_CPU_STATUS) {
+		err = weir_notify_begin(s, cpu, msg);
+		if (!err)
+			weir_notify_end(s);
+		return err;
+	}
+	ctx = weir_begin_call(s, cpu);
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	if (!ctx->todo && s->graph->alone >> msg->topic & 1) {
+		weir_set_msg(&ctx->msg, msg);
+		weir_deliver_alone(s, ctx);
+	} else {
+		weir_msg_push(s, msg);
+	}
+	weir_settle_call(s, ctx);
+	weir_end_call(ctx);
+	return 0;
 }
 
 WEIR_GLOBAL int weir_ask(struct weir_sched weir_mem *s weir_arg, u32 cpu,

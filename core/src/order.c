@@ -4,7 +4,7 @@
  * arrival. The nodes of a gated pipe know the least gate below them, so the first member whose gate is open is found in O(log n), as in Linux's
  * tree of EEVDF. The home's lock is held.
  */
-#include "internal.h"
+#include "order.h"
 
 /* Heap weight: a mix of the task's number, so runs are repeatable. */
 static u32 weight_of(const struct weir_task weir_mem *t)
@@ -86,20 +86,7 @@ WEIR_INLINE void list_link(struct weir_pipe weir_mem *p, struct weir_task weir_m
 		p->head = t;
 }
 
-WEIR_INLINE void list_unlink(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
-{
-	if (t->prev)
-		t->prev->next = t->next;
-	else
-		p->head = t->next;
-	if (t->next)
-		t->next->prev = t->prev;
-	else
-		p->tail = t->prev;
-}
-
-/* A place in the tree and in the list. The number of steps down. */
-static u32 tree_link(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
+WEIR_FLAT u32 weir_tree_link(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
 {
 	struct weir_task weir_mem *at = p->root, *up = 0, *pred = 0;
 	u32 steps = 1;
@@ -111,7 +98,7 @@ static u32 tree_link(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
 	while (at && weir_loop) {
 		up = at;
 		steps++;
-		if (goes_before(p, at, t)) {
+		if (at->key < t->key || (at->key == t->key && goes_before(p, at, t))) {
 			pred = at;
 			at = at->right;
 		} else {
@@ -136,7 +123,7 @@ static u32 tree_link(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
 	return steps;
 }
 
-static void tree_unlink(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
+WEIR_FLAT int weir_tree_unlink(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
 {
 	struct weir_task weir_mem *only, *at;
 
@@ -146,7 +133,7 @@ static void tree_unlink(struct weir_pipe weir_mem *p, struct weir_task weir_mem 
 	if (only)
 		only->up = t->up;
 	replace_child(p, t->up, t, only);
-	list_unlink(p, t);
+	weir_list_unlink(p, t);
 	for (at = p->gated ? t->up : 0; at && weir_loop; at = at->up) {
 		u64 least = least_of(at);
 
@@ -154,43 +141,16 @@ static void tree_unlink(struct weir_pipe weir_mem *p, struct weir_task weir_mem 
 			break;
 		at->least = least;
 	}
+	return 0;
 }
 
-/* In a list tasks stand by arrival: one that is reviewed may come in between. */
-static void list_insert(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
+WEIR_FLAT int weir_list_insert(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
 {
 	struct weir_task weir_mem *after = p->tail;
 
 	while (after && weir_came_before(t, after) && weir_loop)
 		after = after->prev;
 	list_link(p, t, after);
-}
-
-WEIR_FLAT int weir_link(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
-{
-	u32 nr = weir_load(&p->nr) + 1, steps = 0;
-
-	if (p->keyed)
-		steps = tree_link(p, t);
-	else
-		list_insert(p, t);
-	weir_op(p->sched, WEIR_OP_LINK, p->idx, steps);
-	weir_store_release(&t->landing, p->idx + 1);
-	weir_store(&p->nr, nr);
-	if (nr > p->max_nr)
-		weir_store(&p->max_nr, nr);
-	return 0;
-}
-
-WEIR_FLAT int weir_unlink(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
-{
-	weir_op(p->sched, WEIR_OP_UNLINK, p->idx, 0);
-	if (p->keyed)
-		tree_unlink(p, t);
-	else
-		list_unlink(p, t);
-	weir_store(&p->nr, weir_load(&p->nr) - 1);
-	weir_store_release(&t->landing, 0);
 	return 0;
 }
 

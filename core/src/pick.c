@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* The one question of a runtime: what does this CPU run next? And the hand-over, which gives the answer with the question. */
 #include "call.h"
+#include "place.h"
 
 /* A shared exit may hold tasks that must not run on this CPU. */
 WEIR_INLINE int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *exit,
@@ -16,53 +17,65 @@ WEIR_INLINE int may_run(struct weir_sched weir_mem *s, const struct weir_pipe we
 
 /* One atomic change: only what is schedulable by the number under which it was linked. The exit's home is locked. */
 WEIR_INLINE int claim(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
-		      struct weir_task weir_mem *t, u32 cpu)
+		      struct weir_task weir_mem *t, u32 cpu, int simple)
 {
 	struct weir_cpu weir_mem *c = &s->cpus[cpu];
 	u64 w = weir_load(&t->claim);
 
 	if (weir_claim_state(w) != WEIR_SCHEDULABLE || weir_claim_number(w) != t->placed ||
-	    weir_cas(&t->claim, w, weir_claim_word(t->placed, cpu, WEIR_RUNNING)) != w)
+	    weir_cas(&t->claim, w, weir_claim_on(w, cpu)) != w)
 		return 0;
 	/* Recorded under the lock, so a CPU that puts a more urgent task there later sees it. */
-	weir_take_out(s, exit, t);
+	weir_unlink_at(exit, exit, t, simple);
 	weir_store(&c->curr_key, weir_load(&t->key));
 	weir_store(&c->curr, t);
-	if (!weir_mask_test(s->busy, cpu))
-		weir_mask_set(s->busy, cpu);
 	return 1;
 }
 
 /* @t, null: none, was taken at the exit, whose home is locked: the instances before it hear that, and the lock is given back. */
 WEIR_INLINE struct weir_task weir_mem *taken(struct weir_sched weir_mem *s,
+					     struct weir_ctx weir_mem *ctx,
 					     struct weir_pipe weir_mem *exit,
 					     struct weir_task weir_mem *t)
 {
-	if (t && exit->hears & WEIR_HEARS_PICKED) {
-		weir_ctx(s)->step.why = WEIR_WHY_NONE;
-		weir_hear(s, exit, t, WEIR_PICKED, 0);
-	}
+	if (t)
+		weir_tell_picked(s, ctx, exit, t);
 	weir_home_unlock(s, exit);
 	return t;
 }
 
-/* The first task of the exit that this CPU may and can have; its home is locked. */
-WEIR_GLOBAL u64 weir_take(struct weir_sched weir_mem *s weir_arg,
-			  struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
+/* Not the first one. */
+WEIR_GLOBAL WEIR_RARE u64 weir_take_other(struct weir_sched weir_mem *s weir_arg,
+					  struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
 {
-	struct weir_task weir_mem *t = weir_pipe_first(exit);
+	struct weir_task weir_mem *t;
 
-	if (!t)
-		return 0;
-	if (may_run(s, exit, t, cpu) && claim(s, exit, t, cpu))
-		return (u64)t;
 	/* Gates are open or closed; among those of one kind the order of the pipe decides. */
 	for (u32 closed = 0; closed <= exit->gated && closed < 2 && weir_loop; closed++)
 		weir_for_task(t, exit)
 			if ((exit->gated && t->gate > exit->now) == closed &&
-			    may_run(s, exit, t, cpu) && claim(s, exit, t, cpu))
+			    may_run(s, exit, t, cpu) && claim(s, exit, t, cpu, 0))
 				return (u64)t;
 	return 0;
+}
+
+WEIR_INLINE u64 take_first(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu,
+		     int simple)
+{
+	struct weir_task weir_mem *t = !simple && exit->gated ? weir_pipe_first(exit) : exit->head;
+
+	if (!t)
+		return 0;
+	if ((simple || may_run(s, exit, t, cpu)) && claim(s, exit, t, cpu, simple))
+		return (u64)t;
+	return weir_take_other(s, exit, cpu);
+}
+
+/* The first task of the exit that this CPU may and can have; its home is locked. */
+WEIR_PART u64 weir_take(struct weir_sched weir_mem *s weir_arg,
+			struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
+{
+	return exit->simple ? take_first(s, exit, cpu, 1) : take_first(s, exit, cpu, 0);
 }
 
 /* What is on the way to the exit, in postponed pipes, comes into this CPU's hand and goes on. 1: something does. */
@@ -87,6 +100,13 @@ WEIR_GLOBAL int weir_catch_up(struct weir_sched weir_mem *s weir_arg, u32 target
 	return weir_ctx(s)->own_first != 0;
 }
 
+/* @cpu has found nothing, and is about to look again. */
+WEIR_INLINE void announce(struct weir_sched weir_mem *s, u32 cpu)
+{
+	weir_fetch_or(&s->cpus[cpu].away, (u32)WEIR_CPU_SLEEPS);
+	weir_mask_set(s->idle, cpu);
+}
+
 /*
  * @cpu has a task of the exit, whose home is locked, and counts as idle no more; @idle: it did when it looked. A kick that has hit it
  * meanwhile was for a task that may be left there: it is passed on.
@@ -94,6 +114,10 @@ WEIR_GLOBAL int weir_catch_up(struct weir_sched weir_mem *s weir_arg, u32 target
 WEIR_INLINE void awake(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu,
 		       int idle)
 {
+	if (!(weir_load(&s->cpus[cpu].away) & WEIR_CPU_SLEEPS))
+		return;
+	weir_fetch_and(&s->cpus[cpu].away, ~(u32)WEIR_CPU_SLEEPS);
+	weir_mask_set(s->busy, cpu);
 	if (idle && !weir_mask_clear(s->idle, cpu) && weir_load(&exit->nr))
 		weir_kick(exit, weir_pipe_first(exit));
 }
@@ -108,15 +132,17 @@ WEIR_GLOBAL u64 weir_look_again(struct weir_sched weir_mem *s weir_arg,
 	u64 w = 0, seen, t;
 
 	while (weir_loop) {
-		seen = weir_cas(&exit->word, w, w ? w | WEIR_WANT : WEIR_LOCKED);
+		seen = weir_cas(&exit->word, w,
+				w & ~WEIR_RECORDED ? w | WEIR_WANT : w | WEIR_LOCKED);
 		if (seen == w)
 			break;
 		w = seen;
 	}
-	if (w)
+	if (w & ~WEIR_RECORDED)
 		return 0;
 	weir_note_locked(s, exit);
-	weir_op(s, WEIR_OP_LOCK, exit->idx, 0);
+	if (w)
+		weir_op(s, WEIR_OP_LOCK, exit->idx, 0);
 	t = weir_take(s, exit, cpu);
 	if (t)
 		awake(s, exit, cpu, 1);
@@ -155,7 +181,7 @@ WEIR_GLOBAL u32 weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 	int idle;
 
 	if (pc->exit == WEIR_NONE) {
-		weir_mask_set(s->idle, target);
+		announce(s, target);
 		nothing(s, target);
 		return PICK_OVER;
 	}
@@ -187,7 +213,7 @@ WEIR_GLOBAL u32 weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 		return PICK_FETCH;
 	}
 	if (ctx->pick_stage == PICK_ANNOUNCE) {
-		weir_mask_set(s->idle, target);
+		announce(s, target);
 		if (pc->nr_postponed && weir_catch_up(s, target))
 			return PICK_AGAIN;
 	}
@@ -208,7 +234,8 @@ WEIR_FLAT WEIR_RARE static struct weir_task weir_mem *search(struct weir_sched w
 	while (ctx->pick_stage != PICK_OVER && weir_loop) {
 		ctx->pick_stage = weir_pick_next(s, target);
 		if (ctx->picked)
-			return taken(s, &s->graph->pipes[s->graph->cpus[target].exit], ctx->picked);
+			return taken(s, ctx, &s->graph->pipes[s->graph->cpus[target].exit],
+				     ctx->picked);
 		if (ctx->pick_stage == PICK_FETCH && ctx->puller) {
 			int got = weir_class_idle(ctx->puller, target);
 
@@ -230,7 +257,7 @@ WEIR_COLD static struct weir_ctx weir_mem *enter_to_pick(struct weir_sched weir_
 {
 	do {
 		weir_store(&s->ctx[target].missed, 1);
-		weir_mask_set(s->idle, target);
+		announce(s, target);
 		weir_fence();
 		if (weir_load(&s->writer) || !s->graph)
 			return 0;
@@ -242,21 +269,21 @@ WEIR_COLD static struct weir_ctx weir_mem *enter_to_pick(struct weir_sched weir_
 WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *s,
 						    struct weir_ctx weir_mem *ctx, u32 target)
 {
-	const struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[target];
-	struct weir_pipe weir_mem *exit;
+	struct weir_pipe weir_mem *exit = s->ctx[target].exit;
 	struct weir_task weir_mem *t;
 	int idle;
 
-	if (pc->nr_postponed || pc->exit == WEIR_NONE || ctx->own_first || ctx->nr_msgs)
+	if (weir_unlikely(!exit || ctx->todo || !weir_load(&exit->nr) || weir_home_lock(s, exit)))
 		return 0;
-	exit = &s->graph->pipes[pc->exit];
-	if (!weir_load(&exit->nr) || weir_home_lock(s, exit))
-		return 0;
-	idle = weir_mask_test(s->idle, target);
-	t = (struct weir_task weir_mem *)weir_take(s, exit, target);
-	if (t)
-		awake(s, exit, target, idle);
-	return taken(s, exit, t);
+	if (weir_unlikely(weir_load(&s->cpus[target].away))) {
+		idle = weir_mask_test(s->idle, target);
+		t = (struct weir_task weir_mem *)weir_take(s, exit, target);
+		if (t)
+			awake(s, exit, target, idle);
+	} else {
+		t = (struct weir_task weir_mem *)weir_take(s, exit, target);
+	}
+	return taken(s, ctx, exit, t);
 }
 
 /* @t runs on @cpu. */
@@ -278,7 +305,7 @@ WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u3
 	if (weir_unlikely(!ctx))
 		return 0;
 	t = pick_at_once(s, ctx, target);
-	if (!t)
+	if (weir_unlikely(!t))
 		t = search(s, ctx, target);
 	picked(s, ctx, t, target);
 	weir_end_call(ctx);
@@ -306,11 +333,11 @@ WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg,
 			if (weir_load(&t->key) < key && weir_state(t) == WEIR_SCHEDULABLE &&
 			    may_run(s, exit, t, cpu))
 				break;
-		claimed = !t && claim(s, exit, to, cpu);
+		claimed = !t && claim(s, exit, to, cpu, 0);
 		if (claimed)
 			awake(s, exit, cpu, idle);
 	}
-	taken(s, exit, claimed ? to : 0);
+	taken(s, weir_ctx(s), exit, claimed ? to : 0);
 	return claimed;
 }
 

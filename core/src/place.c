@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/*
- * A task's way: step by step through the stages, to the place where it is linked. Stages without a home are walked without a lock, those of
- * a home under its lock.
- */
-#include "internal.h"
+/* A task's way and place (place.h): what is not in every call's path, and what components ask. */
+#include "place.h"
 
 /* Where an instance with several in-pipes keeps through which of them a task came: behind its own private data. */
 static u32 weir_mem *came_by(const struct weir_instance weir_mem *inst,
@@ -27,16 +24,17 @@ WEIR_FLAT struct weir_pipe weir_mem *weir_before(const struct weir_pipe weir_mem
 	return from->in[port];
 }
 
-/* @t, which has come to @pipe, whose receiver is @inst: its answer, a port or WEIR_WITHHOLD. */
-WEIR_INLINE u32 take_step(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			  struct weir_instance weir_mem *inst, struct weir_pipe weir_mem *pipe,
-			  u32 what, struct weir_task weir_mem *t)
+WEIR_COLD u32 weir_take_step(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst,
+			     struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+			     u32 what)
 {
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	struct weir_step weir_mem *step = &ctx->step;
 	u64 key = step->key;
 	int alone = inst->serial && !inst->home;
 	u32 port;
 
+	inst->nr_steps += what == WEIR_ARRIVED;
 	step->in = pipe->to_port;
 	step->want = WEIR_WITHHOLD;
 	if (inst->nr_in > 1)
@@ -53,23 +51,26 @@ WEIR_INLINE u32 take_step(struct weir_sched weir_mem *s, struct weir_ctx weir_me
 	weir_op(s, WEIR_OP_STEP_END, inst->idx, 0);
 	if (inst->ties)
 		step->tie = key;
-	if (weir_unlikely(port >= inst->nr_out) && port != WEIR_WITHHOLD) {
-		/* There is no such port: the task waits here. */
-		weir_fault(s, inst->idx, -WEIR_EPORTS);
-		port = WEIR_WITHHOLD;
-	}
-	return port;
+	return port >= inst->nr_out ? weir_no_port(inst, port) : port;
 }
 
-WEIR_GLOBAL int weir_walk(struct weir_sched weir_mem *s weir_arg,
-			  struct weir_pipe weir_mem *at weir_arg,
-			  struct weir_task weir_mem *t weir_arg, u32 what, u32 first)
+WEIR_COLD u32 weir_no_port(struct weir_instance weir_mem *inst, u32 port)
+{
+	/* The task waits here. */
+	if (port != WEIR_WITHHOLD)
+		weir_fault(inst->sched, inst->idx, -WEIR_EPORTS);
+	return WEIR_WITHHOLD;
+}
+
+WEIR_GLOBAL WEIR_RARE int weir_walk(struct weir_sched weir_mem *s weir_arg,
+				    struct weir_pipe weir_mem *at weir_arg,
+				    struct weir_task weir_mem *t weir_arg, u32 what, u32 first)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
 	while (at->stages && !at->to->home && (!at->postponed || first) && weir_loop) {
 		struct weir_instance weir_mem *inst = at->to;
-		u32 port = take_step(s, ctx, inst, at, what, t);
+		u32 port = weir_take_step(s, inst, at, t, what);
 
 		first = 0;
 		if (port == WEIR_WITHHOLD)
@@ -87,13 +88,13 @@ WEIR_INLINE void tell(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *c
 		      struct weir_task weir_mem *t, u32 what)
 {
 	if (inst->hears & (what == WEIR_PICKED ? WEIR_HEARS_PICKED : WEIR_HEARS_LEFT))
-		take_step(s, ctx, inst, pipe, what, t);
+		weir_step_at(s, ctx, inst, pipe, what, t);
 }
 
 /* From @at, where @t waited or is picked, back to its entry; ctx->step.why says why. */
-WEIR_GLOBAL int weir_hear(struct weir_sched weir_mem *s weir_arg,
-			  struct weir_pipe weir_mem *at weir_arg,
-			  struct weir_task weir_mem *t weir_arg, u32 what, u32 runs)
+WEIR_GLOBAL WEIR_RARE int weir_hear(struct weir_sched weir_mem *s weir_arg,
+				    struct weir_pipe weir_mem *at weir_arg,
+				    struct weir_task weir_mem *t weir_arg, u32 what, u32 runs)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	struct weir_pipe weir_mem *before;
@@ -124,27 +125,22 @@ static void count(struct weir_pipe weir_mem *at, const struct weir_task weir_mem
 	}
 }
 
-WEIR_INLINE void link_at(struct weir_pipe weir_mem *h, struct weir_pipe weir_mem *at,
-			 struct weir_task weir_mem *t)
+WEIR_COLD int weir_count_at(struct weir_pipe weir_mem *h, struct weir_pipe weir_mem *at,
+			    struct weir_task weir_mem *t, u32 by, u32 steps)
 {
-	u32 total = weir_load(&h->total) + 1;
 	struct weir_pipe weir_mem *in = h->border;
 
-	weir_link(at, t);
-	weir_store(&h->total, total);
-	if (in && total > in->max_nr)
-		weir_store(&in->max_nr, total);
-	if (weir_unlikely(at->counts))
-		count(at, t, 1);
-}
-
-WEIR_INLINE void unlink_at(struct weir_pipe weir_mem *h, struct weir_pipe weir_mem *at,
-			   struct weir_task weir_mem *t)
-{
-	if (weir_unlikely(at->counts))
-		count(at, t, (u32)-1);
-	weir_unlink(at, t);
-	weir_store(&h->total, weir_load(&h->total) - 1);
+	weir_op(h->sched, by == 1 ? WEIR_OP_LINK : WEIR_OP_UNLINK, at->idx, steps);
+	if (at->counts)
+		count(at, t, by);
+	if (at != h) {
+		weir_store(&h->held, weir_load(&h->held) + by);
+		h->apart = 1;
+		h->simple = 0;
+	}
+	if (in && weir_home_nr(h) > in->max_nr)
+		weir_store(&in->max_nr, weir_home_nr(h));
+	return 0;
 }
 
 /* It runs no longer, if it did: its CPU chooses. */
@@ -154,12 +150,6 @@ WEIR_INLINE void off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_me
 
 	if (c < s->nr_cpus && weir_unlikely(weir_load(&s->cpus[c].curr) == t))
 		weir_store(&s->cpus[c].curr, 0);
-}
-
-WEIR_FLAT void weir_take_out(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h,
-			     struct weir_task weir_mem *t)
-{
-	unlink_at(h, &s->graph->pipes[t->landing - 1], t);
 }
 
 WEIR_FLAT int weir_drop(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h,
@@ -172,7 +162,7 @@ WEIR_FLAT int weir_drop(struct weir_sched weir_mem *s, struct weir_pipe weir_mem
 		return 0;
 	if (waits) {
 		at = &s->graph->pipes[waits - 1];
-		unlink_at(h, at, t);
+		weir_unlink_at(h, at, t, 0);
 	} else {
 		off_cpu(s, t);
 	}
@@ -188,54 +178,17 @@ WEIR_FLAT int weir_drop(struct weir_sched weir_mem *s, struct weir_pipe weir_mem
 	return 0;
 }
 
-/* The place that the last step has given. */
-WEIR_INLINE void seat(struct weir_ctx weir_mem *ctx, struct weir_task weir_mem *t)
+WEIR_GLOBAL WEIR_RARE int weir_place(struct weir_sched weir_mem *s weir_arg,
+				     struct weir_pipe weir_mem *at weir_arg,
+				     struct weir_task weir_mem *t weir_arg, u32 number)
 {
-	weir_store(&t->key, ctx->step.key);
-	t->gate = ctx->step.gate;
-	t->tie = ctx->step.tie;
-}
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
-WEIR_FLAT static void place(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			    struct weir_pipe weir_mem *at, struct weir_task weir_mem *t, u32 number)
-{
-	struct weir_pipe weir_mem *h = weir_holder(at);
-
-	weir_store(&h->nr_added, weir_load(&h->nr_added) + 1);
-	if (h->border && h->border != h)
-		weir_store(&h->border->nr_added, weir_load(&h->nr_added));
-	if (!ctx->keeps) {
-		u32 stamp = (s32)(ctx->stamp - h->stamp) > 0 ? ctx->stamp : h->stamp;
-
-		t->seq = h->stamp = ctx->stamp = stamp + 1;
-	} else if ((s32)(t->seq - h->stamp) > 0) {
-		h->stamp = t->seq;
-	}
-	if (h == at->home) {
-		while (at->stages && weir_loop) {
-			struct weir_instance weir_mem *inst = at->to;
-			u32 port = take_step(s, ctx, inst, at, WEIR_ARRIVED, t);
-
-			inst->nr_steps++;
-			if (port == WEIR_WITHHOLD)
-				break;
-			at = inst->out[port];
-		}
-	}
 	off_cpu(s, t);
-	seat(ctx, t);
-	link_at(h, at, t);
-	weir_store(&t->placed, number);
-	weir_store_release(&t->home, h->idx + 1);
-	if (!at->stages)
-		weir_attract(at, t);
-}
-
-WEIR_GLOBAL int weir_place(struct weir_sched weir_mem *s weir_arg,
-			   struct weir_pipe weir_mem *at weir_arg,
-			   struct weir_task weir_mem *t weir_arg, u32 number)
-{
-	place(s, weir_ctx(s), at, t, number);
+	if (ctx->keeps)
+		weir_place_from(s, ctx, at, t, number, 1, 1);
+	else
+		weir_place_from(s, ctx, at, t, number, 0, 1);
 	return 0;
 }
 
@@ -257,9 +210,9 @@ WEIR_GLOBAL u64 weir_came_in(struct weir_pipe weir_mem *h weir_arg,
 }
 
 /* The out-pipe of @at's receiver by which @t, which is linked in @end or runs, went on. */
-static struct weir_pipe weir_mem *went_on(struct weir_pipe weir_mem *at,
-					  struct weir_pipe weir_mem *end,
-					  struct weir_task weir_mem *t)
+struct weir_pipe weir_mem *weir_went_on(struct weir_pipe weir_mem *at,
+					struct weir_pipe weir_mem *end,
+					struct weir_task weir_mem *t)
 {
 	struct weir_pipe weir_mem *before;
 
@@ -271,25 +224,6 @@ static struct weir_pipe weir_mem *went_on(struct weir_pipe weir_mem *at,
 			break;
 	}
 	return end;
-}
-
-/* The running @t is shown to its stages: they say how urgent it is. */
-WEIR_GLOBAL int weir_review_running(struct weir_sched weir_mem *s weir_arg,
-				    struct weir_pipe weir_mem *h weir_arg,
-				    struct weir_pipe weir_mem *at weir_arg,
-				    struct weir_task weir_mem *t weir_arg)
-{
-	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-
-	weir_begin_steps(ctx, WEIR_WHY_NONE);
-	ctx->step.runs = 1;
-	while (at->stages && weir_loop) {
-		take_step(s, ctx, at->to, at, WEIR_REVIEW, t);
-		at = went_on(at, h, t);
-	}
-	if (ctx->step.urgent)
-		weir_running_urgency(h, t);
-	return 0;
 }
 
 /* Stages on the way back from @at that are not on the way from @now back: they hear that @t has left. */
@@ -322,13 +256,16 @@ WEIR_GLOBAL int weir_review_here(struct weir_sched weir_mem *s weir_arg,
 
 	while (at->stages && at->to->home == h && weir_loop) {
 		struct weir_instance weir_mem *inst = at->to;
-		u32 port = take_step(s, ctx, inst, at, known ? WEIR_REVIEW : WEIR_ARRIVED, t);
+		u32 port = ctx->moved == t ? weir_take_step(s, inst, at, t,
+							    known ? WEIR_REVIEW : WEIR_ARRIVED)
+					   : weir_step_at(s, ctx, inst, at,
+							  known ? WEIR_REVIEW : WEIR_ARRIVED, t);
 
 		if (port == WEIR_WITHHOLD)
 			break;
 		on = inst->out[port];
 		/* Behind where it was withheld, or on another way, stages have not had it yet. */
-		if (known && (at == old || (inst->nr_out > 1 && on != went_on(at, old, t))))
+		if (known && (at == old || (inst->nr_out > 1 && on != weir_went_on(at, old, t))))
 			known = 0;
 		at = on;
 	}
@@ -343,11 +280,9 @@ WEIR_GLOBAL int weir_review_here(struct weir_sched weir_mem *s weir_arg,
 		ctx->step.why = WEIR_WHY_WENT;
 		leave_stages(s, ctx, old, at, t);
 	}
-	unlink_at(h, old, t);
-	seat(ctx, t);
-	link_at(h, at, t);
-	if (!at->stages)
-		weir_attract(at, t);
+	weir_unlink_at(h, old, t, 0);
+	weir_link_at(h, ctx, at, t, 0);
+	weir_call_for(ctx, at, t);
 	return 0;
 }
 
@@ -367,8 +302,8 @@ WEIR_GLOBAL int weir_pipe_has(const struct weir_pipe weir_mem *pipe weir_arg,
 	return 0;
 }
 
-WEIR_GLOBAL u32 weir_port_of(const struct weir_instance weir_mem *self weir_arg,
-			     const struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL WEIR_RARE u32 weir_port_of(const struct weir_instance weir_mem *self weir_arg,
+				       const struct weir_task weir_mem *t weir_arg)
 {
 	const struct weir_graph weir_mem *g = self->sched->graph;
 	u32 landing = weir_load_acquire(&t->landing);
@@ -413,11 +348,15 @@ static int is_behind(const struct weir_pipe weir_mem *pipe, const struct weir_pi
 }
 
 /* Without locks: each number is right for itself. */
-WEIR_GLOBAL u32 weir_pipe_count(const struct weir_pipe weir_mem *pipe weir_arg)
+WEIR_GLOBAL WEIR_RARE u32 weir_pipe_count(const struct weir_pipe weir_mem *pipe weir_arg)
 {
 	const struct weir_graph weir_mem *g = pipe->sched->graph;
 	u32 nr = weir_load(&pipe->nr);
 
+	if (!pipe->stages)
+		return nr;
+	if (pipe->whole)
+		return weir_home_nr(pipe->whole) + weir_load(&pipe->behind);
 	if (pipe->counted)
 		return weir_load(&pipe->behind);
 	if (pipe->postponed)
@@ -478,7 +417,7 @@ WEIR_GLOBAL int weir_review_all(struct weir_instance weir_mem *self weir_arg)
 		struct weir_pipe weir_mem *p = &g->pipes[i];
 
 		if (weir_holder(p) == p && !p->postponed &&
-		    (weir_load(&p->total) || weir_load(&p->word)))
+		    (weir_home_nr(p) || weir_load(&p->word) & ~WEIR_RECORDED))
 			weir_ask_home(s, p, WEIR_ANEW);
 	}
 	return 0;
@@ -498,7 +437,7 @@ WEIR_GLOBAL int weir_move(struct weir_instance weir_mem *self weir_arg,
 	return 0;
 }
 
-WEIR_FLAT u32 weir_withhold(struct weir_instance weir_mem *self, u32 what,
+WEIR_COLD u32 weir_withhold(struct weir_instance weir_mem *self, u32 what,
 			    struct weir_task weir_mem *t, u64 until)
 {
 	if (what == WEIR_ARRIVED || !weir_withheld(self, t))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Wake an idle CPU for a task, or preempt the CPU that runs the least urgent task. */
-#include "internal.h"
+#include <weir/cpus.h>
+
+#include "place.h"
 
 /* The caller that removes a CPU from the idle set wakes it. 1: this call removed @cpu. */
 WEIR_INLINE int take_idle(struct weir_sched weir_mem *s, u32 cpu)
@@ -75,77 +77,95 @@ WEIR_GLOBAL int weir_kick_all(struct weir_pipe weir_mem *pipe weir_arg)
 }
 
 /*
- * The CPU behind @pipe, allowed by @mask, that runs the least urgent task, if that is less urgent than @key; none if a CPU is idle.
+ * The CPU behind @pipe, allowed by @mask, that runs the least urgent task, if that is less urgent than @key.
  * A CPU that is choosing and has not been preempted yet runs no task, which counts as least urgent.
  */
-WEIR_GLOBAL u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg,
-				  const struct weir_cpumask weir_mem *mask weir_arg, u64 key)
+WEIR_PART u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg,
+				const struct weir_cpumask weir_mem *mask weir_arg, u64 key)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 	u32 worst = WEIR_NO_CPU;
 
 	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
-		u64 bits = pipe->cpus->word[w] & (mask ? weir_load(&mask->word[w]) : ~0ull);
+		u64 bits = pipe->cpus->word[w] & weir_load(&s->busy->word[w]);
 
-		if (bits & weir_load(&s->idle->word[w]))
-			return WEIR_NO_CPU;
-		bits &= weir_load(&s->busy->word[w]);
+		if (mask)
+			bits &= weir_load(&mask->word[w]);
 		while (bits && weir_loop) {
 			u32 cpu = w * 64 + weir_lowest_bit(bits);
-			u64 k = weir_load(&s->cpus[cpu].curr_key);
+			const struct weir_cpu weir_mem *c = &s->cpus[cpu];
+			u64 k = weir_load(&c->curr_key);
 
 			bits &= bits - 1;
-			if (k == WEIR_KEY_NONE && !weir_load(&s->cpus[cpu].curr)) {
-				/* An offline CPU will not choose. */
-				if (weir_load(&s->cpus[cpu].online)) {
-					worst = cpu;
-					key = k;
-				}
-			} else if (k > key) {
-				worst = cpu;
-				key = k;
-			}
+			/* An offline CPU will not choose. */
+			if (k <= key ||
+			    (k == WEIR_KEY_NONE && !weir_load(&c->curr) && !weir_load(&c->online)))
+				continue;
+			worst = cpu;
+			key = k;
 		}
 	}
 	return worst;
 }
 
-/* @t with urgency @key was linked in @pipe, and no CPU was kicked for it. */
-WEIR_GLOBAL int weir_preempt_for(struct weir_pipe weir_mem *pipe weir_arg,
-				 struct weir_task weir_mem *t weir_arg, u64 key)
+/* @t with urgency @key was linked in @pipe, and no CPU that may take it is idle. */
+WEIR_PART int weir_preempt_for(struct weir_sched weir_mem *s weir_arg,
+			       struct weir_pipe weir_mem *pipe weir_arg,
+			       struct weir_task weir_mem *t weir_arg,
+			       const struct weir_cpumask weir_mem *mask weir_arg, u64 key)
 {
-	struct weir_sched weir_mem *s = pipe->sched;
 	struct weir_instance weir_mem *self = pipe->from;
+	struct weir_cpu weir_mem *c;
 	u32 cpu;
 
 	if (!self)
 		return 0;
-	cpu = weir_least_urgent(pipe, pipe->nr_cpus > 1 ? weir_affinity(s, t) : 0, key);
+	cpu = weir_least_urgent(pipe, mask, key);
 	weir_note_scan(self, pipe->nr_cpus);
 	if (cpu == WEIR_NO_CPU)
 		return 0;
+	c = &s->cpus[cpu];
 	/*
 	 * Until it chooses again the CPU counts as running @t, so the next arrival looks elsewhere. A CPU that is about to choose
 	 * needs no message.
 	 */
-	if (!weir_load(&s->cpus[cpu].curr)) {
-		weir_cas(&s->cpus[cpu].curr_key, WEIR_KEY_NONE, key);
+	if (!weir_load(&c->curr)) {
+		weir_cas(&c->curr_key, WEIR_KEY_NONE, key);
 		return 0;
 	}
-	weir_store(&s->cpus[cpu].curr_key, key);
+	weir_store(&c->curr_key, key);
 	weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu, key);
 	return 0;
 }
 
-WEIR_FLAT int weir_attract(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+/* A CPU behind @pipe that @mask allows (null: any) waits for a KICK. */
+WEIR_INLINE int some_idle(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *pipe,
+			  const struct weir_cpumask weir_mem *mask)
 {
-	struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
+	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
+		u64 bits = pipe->cpus->word[w] & weir_load(&s->idle->word[w]);
+
+		if (bits && mask)
+			bits &= weir_load(&mask->word[w]);
+		if (bits)
+			return 1;
+	}
+	return 0;
+}
+
+WEIR_COLD int weir_attract(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			   struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	const struct weir_cpumask weir_mem *mask;
 
 	/* What CPUs of another coherence domain do is not known here. */
-	if ((WEIR_DOMAINS && pipe->outward) || weir_kick(pipe, t))
+	if (!pipe->nr_cpus || (WEIR_DOMAINS && pipe->outward))
+		return 0;
+	mask = pipe->nr_cpus > 1 ? weir_affinity(s, t) : 0;
+	if (weir_unlikely(some_idle(s, pipe, mask)) && weir_kick(pipe, t))
 		return 0;
 	if (ctx->step.urgent)
-		weir_preempt_for(pipe, t, ctx->step.urgency);
+		weir_preempt_for(s, pipe, t, mask, ctx->step.urgency);
 	return 0;
 }
 

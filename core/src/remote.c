@@ -235,7 +235,7 @@ static int accept_message(struct weir_sched weir_mem *s, const struct weir_remot
 	if (p->nr_words)
 		msg.data = (const void weir_mem *)(p + 1);
 	if (topic == WEIR_TOPIC_CPU_STATUS && p->cpu < s->nr_cpus) {
-		weir_store(&s->cpus[p->cpu].online, p->value != 0);
+		weir_set_online(&s->cpus[p->cpu], p->value != 0);
 		weir_fetch_add(&s->changes, 1);
 		if (!p->value)
 			weir_mask_clear(s->idle, p->cpu);

@@ -5,6 +5,7 @@
  * (docs/decisions/0012).
  */
 #include "call.h"
+#include "place.h"
 
 struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu, u64 cookie)
 {
@@ -19,6 +20,18 @@ struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu,
 }
 
 /*
+ * CPU @c, whose own call this is, runs @t no longer: it does not choose meanwhile, and others let go of its task under the lock of the home from
+ * which it was picked. (But it may be choosing if a task may be declined.)
+ */
+WEIR_INLINE void leave_cpu(struct weir_cpu weir_mem *c, struct weir_task weir_mem *t)
+{
+	if (WEIR_DECLINES)
+		(void)weir_cas(&c->curr, t, 0);
+	else
+		weir_store(&c->curr, 0);
+}
+
+/*
  * From state @from, which is not schedulable, to schedulable. Calls about one task do not overlap, and a pick changes schedulable tasks
  * only, so nobody else writes the word now, unless runtimes decline tasks.
  */
@@ -26,17 +39,18 @@ WEIR_INLINE int make_schedulable(struct weir_sched weir_mem *s, struct weir_task
 				 u32 from, u32 *number)
 {
 	u64 w = weir_load_acquire(&t->claim), to;
-	u32 cpu = weir_claim_cpu(w);
+	u32 cpu = weir_claim_raw_cpu(w);
 
 	if (weir_claim_state(w) != from)
 		return -WEIR_ESTATE;
-	*number = weir_claim_number(w) + 1;
-	to = weir_claim_word(*number, cpu, WEIR_SCHEDULABLE);
+	to = weir_claim_next(w);
+	*number = weir_claim_number(to);
 	if (!WEIR_DECLINES)
 		weir_store_release(&t->claim, to);
 	else if (weir_cas(&t->claim, w, to) != w)
 		return -WEIR_ESTATE;
-	if (from == WEIR_RUNNING && cpu < s->nr_cpus && weir_load(&s->cpus[cpu].curr) == t) {
+	if (from == WEIR_RUNNING &&
+	    !weir_unlikely(cpu >= s->nr_cpus || weir_load(&s->cpus[cpu].curr) != t)) {
 		struct weir_cpu weir_mem *c = &s->cpus[cpu];
 
 		/*
@@ -45,7 +59,7 @@ WEIR_INLINE int make_schedulable(struct weir_sched weir_mem *s, struct weir_task
 		 */
 		if (weir_load(&c->curr_key) == weir_load(&t->key))
 			weir_store(&c->curr_key, WEIR_KEY_NONE);
-		(void)weir_cas(&c->curr, t, 0);
+		leave_cpu(c, t);
 	}
 	return 0;
 }
@@ -94,9 +108,8 @@ WEIR_GLOBAL WEIR_RARE int weir_submit_slowly(struct weir_sched weir_mem *s weir_
 WEIR_INLINE void submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 			struct weir_task weir_mem *t, u32 cpu, u32 number, u32 pend, u32 why)
 {
-	struct weir_graph weir_mem *g = s->graph;
-	struct weir_pipe weir_mem *to, *y;
 	u32 seen = weir_load(&s->changes), home;
+	struct weir_pipe weir_mem *to, *y;
 
 	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
 	/* (One that still waits in a postponed pipe stays there.) */
@@ -106,22 +119,30 @@ WEIR_INLINE void submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem 
 	}
 	weir_store(&t->entry_cpu, cpu);
 	weir_begin_steps(ctx, why);
-	weir_walk(s, &g->pipes[g->cpus[cpu].entry], t, WEIR_ARRIVED, 0);
-	to = ctx->reached;
+	to = (struct weir_pipe weir_mem *)weir_walk_shared(s, ctx, ctx->entry, t);
 	y = weir_holder(to);
-	home = weir_load(&t->home);
-	if (weir_unlikely((home && (home != y->idx + 1 || stale_place(ctx))) || to->postponed ||
-			  weir_home_lock(s, y))) {
+	if (weir_unlikely(to->kind == WEIR_AT_REST || weir_home_lock(s, y))) {
+		ctx->reached = to;
 		weir_submit_slowly(s, t, number, 1);
 	} else {
+		home = weir_load(&t->home);
 		/* (Somebody who looked at it meanwhile may have found that it ran here no longer.) */
-		if (!weir_load(&t->home) && ctx->step.why == WEIR_WHY_REQUEUED)
+		if (why == WEIR_WHY_REQUEUED && weir_unlikely(!home))
 			ctx->step.why = WEIR_WHY_CAME;
-		weir_place(s, to, t, number);
-		weir_home_unlock(s, y);
+		if (weir_unlikely(home && (home != y->mark || stale_place(ctx)))) {
+			/* It leaves another home first, and no call holds two locks. */
+			weir_home_unlock(s, y);
+			ctx->reached = to;
+			weir_submit_slowly(s, t, number, 1);
+		} else {
+			weir_place_new(s, ctx, to, t, number);
+			weir_home_unlock(s, y);
+		}
 	}
-	/* Pairs with the fence after the change: either this CPU sees the change here, or the review of all tasks sees this one. */
-	weir_light_fence();
+	/*
+	 * Unlocking was a barrier, as all is that leaves a task to others. It pairs with the one after the change: either this CPU sees the
+	 * change here, or the review of all tasks sees this one.
+	 */
 	if (weir_unlikely(seen != weir_load(&s->changes)))
 		weir_note(s, t, WEIR_AFRESH);
 }
@@ -226,7 +247,8 @@ WEIR_INLINE int end_any_claim(struct weir_sched weir_mem *s, struct weir_task we
  * This claim of @t, and no later one, is ended by a CPU whose task it need not be. A claim without a place is that of a call which is not
  * complete: -WEIR_EAGAIN.
  */
-WEIR_INLINE int end_this_claim(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 from)
+WEIR_INLINE int end_this_claim(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
+			       u32 from)
 {
 	u64 w = weir_load_acquire(&t->claim);
 

@@ -8,7 +8,7 @@
  * Whoever empties an inbox takes its tasks into its own hand, with their tokens, and sees to them when its call holds no lock. All that takes
  * steps is called beside each other from one loop (weir_drain()), not below each other: chains of calls in the kernel are short.
  */
-#include "internal.h"
+#include "place.h"
 
 /* The notes, with the token alone left; the last word of an exit stays. */
 WEIR_INLINE u32 take_notes(struct weir_task weir_mem *t)
@@ -252,6 +252,25 @@ WEIR_GLOBAL u32 weir_work_on(struct weir_sched weir_mem *s weir_arg)
 	return work_unlock(s, ctx);
 }
 
+/* The running @t is shown to its stages: they say how urgent it is. */
+WEIR_PART int weir_review_running(struct weir_sched weir_mem *s weir_arg,
+				  struct weir_ctx weir_mem *ctx weir_arg,
+				  struct weir_pipe weir_mem *h weir_arg,
+				  struct weir_pipe weir_mem *at weir_arg,
+				  struct weir_task weir_mem *t weir_arg)
+{
+
+	weir_begin_steps(ctx, WEIR_WHY_NONE);
+	ctx->step.runs = 1;
+	while (at->stages && weir_loop) {
+		weir_step_at(s, ctx, at->to, at, WEIR_REVIEW, t);
+		at = at->to->nr_out == 1 ? at->to->out[0] : weir_went_on(at, h, t);
+	}
+	if (ctx->step.urgent)
+		weir_running_urgency(h, t);
+	return 0;
+}
+
 /* What it left to do. */
 WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 what)
 {
@@ -268,7 +287,7 @@ WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 		weir_review_here(s, w->home, w->at, w->task);
 		break;
 	case ACT_RUNNING:
-		weir_review_running(s, w->home, w->at, w->task);
+		weir_review_running(s, ctx, w->home, w->at, w->task);
 		break;
 	case ACT_PLACE:
 		weir_place(s, w->at, w->task, w->number);
@@ -276,36 +295,193 @@ WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 	}
 }
 
-WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg)
+/*
+ * Under the lock of its home, and with a place that agrees with its claim, a task may be looked at without its token: nobody else changes the
+ * place meanwhile. If a call has it in its hand, that looks at it once more, because `changes` has moved on.
+ */
+WEIR_INLINE u32 look(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 topic,
+		     struct weir_task weir_mem *t, u32 now)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_pipe weir_mem *h, *at;
+	u64 bit = 1ull << topic, claim;
+	u32 landing;
+
+	h = weir_home_of(s, t);
+	if (!h) {
+		if (weir_in_hand(s, t))
+			return ACT_NONE;
+		h = weir_home_of(s, t);
+	}
+	if (!h) {
+		weir_note(s, t, WEIR_AFRESH);
+		/* Perhaps it waits in a postponed pipe. */
+		weir_recall_posted(s);
+		return ACT_NONE;
+	}
+	landing = weir_load_acquire(&t->landing);
+	at = landing ? &s->graph->pipes[landing - 1] : h;
+	if (landing && at->reviews_far & bit) {
+		weir_note(s, t, WEIR_AFRESH);
+		return ACT_NONE;
+	}
+	/* At an exit shared by several CPUs, a CPU that may run the task only now can be idle. */
+	if (!(at->reviews & bit ||
+	      (landing && topic == WEIR_TOPIC_AFFINITY && h->nr_cpus > 1 && h->home)))
+		return ACT_NONE;
+	if (!now || !h->home || weir_load(&t->pend) || weir_home_lock(s, h)) {
+		weir_note(s, t, WEIR_AGAIN);
+		return ACT_NONE;
+	}
+	claim = weir_load_acquire(&t->claim);
+	w->home = h;
+	if (weir_load(&t->home) == h->idx + 1 && weir_place_valid(t, claim)) {
+		landing = t->landing;
+		w->at = h->border;
+		if (!w->at)
+			w->at = (struct weir_pipe weir_mem *)weir_came_in(
+				h, landing ? &s->graph->pipes[landing - 1] : h, t);
+		w->task = t;
+		if (!landing)
+			return ACT_RUNNING;
+		if (!w->at->keyed) {
+			weir_begin_steps(ctx, WEIR_WHY_NONE);
+			return ACT_REVIEW;
+		}
+		w->task = 0;
+		weir_home_unlock(s, h);
+		weir_note(s, t, WEIR_AFRESH);
+		return ACT_NONE;
+	}
+	weir_fetch_add(&s->changes, 1);
+	weir_home_unlock(s, h);
+	return ACT_NONE;
+}
+
+WEIR_GLOBAL WEIR_RARE int weir_look_at(struct weir_sched weir_mem *s weir_arg, u32 topic,
+				       struct weir_task weir_mem *t weir_arg)
+{
+	look(s, weir_ctx(s), topic, t, 0);
+	return 0;
+}
+
+/* At once, if it waits or runs in the home of those: what is to be done, with that home locked (ctx->work). */
+WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
+			    struct weir_ctx weir_mem *ctx weir_arg, u32 topic,
+			    struct weir_task weir_mem *t weir_arg)
+{
+	return look(s, ctx, topic, t, 1);
+}
+
+/* The message in the context has reached its recipients. */
+WEIR_INLINE void delivered(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_msg weir_mem *msg = &ctx->msg;
+	u32 what;
+
+	ctx->delivery = 0;
+	if (msg->task && s->graph->reviewed >> msg->topic & 1) {
+		what = weir_look_now(s, ctx, msg->topic, msg->task);
+		if (what) {
+			act(s, ctx, what);
+			weir_home_unlock(s, ctx->work.home);
+			ctx->work.task = 0;
+		}
+	}
+	if (weir_unlikely(weir_distributed(s) || s->rt_topics >> msg->topic & 1))
+		weir_tell_others(s);
+}
+
+/* The message in the context has another recipient, ctx->recipient, the only one: nobody but the responder hears it. */
+WEIR_INLINE int to_responder(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_instance weir_mem *to = weir_subs(s, ctx->msg.topic)->responder;
+
+	weir_op(s, WEIR_OP_NOTIFY, ctx->msg.topic, 0);
+	ctx->recipient = to;
+	return to && to->on >> ctx->msg.topic & 1;
+}
+
+WEIR_FLAT int weir_deliver_alone(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	if (to_responder(s, ctx))
+		weir_class_on(ctx->recipient, &ctx->msg);
+	delivered(s, ctx);
+	return 0;
+}
+
+/* Nobody hears @m but the runtime, if that wants it: then it has it now. */
+WEIR_INLINE int only_reported(struct weir_sched weir_mem *s, const struct weir_queued weir_mem *m)
+{
+	u32 topic = m->msg.topic;
+
+	if (topic >= WEIR_NR_STD_TOPICS || weir_distributed(s) || s->graph->subscribed >> topic & 1)
+		return 0;
+	if (s->rt_topics >> topic & 1)
+		weir_report(s, m);
+	return 1;
+}
+
+/* The next message that waits is to be delivered; what only the runtime hears, it gets at once. */
+WEIR_INLINE void take_message(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_queued weir_mem *m = &ctx->msgs[ctx->next_msg++];
+
+	if (only_reported(s, m))
+		return;
+	weir_set_msg(&ctx->msg, &m->msg);
+	if (m->msg.topic >= WEIR_NR_STD_TOPICS && s->topics[m->msg.topic].bytes) {
+		for (u32 i = 0; i < weir_limit(WEIR_PAYLOAD_WORDS) && weir_loop; i++)
+			ctx->payload[i] = m->payload[i];
+		ctx->msg.data = ctx->payload;
+	}
+	ctx->delivery = 1;
+}
+
+WEIR_GLOBAL WEIR_RARE int weir_drain(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
 	while (weir_loop) {
 		if (ctx->work.task || ctx->own_first) {
 			act(s, ctx, weir_work_on(s));
-		} else if (ctx->delivery) {
-			if (weir_next_recipient(s))
-				weir_class_on(ctx->recipient, &ctx->msg);
-			else
-				weir_delivered(s);
-		} else if (ctx->next_msg < ctx->nr_msgs) {
-			struct weir_queued weir_mem *m = &ctx->msgs[ctx->next_msg++];
-
-			weir_set_msg(&ctx->msg, &m->msg);
-			if (m->msg.topic >= WEIR_NR_STD_TOPICS && s->topics[m->msg.topic].bytes) {
-				for (u32 i = 0; i < weir_limit(WEIR_PAYLOAD_WORDS) && weir_loop;
-				     i++)
-					ctx->payload[i] = m->payload[i];
-				ctx->msg.data = ctx->payload;
-			}
-			ctx->delivery = 1;
-		} else {
-			break;
+			continue;
 		}
+		if (ctx->delivery) {
+			if (ctx->delivery == 1 && s->graph->alone >> ctx->msg.topic & 1) {
+				weir_deliver_alone(s, ctx);
+			} else if (weir_next_recipient(s)) {
+				weir_class_on(ctx->recipient, &ctx->msg);
+				continue;
+			} else {
+				delivered(s, ctx);
+			}
+			if (ctx->own_first)
+				continue;
+		}
+		if (ctx->next_msg == ctx->nr_msgs)
+			break;
+		take_message(s, ctx);
 	}
+	ctx->todo = 0;
 	ctx->nr_msgs = 0;
 	ctx->next_msg = 0;
 	ctx->moved = 0;
 	ctx->mover = 0;
+	return 0;
+}
+
+WEIR_FLAT int weir_settle(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	if (ctx->own_first || ctx->work.task || ctx->delivery)
+		return weir_drain(s);
+	while (ctx->next_msg < ctx->nr_msgs && weir_loop) {
+		if (!only_reported(s, &ctx->msgs[ctx->next_msg]))
+			return weir_drain(s);
+		ctx->next_msg++;
+	}
+	ctx->todo = 0;
+	ctx->nr_msgs = 0;
+	ctx->next_msg = 0;
 	return 0;
 }

@@ -79,6 +79,7 @@ static int cpus_init(struct weir_sched weir_mem *s)
 		s->ctx[i].cpu = i;
 		s->cpus[i].online = 1;
 		s->cpus[i].curr_key = WEIR_KEY_NONE;
+		s->cpus[i].away = WEIR_CPU_SLEEPS;
 		if (weir_msgs_room(s, &s->ctx[i]))
 			return -WEIR_ENOMEM;
 	}
@@ -98,6 +99,7 @@ int weir_init(struct weir_sched weir_mem *s, const struct weir_config *config)
 	s->random = config->seed;
 	s->patience = config->patience;
 	s->free_task = WEIR_NO_TASK;
+	s->writer = 1; /* until there is a graph */
 	s->nr_classes = config->nr_classes;
 	s->classes = weir_alloc(s, config->nr_classes * sizeof(struct weir_class));
 	s->cpus = weir_alloc(s, config->nr_cpus * sizeof(struct weir_cpu));

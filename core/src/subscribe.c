@@ -72,6 +72,8 @@ WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg,
 		if (subs->responder)
 			return -WEIR_EEXIST;
 		subs->responder = inst;
+		/* (What is asked is recorded.) */
+		subs->answer_at = s->log ? 0 : class->answer_at;
 	}
 	return 0;
 }
@@ -175,6 +177,7 @@ WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg,
 
 		subs->nr = subs->nr_scoped = 0;
 		subs->responder = 0;
+		subs->answer_at = 0;
 	}
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
 		if (weir_gap(g->instances[i]))
@@ -189,6 +192,15 @@ WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg,
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++)
 		if (!weir_gap(g->instances[i]))
 			weir_subscribe_add(s, g, g->instances[i], 0);
+	g->wanted = g->subscribed | s->rt_topics;
+	g->alone = 0;
+	for (u32 n = 0; n < weir_limit(WEIR_MAX_TOPICS) && weir_loop; n++) {
+		const struct weir_subs weir_mem *subs = &g->subs[n];
+
+		if (subs->nr + subs->nr_scoped ==
+		    (subs->responder && subs->responder->on >> n & 1 ? 1 : 0))
+			g->alone |= 1ull << n;
+	}
 	total = weir_subscribe_place(s, g, WEIR_MAX_TOPICS);
 	weir_region_drop(s, &g->region, g->sub_list);
 	g->sub_list = weir_region_alloc(s, &g->region, ((u64)total + 1) * sizeof(void *));

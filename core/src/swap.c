@@ -12,7 +12,8 @@ WEIR_GLOBAL int weir_start_readers(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_msg kick = { .topic = WEIR_TOPIC_KICK };
 
-	weir_store_release(&s->writer, 0);
+	/* (Without a graph nobody comes in.) */
+	weir_store_release(&s->writer, !s->graph);
 	weir_fence();
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
 		if (!weir_load(&s->ctx[i].missed))
@@ -30,7 +31,7 @@ WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 {
 	WEIR_WAIT(wait);
 
-	if (weir_cas(&s->writer, 0, 1))
+	if (s->graph && weir_cas(&s->writer, 0, 1))
 		return -WEIR_EBUSY;
 	weir_heavy_fence();
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
@@ -165,7 +166,8 @@ static struct weir_pipe weir_mem *start_of(struct weir_instance weir_mem *inst,
 
 /* The in-pipe of @inst through which @t came to @at; null: it came another way. */
 static struct weir_pipe weir_mem *way_to(struct weir_instance weir_mem *inst,
-					 struct weir_pipe weir_mem *at, struct weir_task weir_mem *t)
+					 struct weir_pipe weir_mem *at,
+					 struct weir_task weir_mem *t)
 {
 	while (at && at->to != inst && weir_loop)
 		at = weir_before(at, t);
@@ -298,6 +300,7 @@ static void forget_work(struct weir_sched weir_mem *s)
 		s->ctx[i].nr_msgs = 0;
 		s->ctx[i].next_msg = 0;
 		s->ctx[i].delivery = 0;
+		s->ctx[i].todo = s->ctx[i].own_first || s->ctx[i].work.task;
 	}
 }
 
@@ -308,7 +311,9 @@ static struct weir_task weir_mem *weir_keep_borders(struct weir_sched weir_mem *
 {
 	for (struct weir_task weir_mem *t = old->first; t && weir_loop; t = t->next) {
 		struct weir_pipe weir_mem *same =
-			weir_load(&t->in_next) ? weir_same_border(s, &old->pipes[weir_load(&t->in_next) - 1]) : 0;
+			weir_load(&t->in_next)
+				? weir_same_border(s, &old->pipes[weir_load(&t->in_next) - 1])
+				: 0;
 
 		weir_store(&t->in_next, same ? same->idx + 1 : 0);
 	}
@@ -353,6 +358,13 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 			weir_each_task(s, old->instances[i], 0);
 	}
 	s->graph = g;
+	for (i = 0; i < s->nr_cpus && weir_loop; i++) {
+		const struct weir_plan_cpu weir_mem *pc = &g->cpus[i];
+
+		s->ctx[i].entry = &g->pipes[pc->entry];
+		s->ctx[i].exit =
+			pc->exit == WEIR_NONE || pc->nr_postponed ? 0 : &g->pipes[pc->exit];
+	}
 	for (i = 0; i < plan->nr_instances && weir_loop; i++) {
 		if (weir_gap(g->instances[i]))
 			continue;
@@ -362,8 +374,7 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 			weir_timer_set(g->instances[i], g->instances[i]->timer_ns);
 	}
 	if (old)
-		stats->represented =
-			weir_present(s, weir_keep_borders(s, old), 0);
+		stats->represented = weir_present(s, weir_keep_borders(s, old), 0);
 }
 
 /* A call is under way on this CPU: a component may not swap the graph that it runs in. */
@@ -464,7 +475,7 @@ static void replace(struct weir_graph weir_mem *g, struct weir_instance weir_mem
 
 /* Through which in-pipe each task came, which an instance of another class keeps elsewhere. */
 static void keep_ways(struct weir_sched weir_mem *s, struct weir_instance weir_mem *to,
-		    const struct weir_instance weir_mem *from)
+		      const struct weir_instance weir_mem *from)
 {
 	for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++) {
 		const struct weir_task weir_mem *t;
@@ -527,6 +538,7 @@ static int exchange(struct weir_sched weir_mem *s, const struct weir_replacement
 		weir_assert(!weir_graph_subscribe(s, g));
 	}
 	weir_graph_facts(s, g);
+	weir_graph_follow(g);
 	if (err) {
 		weir_present(s, g->first, old);
 		weir_instance_free(s, g, new);

@@ -4,7 +4,6 @@
 
 #define CHUNK_BYTES (WEIR_TASK_CHUNK * sizeof(struct weir_task))
 
-
 /* Free the parts that weir_task_grow() has allocated for block number @c; null parts were not allocated. */
 WEIR_GLOBAL int weir_task_grow_undo(struct weir_sched weir_mem *s weir_arg, u32 c,
 				    struct weir_task weir_mem *chunk weir_arg)
@@ -144,7 +143,7 @@ static void begin_life(struct weir_sched weir_mem *s, struct weir_task weir_mem 
 	weir_store(&t->in_next, 0);
 	weir_store(&t->entry_cpu, 0);
 	weir_store_release(&t->claim, weir_claim_word(weir_claim_number(weir_load(&t->claim)),
-							 WEIR_NO_CPU, WEIR_UNCONSIDERED));
+						      WEIR_NO_CPU, WEIR_UNCONSIDERED));
 }
 
 struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 cookie)
@@ -216,8 +215,8 @@ WEIR_GLOBAL int weir_task_free(struct weir_sched weir_mem *s weir_arg,
 			       struct weir_task weir_mem *t weir_arg)
 {
 	/* Its number goes on, so that no place of this life is valid in the next one. */
-	weir_store(&t->claim,
-		   weir_claim_word(weir_claim_number(weir_load(&t->claim)) + 1, WEIR_NO_CPU, WEIR_FREE));
+	weir_store(&t->claim, weir_claim_word(weir_claim_number(weir_load(&t->claim)) + 1,
+					      WEIR_NO_CPU, WEIR_FREE));
 	weir_fetch_add(&s->nr_tasks, (u32)-1);
 	if (!weir_distributed(s) || (weir_own_block(s, t->id / WEIR_TASK_CHUNK) && !is_lent(t)))
 		give_back(s, t);

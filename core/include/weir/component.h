@@ -52,7 +52,7 @@ enum weir_why {
 	WEIR_WHY_ADMITTED,
 	WEIR_WHY_WOKE,
 	WEIR_WHY_REQUEUED, /* gave up its CPU; without LEFT before if it ran in this home and stays there */
-	WEIR_WHY_CAME,	   /* it waited elsewhere */
+	WEIR_WHY_CAME, /* it waited elsewhere */
 	/*
 	 * ARRIVED: it was here before, too: the instance or the graph is a new one, and it keeps what it had. PICKED: it runs behind a new
 	 * instance, and has not arrived there. LEFT: the instance is about to be replaced
@@ -68,16 +68,16 @@ enum weir_why {
 
 /* In and out of a step. The core sets all fields before ARRIVED and REVIEW; what a stage does not set is as the stage before left it. */
 struct weir_step {
-	u64 key;  /* in: of the ordering stage before (WEIR_KEY_NONE: none); out: place in a keyed out-pipe, smaller goes first */
-	u64 gate; /* out, gated out-pipes: from which `now` on it is eligible */
-	u64 tie;  /* the core's: the key before the last one */
+	u64 key; /* in: of the ordering stage before (WEIR_KEY_NONE: none); out: place in a keyed out-pipe, smaller goes first */
 	u64 urgency; /* out, with `urgent`: see weir_urgent() */
+	u64 gate;    /* out, gated out-pipes: from which `now` on it is eligible */
+	u64 tie;     /* the core's: the key before the last one */
 	u32 urgent;
-	u32 why;  /* in: enum weir_why */
 	u32 in;	  /* in: the in-port */
 	u32 runs; /* in: LEFT, REVIEW: the task runs or ran */
-	u32 want; /* in: the port that weir_move() asks for, or WEIR_WITHHOLD */
 	u32 unused;
+	u32 why;  /* in: enum weir_why */
+	u32 want; /* in: the port that weir_move() asks for, or WEIR_WITHHOLD */
 };
 
 /* The answer of a step that keeps the task: it waits in its in-pipe until it is asked for (weir_review()). */
@@ -190,7 +190,7 @@ struct weir_descriptor {
 	 * the kernel
 	 */
 	u32 plain;
-	u32 hears; /* enum weir_hears */
+	u32 hears;    /* enum weir_hears */
 	u32 size;     /* of the state struct */
 	u32 per_task; /* private bytes per task */
 	u32 nr_params;
@@ -205,6 +205,8 @@ struct weir_descriptor {
 	u64 asks;
 	u64 needs; /* part of asks that must have a responder */
 	u64 answers;
+	/* its only answer is a word of a task's private data: 1 + where, see WEIR_ANSWER_AT() */
+	u32 answer_at;
 	const struct weir_param *params;
 	const struct weir_own_topic *topics; /* WEIR_OWN(0) and on */
 	u32 nr_topics;
@@ -221,6 +223,12 @@ struct weir_descriptor {
 };
 
 #define WEIR_GATED 2u /* in keyed_out */
+
+/*
+ * Among the facts of an annotator: what it answers is field @field, a u64, of its private data of the task, so the core need not call it. Its
+ * answer function says the same, and what else there is.
+ */
+#define WEIR_ANSWER_AT(data, field) .answer_at = 1 + __builtin_offsetof(struct data, field)
 
 #define WEIR_PARAM(comp, field, unit_, def_, min_, max_, help_) \
 	{ .name = #field,                                       \
@@ -302,7 +310,7 @@ struct weir_class {
 	u32 nr_topics;
 	u32 serial;
 	u32 ordering; /* enum weir_ordering */
-	u32 unused;
+	u32 answer_at;
 	struct weir_class_topic topics[WEIR_MAX_OWN];
 };
 
@@ -332,11 +340,12 @@ struct weir_instance {
 	u32 hears;     /* (c) enum weir_hears */
 	u32 serial;    /* (c) */
 	u32 ties;      /* (b) it has keys of its own; that from before is the tie */
-	u32 came_at;   /* (c) several in-pipes: where in a task's private data the port is by which it came */
-	u32 unused;
-	struct weir_pipe weir_mem *home; /* (b) the exit whose lock its steps are taken under, null: shared by exits */
-	u64 nr_steps;			 /* (h) */
-	u64 timer_ns;		   /* (a) armed for this time, 0: not armed */
+	u32 came_at; /* (c) several in-pipes: where in a task's private data the port is by which it came */
+	u32 careful; /* (b) its steps need more than the call: weir_take_step() */
+	struct weir_pipe weir_mem
+	*home;	      /* (b) the exit whose lock its steps are taken under, null: shared by exits */
+	u64 nr_steps; /* (h) */
+	u64 timer_ns; /* (a) armed for this time, 0: not armed */
 	struct weir_region region; /* (b) memory of weir_instance_alloc() */
 	u64 on;			   /* (c) the class's topics, by their places in the topic table */
 	u64 reviews;		   /* (c) */
@@ -465,16 +474,14 @@ u64 weir_pipe_capacity(const struct weir_pipe weir_mem *pipe);
 u32 weir_idle_near(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t,
 		   const struct weir_cpumask weir_mem *mask);
 
-/* The value that the topic's responder gives for @t; 0 without a responder. */
-u64 weir_property(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t);
-/* Affinity of @t as the topic's responder gives it: the address of the set; 0: all CPUs. */
-u64 weir_affinity_at(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
+/* The value that the topic's responder gives for @t; 0 without a responder. (weir/ask.h) */
+WEIR_PART u64 weir_property(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t);
 
-/* The same as a pointer; null: all CPUs. */
+/* Affinity of @t as the topic's responder gives it; null: all CPUs. */
 WEIR_INLINE const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched weir_mem *s,
 							      struct weir_task weir_mem *t)
 {
-	return (const struct weir_cpumask weir_mem *)weir_affinity_at(s, t);
+	return (const struct weir_cpumask weir_mem *)weir_property(s, WEIR_TOPIC_AFFINITY, t);
 }
 
 /* Whether a CPU behind @pipe is online and in @mask (null: any). O(1) for one CPU, else O(words). */
@@ -486,7 +493,8 @@ int weir_pipe_allows(const struct weir_pipe weir_mem *pipe,
  */
 u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle);
 /* @t, which is being placed by @s, goes behind @other, which is linked in @pipe; both are of one home. */
-WEIR_INLINE int weir_step_after(const struct weir_step weir_mem *s, const struct weir_pipe weir_mem *pipe,
+WEIR_INLINE int weir_step_after(const struct weir_step weir_mem *s,
+				const struct weir_pipe weir_mem *pipe,
 				const struct weir_task weir_mem *t,
 				const struct weir_task weir_mem *other)
 {
@@ -573,5 +581,8 @@ void weir_mem *weir_instance_alloc(struct weir_instance weir_mem *self, u64 byte
 int weir_copy(void weir_mem *to, const void weir_mem *from, u64 bytes);
 /* A pseudo-random number from the scheduler's seed. */
 u64 weir_random(struct weir_sched weir_mem *s);
+
+/* What is asked in every step is read at once. */
+#include <weir/schedule.h>
 
 #endif

@@ -19,6 +19,14 @@
 struct weir_sched;
 struct weir_instance;
 
+/* What comes next on a way. */
+enum weir_pipe_kind {
+	WEIR_AT_END,	/* nothing: an exit, or another domain */
+	WEIR_AT_HOME,	/* a stage of the pipe's home */
+	WEIR_AT_SHARED, /* a stage without a home */
+	WEIR_AT_REST,	/* a stage, when a CPU asks: a postponed pipe */
+};
+
 /* A pipe begins at the start of a line; the first one has what arrivals, balancers and picks touch. */
 struct weir_pipe {
 	/*
@@ -26,59 +34,75 @@ struct weir_pipe {
 	 * (core/src/inbox.c). Of a postponed pipe: the inbox only.
 	 */
 	u64 word;
-	u32 nr;				 /* (a) tasks linked here; written under the lock */
-	u32 total;			 /* (a) of a home: tasks linked in its pipes */
+	u32 nr;	  /* (a) tasks linked here; written under the lock */
+	u32 held; /* (a) of a home: tasks that stages withhold, linked in its other pipes */
 	struct weir_task weir_mem *head; /* (h) */
 	struct weir_task weir_mem *tail; /* (h) */
 	struct weir_task weir_mem *root; /* (h) treap of a keyed pipe */
 	u64 nr_added;			 /* (a) since the graph was built; written under the lock */
-	u64 now;			 /* (h) gated: members whose gate is not beyond are eligible */
-	u32 max_nr;			 /* (a) high-water mark of members; written under the lock */
-	u32 stamp; /* (h) of a home: the latest arrival there */
+	u64 now;    /* (h) gated: members whose gate is not beyond are eligible */
+	u32 max_nr; /* (a) high-water mark of members; written under the lock */
+	u32 stamp;  /* (h) of a home: the latest arrival there */
 
 	struct weir_sched weir_mem *sched;   /* (c) */
 	struct weir_instance weir_mem *from; /* (b) null for an entry pipe */
 	struct weir_instance weir_mem *to;   /* (b) */
-	struct weir_pipe weir_mem *home;     /* (c) the exit of its home, null: shared by several exits */
-	struct weir_pipe weir_mem *whole;    /* (c) of a pipe that leads into one home: that; its tasks count as this one's */
-	struct weir_cpumask weir_mem *cpus;  /* (c) CPUs that can be reached through the pipe */
-	u32 idx;			     /* (c) index in the graph */
-	u32 depth;			     /* (c) longest distance from an entry */
-	u32 keyed;			     /* (b) */
-	u32 gated;			     /* (b) */
+	struct weir_pipe
+		weir_mem *home; /* (c) the exit of its home, null: shared by several exits */
+	struct weir_pipe weir_mem *holder; /* (c) whose lock guards it: its home, or itself */
+	struct weir_pipe weir_mem
+	*whole; /* (c) of a pipe that leads into one home: that; its tasks count as this one's */
+	struct weir_cpumask weir_mem *cpus; /* (c) CPUs that can be reached through the pipe */
+	u32 idx;			    /* (c) index in the graph */
+	u32 mark;			    /* (c) 1 + that: how tasks name it */
+	u32 depth;			    /* (c) longest distance from an entry */
+	struct weir_cpu weir_mem
+	*lone; /* (c) it leads to this CPU alone, which is of this domain; else null */
+	/* (b) the same, and `tally` has its members; else null: see weir_out_load() */
+	struct weir_cpu weir_mem *only;
+	struct weir_pipe weir_mem
+	*tally; /* (b) `nr` and `held` of this one are the members; null: they are to be counted */
+	u32 keyed; /* (b) */
+	u32 gated; /* (b) */
 
-	u32 nr_cpus;   /* (c) number of @cpus */
-	u32 cpu;       /* (c) the lowest of them */
-	u32 hears;     /* (b) what instances before it and its receiver hear: enum weir_hears */
-	u32 stages;    /* (c) stages follow: its receiver has a step */
-	u64 reviews;   /* (b) topics on which an instance of the home before it reviews tasks */
+	u32 nr_cpus; /* (c) number of @cpus */
+	u32 cpu;     /* (c) the lowest of them */
+	u32 hears;   /* (b) what instances before it and its receiver hear: enum weir_hears */
+	u32 kind;    /* (b) enum weir_pipe_kind */
+	u32 stages;  /* (c) stages follow: its receiver has a step */
+	struct weir_instance weir_mem
+	*ear; /* (b) of an exit: the only instance before it that hears; null: none, or several ways or instances */
+	u64 reviews;	 /* (b) topics on which an instance of the home before it reviews tasks */
 	u64 reviews_far; /* (b) likewise, instances before the home */
-	u32 postponed; /* (c) its changes wait until a CPU asks an exit behind it */
-	u32 to_port;   /* (c) */
-	u32 from_port; /* (c) */
-	u32 word_lo;   /* (c) first and last used word of @cpus */
-	u32 word_hi;   /* (c) */
-	u32 outward;   /* (c) between coherence domains: 1 + the domain that it leads to (its tasks are sent there) */
+	u32 postponed;	 /* (c) its changes wait until a CPU asks an exit behind it */
+	u32 to_port;	 /* (c) */
+	u32 from_port;	 /* (c) */
+	u32 word_lo;	 /* (c) first and last used word of @cpus */
+	u32 word_hi;	 /* (c) */
+	u32 outward; /* (c) between coherence domains: 1 + the domain that it leads to (its tasks are sent there) */
 
-	struct weir_pipe weir_mem *border; /* (c) of a home: its only pipe in, null: it has several */
+	struct weir_pipe
+		weir_mem *border; /* (c) of a home: its only pipe in, null: it has several */
+	u32 simple; /* (h) an exit with one CPU, no more than a list, and not apart */
 	u32 counted; /* (c) it is shared, and balancers ask what waits behind it: `behind` */
 	u32 counts;  /* (c) what is linked here is counted by some pipe before it */
-	u32 behind;  /* (a) what waits behind it; of a postponed pipe: what waits for a CPU to ask */
-	u32 way_in;  /* (c) of a home: some pipe leads in */
-	u64 label; /* (c) port label of the writer: ISA index */
+	u32 apart; /* (h) counts; or it is of a home in whose other pipes tasks were withheld, or one of these: weir_count_at() */
+	u32 behind; /* (a) what waits behind it; of a postponed pipe: what waits for a CPU to ask */
+	u32 way_in; /* (c) of a home: some pipe leads in */
+	u64 label;  /* (c) port label of the writer: ISA index */
 	/* Waits of CPUs that found the lock taken, since the graph was built; 0 if the runtime's port has no clock. (a) all */
 	u64 lock_wait_ns;	  /* total time */
 	u64 longest_lock_wait_ns; /* the longest wait */
 	u64 nr_lock_waits;	  /* number of waits, including those given up */
 	u64 nr_lock_given_up;	  /* waits given up: the caller left its change in the inbox */
-	u32 inward;   /* (c) 1 + the domain that it comes from */
-	u32 sent;     /* (o) outward: tasks sent so far; inward: tasks that arrived so far */
-	u32 beyond;   /* (a) outward: tasks that wait beyond it, as far as is known here */
-	u32 reported; /* (o) inward: number of tasks last reported */
-	u32 accepted; /* (o) inward: `sent` last reported */
+	u32 inward;		  /* (c) 1 + the domain that it comes from */
+	u32 sent;	  /* (o) outward: tasks sent so far; inward: tasks that arrived so far */
+	u32 beyond;	  /* (a) outward: tasks that wait beyond it, as far as is known here */
+	u32 reported;	  /* (o) inward: number of tasks last reported */
+	u32 accepted;	  /* (o) inward: `sent` last reported */
 	u32 next_in_home; /* (c) 1 + the next pipe of the same home; the exit is the first one */
-	u32 len; /* for tools: members, when it was counted last */
-	u32 tied; /* (b) keyed: among equal keys the tie decides */
+	u32 len;	  /* for tools: members, when it was counted last */
+	u32 tied;	  /* (b) keyed: among equal keys the tie decides */
 	u64 room[5];
 };
 
@@ -104,7 +128,7 @@ WEIR_INLINE struct weir_task weir_mem *weir_pipe_next(const struct weir_pipe wei
  * address of the next one, 0: no more. (@after must not leave meanwhile: ask for it with weir_review(), which acts later.)
  */
 u64 weir_member(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *after);
-#define weir_for_member(t, pipe)                                                             \
+#define weir_for_member(t, pipe)                                                               \
 	for ((t) = (struct weir_task weir_mem *)weir_member((pipe), 0); (t) != 0 && weir_loop; \
 	     (t) = (struct weir_task weir_mem *)weir_member((pipe), (t)))
 
@@ -123,13 +147,15 @@ int weir_pipe_has(const struct weir_pipe weir_mem *pipe, const struct weir_task 
 /* Members of a pipe that is not all of its home's way in. O(pipes). */
 u32 weir_pipe_count(const struct weir_pipe weir_mem *pipe);
 
+/* Tasks that are linked in pipes of home @h. */
+WEIR_INLINE u32 weir_home_nr(const struct weir_pipe weir_mem *h)
+{
+	return weir_load(&h->nr) + weir_load(&h->held);
+}
+
 WEIR_INLINE u32 weir_pipe_nr(const struct weir_pipe weir_mem *pipe)
 {
-	if (!pipe->stages)
-		return weir_load(&pipe->nr);
-	if (pipe->whole)
-		return weir_load(&pipe->whole->total) + (pipe->postponed ? weir_load(&pipe->behind) : 0);
-	return weir_pipe_count(pipe);
+	return pipe->tally ? weir_home_nr(pipe->tally) : weir_pipe_count(pipe);
 }
 
 /* Arrivals since the graph was built, at the homes to which the pipe leads; a task that moves between two of them arrives twice. O(pipes). */

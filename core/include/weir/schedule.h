@@ -91,6 +91,8 @@ struct weir_remote_msg {
 	u64 value2;
 };
 
+enum { WEIR_CPU_SLEEPS = 1, WEIR_CPU_OFF = 2 };
+
 struct weir_cpu {
 	struct weir_task weir_mem *curr; /* (a) task it runs */
 	u64 curr_key; /* (a) urgency of it, or of the task to be chosen; none while it chooses */
@@ -106,7 +108,12 @@ struct weir_cpu {
 	u64 nr_gave_up;
 	/* (a) likewise: tasks left in the inbox of a pipe whose lock was taken */
 	u64 nr_inboxed;
-	u64 unused; /* a line of its own */
+	/*
+	 * (a) WEIR_CPU_SLEEPS: it found nothing when it looked last: only then may it be among the idle ones; set before it is put there.
+	 * WEIR_CPU_OFF: it is offline. Mostly neither
+	 */
+	u32 away;
+	u32 unused; /* a line of its own */
 };
 
 /* A message that waits for delivery. */
@@ -133,13 +140,17 @@ struct weir_work {
 struct weir_ctx {
 	u32 readers; /* (a) calls under way on this CPU */
 	u32 cpu;
-	u64 waited;    /* time that the present call waited for other CPUs, in the port's unit */
+	u64 waited; /* time that the present call waited for other CPUs, in the port's unit */
+	struct weir_pipe weir_mem *entry; /* (b) where tasks that come through this CPU begin */
+	struct weir_pipe weir_mem
+	*exit; /* (b) where this CPU finds its next task; null: it is to search (weir_pick_next()) */
+	u32 todo;      /* something is in its hand, or messages are to be delivered */
+	u32 stamp;     /* the latest arrival that this CPU has seen to */
 	u32 own_first; /* tasks in this CPU's hand, their token with them: 1 + number, 0: none */
 	u32 own_last;
 	u32 nr_msgs;
 	u32 cap_msgs;
 	struct weir_queued weir_mem *msgs; /* messages to deliver when no lock is held */
-	u32 stamp;			   /* the latest arrival that this CPU has seen to */
 	u32 keeps; /* the task that is being placed was somewhere else before, and keeps its order of arrival */
 	u32 gave_up;  /* a call waited too long for another CPU and left some work undone */
 	u32 missed;   /* (a) 1: a search for work for this CPU was stopped by a swap */
@@ -166,7 +177,7 @@ struct weir_ctx {
 	u32 pick_at;				  /* likewise, in a list of instances */
 	struct weir_instance weir_mem *puller;	  /* the instance to fetch work from */
 	struct weir_task weir_mem *picked;
-} __attribute__((aligned(64)));
+} __attribute__((aligned(512)));
 
 #define WEIR_NR_SIZES 320 /* 8 per power of two */
 
@@ -376,5 +387,7 @@ void weir_swap_end(struct weir_sched weir_mem *s);
 
 /* 0, or the line in core/src/check.c of a broken invariant. No call may be under way. */
 int weir_check(struct weir_sched weir_mem *s);
+
+#include <weir/ask.h>
 
 #endif

@@ -35,6 +35,13 @@ enum weir_task_state {
 	((u64)(number) << 24 | ((u64)(cpu) & 0xffff) << 8 | (u64)(state))
 #define weir_claim_state(w)  ((u32)(w) & 0xff)
 #define weir_claim_number(w) ((u32)((w) >> 24))
+/* The same claim with another state; and the next one, of a task that has become schedulable. */
+#define weir_claim_with(w, state) (((w) & ~0xffull) | (state))
+#define weir_claim_next(w)	  (weir_claim_with(w, WEIR_SCHEDULABLE) + (1ull << 24))
+/* The same, running on @cpu. */
+#define weir_claim_on(w, cpu) (((w) & ~0xffffffull) | ((u64)((cpu) & 0xffff) << 8) | WEIR_RUNNING)
+/* CPU numbers that no CPU has, the one for none among them, are not below the number of CPUs. */
+#define weir_claim_raw_cpu(w) ((u32)((w) >> 8) & 0xffff)
 
 WEIR_INLINE u32 weir_claim_cpu(u64 w)
 {
@@ -50,23 +57,23 @@ struct weir_task {
 	u32 id; /* (c) */
 	/* (a) enum weir_pend: not 0: one inbox or one CPU has the task in work (core/src/inbox.c) */
 	u32 pend;
-	u64 claim;   /* (a) weir_claim_word() */
-	u64 cookie;  /* (a) the runtime's own record; a reused record gets another */
+	u64 claim;    /* (a) weir_claim_word() */
+	u64 cookie;   /* (a) the runtime's own record; a reused record gets another */
 	u64 slice_ns; /* (a) run time granted by the policy */
-	u64 tie;     /* (h) among equal keys: the key of the ordering stage before the last one */
-	u32 home;    /* (a) 1 + the pipe whose lock guards what counts it, 0: none; written under that lock */
+	u64 tie;      /* (h) among equal keys: the key of the ordering stage before the last one */
+	u32 home; /* (a) 1 + the pipe whose lock guards what counts it, 0: none; written under that lock */
 	u32 landing; /* (a) 1 + the pipe that links it, 0: none; likewise */
 	u32 placed;  /* (h) number of its claim under which it was placed */
-	u32 seq;     /* (h) arrival: a Lamport stamp, so what came through one CPU is in order everywhere */
+	u32 seq; /* (h) arrival: a Lamport stamp, so what came through one CPU is in order everywhere */
 	u32 entry_cpu; /* (a) CPU through whose entry pipe it entered */
-	u32 in_next;   /* (t) next in an inbox, in the free list or in a CPU's list: 1 + number, 0: none */
+	u32 in_next; /* (t) next in an inbox, in the free list or in a CPU's list: 1 + number, 0: none */
 
 	struct weir_task weir_mem *next;  /* (h) order within the pipe */
 	struct weir_task weir_mem *prev;  /* (h) */
 	struct weir_task weir_mem *left;  /* (h) keyed pipes: treap */
 	struct weir_task weir_mem *right; /* (h) */
 	struct weir_task weir_mem *up;	  /* (h) */
-	u64 key;   /* (a) urgency given by the last ordering stage, smaller is more urgent; of a running task, too */
+	u64 key; /* (a) urgency given by the last ordering stage, smaller is more urgent; of a running task, too */
 	u64 gate;  /* (h) gated pipes: it is eligible from then on */
 	u64 least; /* (h) gated pipes: the least gate in its part of the treap */
 };

@@ -3,10 +3,11 @@
  * A topology as tables, and the graph built from it. The tables come from the language compiler
  * (weir-lang, weir-core); they are the same for every runtime. Shared with Rust.
  */
+/* (Its end needs what is here.) */
+#include <weir/component.h>
+
 #ifndef WEIR_TOPOLOGY_H
 #define WEIR_TOPOLOGY_H
-
-#include <weir/component.h>
 
 #define WEIR_NONE      (~0u)
 #define WEIR_MAX_DEPTH 32u
@@ -76,7 +77,7 @@ struct weir_subs {
 	u32 first_scoped; /* likewise */
 	/* into graph->scopes, if there are scoped ones: for each CPU, where its part of sub_list begins */
 	u32 scope;
-	u32 unused;
+	u32 answer_at; /* the responder's: 1 + where the answer is in the private data of a task, 0: it is called */
 	struct weir_instance weir_mem *responder;
 };
 
@@ -87,6 +88,8 @@ struct weir_graph {
 	u32 nr_cpus;
 	u64 reviewed;	/* topics on which some class reviews tasks */
 	u64 subscribed; /* topics with a subscriber, or reviewed */
+	u64 wanted;	/* the same, and what the runtime wants */
+	u64 alone;	/* topics that nobody hears but the responder, if it does */
 	struct weir_pipe weir_mem *pipes;
 	struct weir_instance weir_mem *weir_mem *instances;
 	struct weir_plan_cpu weir_mem *cpus;

@@ -22,6 +22,7 @@ void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entri
 	out->serial = d->serial;
 	out->ordering = d->ordering;
 	out->keyed_out = d->keyed_out;
+	out->answer_at = d->answer_at;
 	out->has = e->has | (d->travels ? WEIR_HAS_TRAVELS : 0);
 	out->nr_params = d->nr_params;
 	out->on = e->on;
@@ -202,7 +203,8 @@ u32 weir_host_pipe_tasks(const struct weir_sched *s, u32 pipe, u32 *ids, u32 cap
 			if (!weir_pipe_has(&g->pipes[pipe], t) || n == cap)
 				continue;
 			/* Those of one pipe are mostly in order. */
-			while (at && stands_before(&g->pipes[pipe], t, weir_record(s, ids[at - 1]))) {
+			while (at &&
+			       stands_before(&g->pipes[pipe], t, weir_record(s, ids[at - 1]))) {
 				ids[at] = ids[at - 1];
 				at--;
 			}

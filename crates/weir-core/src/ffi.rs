@@ -44,7 +44,7 @@ pub struct CClass {
     pub nr_topics: u32,
     pub serial: u32,
     pub ordering: u32,
-    pub unused: u32,
+    pub answer_at: u32,
     pub topics: [CClassTopic; 4],
 }
 
@@ -242,6 +242,7 @@ pub struct CDescriptor {
     pub asks: u64,
     pub needs: u64,
     pub answers: u64,
+    pub answer_at: u32,
     pub params: *const CParam,
     pub topics: *const COwnTopic,
     pub nr_topics: u32,

@@ -155,7 +155,9 @@ impl Plan {
             let to = &self.instances[at.to.0 as usize];
             if at.postponed && !to.outs.is_empty() {
                 None
-            } else if to.outs.is_empty() || at.from.is_some_and(|f| self.instances[f.0 as usize].domain != to.domain) {
+            } else if to.outs.is_empty()
+                || at.from.is_some_and(|f| self.instances[f.0 as usize].domain != to.domain)
+            {
                 Some(pipe)
             } else {
                 let first = behind[to.outs[0] as usize];

@@ -310,8 +310,7 @@ fn entry_points(file: &Text, name: &str, topics: &[&str], listed: &Listed, found
         let by_topic =
             ENTRIES.iter().filter(|e| e.by_topic).find_map(|k| Some((k, function.strip_prefix(k.function)?)));
         let Some((kind, topic)) = by_topic else {
-            let all: Vec<&str> =
-                plain.iter().copied().chain(["on_TOPIC", "answer_TOPIC"]).collect();
+            let all: Vec<&str> = plain.iter().copied().chain(["on_TOPIC", "answer_TOPIC"]).collect();
             let message = format!("nobody calls `{}`: there is no entry point `{function}`", e.text);
             found.error(e.at.clone(), message, nearest(function, &all));
             continue;

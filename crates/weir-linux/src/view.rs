@@ -227,7 +227,7 @@ impl View {
         if pipe.stages == 0 {
             pipe.nr
         } else if let Some(home) = self.whole(graph, all, pipe) {
-            home.total.saturating_add(own)
+            home.nr.saturating_add(home.held).saturating_add(own)
         } else if pipe.counted != 0 {
             pipe.behind.saturating_add(own)
         } else {

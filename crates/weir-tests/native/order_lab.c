@@ -66,7 +66,8 @@ u32 order_list(struct order_lab *lab, u32 *ids)
 	weir_for_task(t, &lab->pipe) {
 		u64 least = t->gate;
 
-		if (t->prev != prev || (t->left && t->left->up != t) || (t->right && t->right->up != t))
+		if (t->prev != prev || (t->left && t->left->up != t) ||
+		    (t->right && t->right->up != t))
 			return ~0u;
 		if (t->left && t->left->least < least)
 			least = t->left->least;

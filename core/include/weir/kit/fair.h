@@ -32,15 +32,16 @@ enum weir_fair_flag {
 	WEIR_FAIR_RESCHED = 4, /* it runs, and its CPU was asked to reschedule */
 	WEIR_FAIR_LAGS = 8,    /* eevdf: `lag` was set when it left its queue */
 	WEIR_FAIR_RUNS = 16,   /* it is counted in its queue, and runs since `since` */
-	WEIR_FAIR_KEPT = 32,   /* the instance that counted it is being replaced: it goes on in the same queue */
+	WEIR_FAIR_KEPT =
+		32, /* the instance that counted it is being replaced: it goes on in the same queue */
 };
 #define WEIR_FAIR_HERE (WEIR_FAIR_WAITS | WEIR_FAIR_RUNS)
 
 /* A task's record, written under the lock of its queue. */
 struct weir_fair {
 	u64 vruntime;
-	u64 queue;    /* the queue that `vruntime` belongs to, 0: none yet */
-	u64 base;     /* cfs: least virtual time of the queue when it left; eevdf: how often the queue had run empty then */
+	u64 queue; /* the queue that `vruntime` belongs to, 0: none yet */
+	u64 base; /* cfs: least virtual time of the queue when it left; eevdf: how often the queue had run empty then */
 	u64 since;    /* ns; it is charged up to here, if it runs */
 	u64 turn;     /* ns that it has run since it got its CPU */
 	u64 slice;    /* length of its turns */
@@ -116,9 +117,22 @@ WEIR_INLINE int weir_fair_is_batch(struct weir_sched weir_mem *s, struct weir_ta
 	       weir_property(s, WEIR_TOPIC_POLICY, t) == WEIR_POLICY_BATCH;
 }
 
-/* @f, whose task has got a CPU at @now, begins a turn: its penalty for the turn, and its state. O(1). */
-int weir_fair_begin(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
-		    struct weir_fair weir_mem *f, u64 now);
+/* Its penalty, if PENALTY has a responder. O(1). */
+int weir_fair_penalty(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
+		      struct weir_fair weir_mem *f);
+
+/* @f, whose task has got a CPU at @now, begins a turn: its penalty for the turn, and its state. */
+WEIR_INLINE void weir_fair_begin(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
+				 struct weir_fair weir_mem *f, u64 now)
+{
+	f->flags = WEIR_FAIR_RUNS;
+	f->since = now;
+	f->turn = 0;
+	f->stretch = 0;
+	f->shrink = 0;
+	if (weir_unlikely(weir_subs(s, WEIR_TOPIC_PENALTY)->responder))
+		weir_fair_penalty(s, t, f);
+}
 
 /* The responder of FAIR, or null. */
 WEIR_INLINE struct weir_fair_book weir_mem *weir_fair_book(struct weir_sched weir_mem *s)
@@ -237,6 +251,22 @@ WEIR_INLINE u64 weir_fair_look(struct weir_instance weir_mem *self,
 		return WEIR_KEY_NONE;
 	weir_fair_charge(q, f, now);
 	return f->vruntime;
+}
+
+/* The same but for @t, which is seen to. */
+WEIR_INLINE void weir_fair_look_beside(struct weir_instance weir_mem *self,
+				       struct weir_fair_queue weir_mem *q,
+				       const struct weir_task weir_mem *t, u64 now)
+{
+	const struct weir_pipe weir_mem *out = weir_out(self, 0);
+	const struct weir_task weir_mem *runs;
+
+	if (out->nr_cpus == 1) {
+		runs = weir_cpu_curr(self->sched, out->cpu);
+		if (!runs || runs == t)
+			return;
+	}
+	weir_fair_look(self, q, now);
 }
 
 /* Preempt the task that runs on @cpu for @t. */

@@ -41,6 +41,8 @@ typedef long long s64;
  * arguments that are pointers say where they point.
  */
 #define WEIR_GLOBAL __attribute__((noinline, visibility("default")))
+#define WEIR_PART   WEIR_GLOBAL
+#define WEIR_STEP
 /* The same for a function of a component beside its entry points. */
 #define WEIR_HELPER WEIR_GLOBAL
 /* No instruction for it; and a search by branches would cost the verifier a walk through all 64 ways. */
@@ -118,7 +120,7 @@ int weir_in_arena(const volatile void weir_mem *p);
 #define weir_light_fence() weir_fence()
 /* Strict: a test wants this attempt at a lock to fail. */
 #define weir_port_gives_up() 0
-#define weir_heavy_fence() weir_fence()
+#define weir_heavy_fence()   weir_fence()
 
 /* Helper 5 of the kernel: bpf_ktime_get_ns. */
 static u64 (*const weir_bpf_ktime_get_ns)(void) __attribute__((unused)) = (u64(*)(void))5;
@@ -134,7 +136,7 @@ static u64 (*const weir_bpf_ktime_get_ns)(void) __attribute__((unused)) = (u64(*
 
 /* Bounded by the clock: a count would be a new state for the verifier at each look. */
 #define WEIR_WAIT(name) u64 name = 0
-#define weir_wait_until(until, ns)                           \
+#define weir_wait_until(until, ns)                         \
 	({                                                 \
 		u64 now_ = weir_bpf_ktime_get_ns();        \
 		(until) = (until) ? (until) : now_ + (ns); \
