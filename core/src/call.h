@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * How each call of a runtime (schedule.c, pick.c, notify.c, remote.c) begins and ends. Inline, because every call pays for it; what is
+ * How each call of a runtime (schedule.c, pick.c, settle.c, call.c) begins and ends. Inline, because every call pays for it; what is
  * rarely needed is in call.c.
  */
 #ifndef WEIR_CALL_H

@@ -8,7 +8,7 @@
 #include <weir/stack.h>
 
 /*
- * Blocks of the arena begin with a cache line (alloc.c), so neighbours in these tables share none, and a CPU's writes to one do not slow
+ * Blocks of the arena begin with a cache line (state.c), so neighbours in these tables share none, and a CPU's writes to one do not slow
  * CPUs that use the next (bench/RESULTS.md, "two threads").
  */
 #define WEIR_LINE 64u
@@ -275,8 +275,6 @@ WEIR_INLINE struct weir_pipe weir_mem *weir_home_of(const struct weir_sched weir
 u32 weir_work_on(struct weir_sched weir_mem *s);
 /* A message on @topic about @t may change its way or its place: it is noted that those on its way whose topic it is are to see it again. */
 int weir_look_at(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t);
-/* The message in the context, which only the responder hears, is delivered. No lock is held. */
-int weir_deliver_alone(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 /* What a call has left to do: tasks in its hand, messages. No lock is held. */
 int weir_drain(struct weir_sched weir_mem *s);
 /* The same, but where there are only messages for the runtime, with little ado. */
@@ -289,10 +287,8 @@ int weir_note(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 b
 /* Kick one idle CPU behind @pipe, near @t (null: any); all: every one. 1: there was one. */
 int weir_kick(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 int weir_kick_all(struct weir_pipe weir_mem *pipe);
-/* The running @t is as urgent as its stages said just now. */
-int weir_running_urgency(struct weir_pipe weir_mem *h, struct weir_task weir_mem *t);
 
-/* alloc.c */
+/* state.c: memory */
 /* weir_alloc_at(), weir_free() and weir_copy() for the end of a chain of calls, where no frame is left. */
 u64 weir_alloc_here(struct weir_sched weir_mem *s, u64 bytes);
 int weir_free_here(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes);
@@ -307,6 +303,9 @@ int weir_region_free(struct weir_sched weir_mem *s, struct weir_region weir_mem 
 /* A component failed with @err. */
 int weir_fault(struct weir_sched weir_mem *s, u32 instance, int err);
 void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg);
+/* The runtime is told at once that @cpu, behind @exit, is to be preempted. No lock is held. */
+int weir_tell_preempt(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
+		      struct weir_task weir_mem *t, u32 cpu, u64 key);
 /* weir_request() without a frame */
 int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg);
 /* Give an instance's topics places in the table, and free them. */

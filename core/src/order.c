@@ -4,7 +4,7 @@
  * arrival. The nodes of a gated pipe know the least gate below them, so the first member whose gate is open is found in O(log n), as in Linux's
  * tree of EEVDF. The home's lock is held.
  */
-#include "order.h"
+#include "place.h"
 
 /* Heap weight: a mix of the task's number, so runs are repeatable. */
 static u32 weight_of(const struct weir_task weir_mem *t)
@@ -86,9 +86,42 @@ WEIR_INLINE void list_link(struct weir_pipe weir_mem *p, struct weir_task weir_m
 		p->head = t;
 }
 
+/* @t, which is a leaf, rises over those of less weight; who is above it learns of it at the end. */
+WEIR_INLINE void rise(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
+{
+	struct weir_task weir_mem *up = t->up, *below = t, *inner;
+	u32 weight = weight_of(t);
+
+	while (up && weight_of(up) < weight && weir_loop) {
+		if (up->left == below) {
+			inner = t->right;
+			up->left = inner;
+			t->right = up;
+		} else {
+			inner = t->left;
+			up->right = inner;
+			t->left = up;
+		}
+		if (inner)
+			inner->up = up;
+		below = up;
+		up = below->up;
+		below->up = t;
+		if (p->gated) {
+			t->least = below->least;
+			below->least = least_of(below);
+		}
+	}
+	if (below == t)
+		return;
+	t->up = up;
+	replace_child(p, up, below, t);
+}
+
 WEIR_FLAT u32 weir_tree_link(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
 {
 	struct weir_task weir_mem *at = p->root, *up = 0, *pred = 0;
+	u64 key = t->key;
 	u32 steps = 1;
 
 	if (p->tail && goes_before(p, p->tail, t)) {
@@ -98,7 +131,7 @@ WEIR_FLAT u32 weir_tree_link(struct weir_pipe weir_mem *p, struct weir_task weir
 	while (at && weir_loop) {
 		up = at;
 		steps++;
-		if (at->key < t->key || (at->key == t->key && goes_before(p, at, t))) {
+		if (at->key < key || (at->key == key && goes_before(p, at, t))) {
 			pred = at;
 			at = at->right;
 		} else {
@@ -118,8 +151,7 @@ WEIR_FLAT u32 weir_tree_link(struct weir_pipe weir_mem *p, struct weir_task weir
 	list_link(p, t, pred);
 	for (at = p->gated ? up : 0; at && at->least > t->gate && weir_loop; at = at->up)
 		at->least = t->gate;
-	while (t->up && weight_of(t->up) < weight_of(t) && weir_loop)
-		rotate_up(p, t);
+	rise(p, t);
 	return steps;
 }
 

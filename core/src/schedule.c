@@ -55,7 +55,7 @@ WEIR_INLINE int make_schedulable(struct weir_sched weir_mem *s, struct weir_task
 
 		/*
 		 * A choosing CPU takes any arriving task, unless it was preempted for a task that still waits: then it counts as
-		 * running that one (weir_preempt_for()).
+		 * running that one (weir_attract()).
 		 */
 		if (weir_load(&c->curr_key) == weir_load(&t->key))
 			weir_store(&c->curr_key, WEIR_KEY_NONE);

@@ -8,6 +8,7 @@
  * Whoever empties an inbox takes its tasks into its own hand, with their tokens, and sees to them when its call holds no lock. All that takes
  * steps is called beside each other from one loop (weir_drain()), not below each other: chains of calls in the kernel are short.
  */
+#include "call.h"
 #include "place.h"
 
 /* The notes, with the token alone left; the last word of an exit stays. */
@@ -252,13 +253,19 @@ WEIR_GLOBAL u32 weir_work_on(struct weir_sched weir_mem *s weir_arg)
 	return work_unlock(s, ctx);
 }
 
-/* The running @t is shown to its stages: they say how urgent it is. */
-WEIR_PART int weir_review_running(struct weir_sched weir_mem *s weir_arg,
+/*
+ * The running @t is shown to its stages: they say how urgent it is. 0, or 1 + the CPU that is to be preempted, because one that waits is more
+ * urgent: by how much is in the step.
+ */
+WEIR_PART u32 weir_review_running(struct weir_sched weir_mem *s weir_arg,
 				  struct weir_ctx weir_mem *ctx weir_arg,
 				  struct weir_pipe weir_mem *h weir_arg,
 				  struct weir_pipe weir_mem *at weir_arg,
 				  struct weir_task weir_mem *t weir_arg)
 {
+	struct weir_task weir_mem *first;
+	u64 key;
+	u32 cpu;
 
 	weir_begin_steps(ctx, WEIR_WHY_NONE);
 	ctx->step.runs = 1;
@@ -266,15 +273,24 @@ WEIR_PART int weir_review_running(struct weir_sched weir_mem *s weir_arg,
 		weir_step_at(s, ctx, at->to, at, WEIR_REVIEW, t);
 		at = at->to->nr_out == 1 ? at->to->out[0] : weir_went_on(at, h, t);
 	}
-	if (ctx->step.urgent)
-		weir_running_urgency(h, t);
-	return 0;
+	cpu = weir_claim_raw_cpu(weir_load(&t->claim));
+	if (!ctx->step.urgent || cpu >= s->nr_cpus || weir_load(&s->cpus[cpu].curr) != t)
+		return 0;
+	key = ctx->step.urgency;
+	weir_store(&t->key, key);
+	weir_store(&s->cpus[cpu].curr_key, key);
+	first = h->keyed ? weir_pipe_first(h) : 0;
+	if (!first || !h->from || first->key >= key)
+		return 0;
+	ctx->step.urgency = first->key;
+	return cpu + 1;
 }
 
 /* What it left to do. */
 WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 what)
 {
 	struct weir_work weir_mem *w = &ctx->work;
+	u32 cpu;
 
 	switch (what) {
 	case ACT_WALK:
@@ -287,7 +303,10 @@ WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 		weir_review_here(s, w->home, w->at, w->task);
 		break;
 	case ACT_RUNNING:
-		weir_review_running(s, ctx, w->home, w->at, w->task);
+		cpu = weir_review_running(s, ctx, w->home, w->at, w->task);
+		if (cpu)
+			weir_publish(w->home->from, WEIR_TOPIC_PREEMPT, w->task, cpu - 1,
+				     ctx->step.urgency);
 		break;
 	case ACT_PLACE:
 		weir_place(s, w->at, w->task, w->number);
@@ -373,23 +392,39 @@ WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
 	return look(s, ctx, topic, t, 1);
 }
 
+/* The CPU that runs @t is to be preempted. No lock is held: if only the runtime hears that, and no message waits, it has it now. */
+WEIR_INLINE void preempt(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			 struct weir_pipe weir_mem *exit, struct weir_task weir_mem *t, u32 cpu)
+{
+	if (weir_unlikely(weir_distributed(s) || ctx->nr_msgs ||
+			  s->graph->subscribed >> WEIR_TOPIC_PREEMPT & 1))
+		weir_publish(exit->from, WEIR_TOPIC_PREEMPT, t, cpu, ctx->step.urgency);
+	else if (s->rt_topics >> WEIR_TOPIC_PREEMPT & 1)
+		weir_tell_preempt(s, exit, t, cpu, ctx->step.urgency);
+}
+
 /* The message in the context has reached its recipients. */
 WEIR_INLINE void delivered(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
 	struct weir_msg weir_mem *msg = &ctx->msg;
-	u32 what;
+	struct weir_work weir_mem *w = &ctx->work;
+	u32 what = ACT_NONE, cpu = 0;
 
 	ctx->delivery = 0;
-	if (msg->task && s->graph->reviewed >> msg->topic & 1) {
+	if (msg->task && s->graph->reviewed >> msg->topic & 1)
 		what = weir_look_now(s, ctx, msg->topic, msg->task);
-		if (what) {
-			act(s, ctx, what);
-			weir_home_unlock(s, ctx->work.home);
-			ctx->work.task = 0;
-		}
+	if (what == ACT_RUNNING)
+		cpu = weir_review_running(s, ctx, w->home, w->at, w->task);
+	else if (what)
+		act(s, ctx, what);
+	if (what) {
+		weir_home_unlock(s, w->home);
+		w->task = 0;
 	}
 	if (weir_unlikely(weir_distributed(s) || s->rt_topics >> msg->topic & 1))
 		weir_tell_others(s);
+	if (cpu)
+		preempt(s, ctx, w->home, msg->task, cpu - 1);
 }
 
 /* The message in the context has another recipient, ctx->recipient, the only one: nobody but the responder hears it. */
@@ -402,12 +437,11 @@ WEIR_INLINE int to_responder(struct weir_sched weir_mem *s, struct weir_ctx weir
 	return to && to->on >> ctx->msg.topic & 1;
 }
 
-WEIR_FLAT int weir_deliver_alone(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+WEIR_INLINE void deliver_alone(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
 	if (to_responder(s, ctx))
 		weir_class_on(ctx->recipient, &ctx->msg);
 	delivered(s, ctx);
-	return 0;
 }
 
 /* Nobody hears @m but the runtime, if that wants it: then it has it now. */
@@ -449,7 +483,7 @@ WEIR_GLOBAL WEIR_RARE int weir_drain(struct weir_sched weir_mem *s weir_arg)
 		}
 		if (ctx->delivery) {
 			if (ctx->delivery == 1 && s->graph->alone >> ctx->msg.topic & 1) {
-				weir_deliver_alone(s, ctx);
+				deliver_alone(s, ctx);
 			} else if (weir_next_recipient(s)) {
 				weir_class_on(ctx->recipient, &ctx->msg);
 				continue;
@@ -484,4 +518,98 @@ WEIR_FLAT int weir_settle(struct weir_sched weir_mem *s, struct weir_ctx weir_me
 	ctx->nr_msgs = 0;
 	ctx->next_msg = 0;
 	return 0;
+}
+
+/* --- the calls of a runtime that are about no task: a message, a request, a timer ----------------------------- */
+
+WEIR_GLOBAL int weir_notify_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
+				  const struct weir_msg *msg weir_arg_record)
+{
+	struct weir_ctx weir_mem *ctx;
+
+	if (msg->topic >= WEIR_MAX_TOPICS || !weir_load(&s->topics[msg->topic].uuid))
+		return -WEIR_ENOENT;
+	ctx = weir_begin_call(s, cpu);
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	if (msg->topic == WEIR_TOPIC_CPU_STATUS && msg->cpu < s->nr_cpus) {
+		weir_set_online(&s->cpus[msg->cpu], msg->value != 0);
+		weir_fetch_add(&s->changes, 1);
+		weir_heavy_fence();
+		if (!msg->value)
+			weir_mask_clear(s->idle, msg->cpu);
+	}
+	/* Nothing is before it: it need not wait in the queue. */
+	if (!ctx->todo && msg->topic < WEIR_NR_STD_TOPICS) {
+		weir_set_msg(&ctx->msg, msg);
+		ctx->delivery = 1;
+		ctx->todo = 1;
+		return 0;
+	}
+	weir_msg_push(s, msg);
+	return 0;
+}
+
+WEIR_FLAT void weir_notify_end(struct weir_sched weir_mem *s)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+
+	weir_settle_call(s, ctx);
+	weir_end_call(ctx);
+}
+
+WEIR_FLAT int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *msg)
+{
+	struct weir_ctx weir_mem *ctx;
+	int err;
+
+	if (msg->topic >= WEIR_NR_STD_TOPICS || msg->topic == WEIR_TOPIC_CPU_STATUS) {
+		err = weir_notify_begin(s, cpu, msg);
+		if (!err)
+			weir_notify_end(s);
+		return err;
+	}
+	ctx = weir_begin_call(s, cpu);
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	if (!ctx->todo && s->graph->alone >> msg->topic & 1) {
+		weir_set_msg(&ctx->msg, msg);
+		deliver_alone(s, ctx);
+	} else {
+		weir_msg_push(s, msg);
+	}
+	weir_settle_call(s, ctx);
+	weir_end_call(ctx);
+	return 0;
+}
+
+WEIR_GLOBAL int weir_ask(struct weir_sched weir_mem *s weir_arg, u32 cpu,
+			 struct weir_msg *msg weir_arg_record)
+{
+	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
+	int err;
+
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	err = weir_request(s, msg);
+	weir_end_call(ctx);
+	return err;
+}
+
+WEIR_FLAT int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 instance)
+{
+	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
+	int err = -WEIR_ENOENT;
+
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	if (instance < s->graph->nr_instances && !weir_gap(s->graph->instances[instance])) {
+		struct weir_instance weir_mem *inst = s->graph->instances[instance];
+
+		weir_store(&inst->timer_ns, 0);
+		err = weir_class_timer(inst);
+	}
+	weir_settle_call(s, ctx);
+	weir_end_call(ctx);
+	return err;
 }

@@ -110,18 +110,6 @@ WEIR_INLINE u32 weir_out_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 	return load;
 }
 
-/* Some CPU behind @pipe waits for a KICK. */
-WEIR_INLINE int weir_any_idle(const struct weir_pipe weir_mem *pipe)
-{
-	const struct weir_cpumask weir_mem *idle = pipe->sched->idle, *behind = pipe->cpus;
-
-	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++)
-		if (weir_load(&idle->word[w & (WEIR_MASK_WORDS - 1)]) &
-		    behind->word[w & (WEIR_MASK_WORDS - 1)])
-			return 1;
-	return 0;
-}
-
 /* For a constructor: the mean capacity of the CPUs behind each out-pipe, online or not; null: no memory. O(out-pipes x CPUs). */
 WEIR_INLINE u64 weir_mem *weir_out_capacities(struct weir_instance weir_mem *self)
 {

@@ -31,7 +31,7 @@ enum weir_pipe_kind {
 struct weir_pipe {
 	/*
 	 * (a) of a home or a pipe without one: WEIR_LOCKED, WEIR_WANT, and from bit 32 on 1 + the task that came into the inbox last
-	 * (core/src/inbox.c). Of a postponed pipe: the inbox only.
+	 * (core/src/home.c). Of a postponed pipe: the inbox only.
 	 */
 	u64 word;
 	u32 nr;	  /* (a) tasks linked here; written under the lock */

@@ -55,7 +55,7 @@ struct weir_pipe;
 /* Two cache lines. (h): under the lock of its home, or of the pipe that links it. */
 struct weir_task {
 	u32 id; /* (c) */
-	/* (a) enum weir_pend: not 0: one inbox or one CPU has the task in work (core/src/inbox.c) */
+	/* (a) enum weir_pend: not 0: one inbox or one CPU has the task in work (core/src/home.c) */
 	u32 pend;
 	u64 claim;    /* (a) weir_claim_word() */
 	u64 cookie;   /* (a) the runtime's own record; a reused record gets another */
