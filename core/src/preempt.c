@@ -76,12 +76,9 @@ WEIR_GLOBAL int weir_kick_all(struct weir_pipe weir_mem *pipe weir_arg)
 	return 0;
 }
 
-/* Not a CPU: one behind the pipe waits for a KICK. */
-#define SOME_IDLE (WEIR_NO_CPU - 1)
-
 /*
- * Whether a CPU behind @pipe, allowed by @mask (null: any), waits for a KICK; if none does, the one that runs the least urgent task, if that is
- * less urgent than @key. A CPU that is choosing and has not been preempted yet runs no task, which counts as least urgent.
+ * The CPU behind @pipe, allowed by @mask, that runs the least urgent task, if that is less urgent than @key.
+ * A CPU that is choosing and has not been preempted yet runs no task, which counts as least urgent.
  */
 WEIR_PART u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg,
 				const struct weir_cpumask weir_mem *mask weir_arg, u64 key)
@@ -90,19 +87,15 @@ WEIR_PART u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg,
 	u32 worst = WEIR_NO_CPU;
 
 	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
-		u64 bits = pipe->cpus->word[w];
+		u64 bits = pipe->cpus->word[w] & weir_load(&s->busy->word[w]);
 
 		if (mask)
 			bits &= weir_load(&mask->word[w]);
-		if (weir_unlikely(bits & weir_load(&s->idle->word[w])))
-			return SOME_IDLE;
-		bits &= weir_load(&s->busy->word[w]);
-		while (bits && key != WEIR_KEY_NONE && weir_loop) {
+		for (; bits && key != WEIR_KEY_NONE && weir_loop; bits &= bits - 1) {
 			u32 cpu = w * 64 + weir_lowest_bit(bits);
 			const struct weir_cpu weir_mem *c = &s->cpus[cpu];
 			u64 k = weir_load(&c->curr_key);
 
-			bits &= bits - 1;
 			/* An offline CPU will not choose. */
 			if (k <= key ||
 			    (k == WEIR_KEY_NONE && !weir_load(&c->curr) && !weir_load(&c->online)))
@@ -114,33 +107,21 @@ WEIR_PART u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg,
 	return worst;
 }
 
-/* One of the idle CPUs behind @pipe is woken for @t. 0: they are awake by now. */
-static WEIR_RARE int wake_one(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+/* @t with urgency @key was linked in @pipe, no CPU that may take it is idle, and that of this call does not choose. */
+WEIR_GLOBAL WEIR_RARE int weir_preempt_for(struct weir_sched weir_mem *s weir_arg,
+					   struct weir_pipe weir_mem *pipe weir_arg,
+					   struct weir_task weir_mem *t weir_arg,
+					   const struct weir_cpumask weir_mem *mask weir_arg, u64 key)
 {
-	return weir_kick(pipe, t);
-}
-
-WEIR_COLD int weir_attract(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			   struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
-{
-	u64 key = ctx->step.urgent && pipe->from ? ctx->step.urgency : WEIR_KEY_NONE;
-	const struct weir_cpumask weir_mem *mask;
+	struct weir_instance weir_mem *self = pipe->from;
 	struct weir_cpu weir_mem *c;
 	u32 cpu;
 
-	/* What CPUs of another coherence domain do is not known here. */
-	if (!pipe->nr_cpus || (WEIR_DOMAINS && pipe->outward))
+	if (!self)
 		return 0;
-	mask = pipe->nr_cpus > 1 ? weir_affinity(s, t) : 0;
 	cpu = weir_least_urgent(pipe, mask, key);
-	if (weir_unlikely(cpu == SOME_IDLE)) {
-		if (wake_one(pipe, t))
-			return 0;
-		cpu = weir_least_urgent(pipe, mask, key);
-	}
-	if (key != WEIR_KEY_NONE)
-		weir_note_scan(pipe->from, pipe->nr_cpus);
-	if (cpu >= SOME_IDLE)
+	weir_note_scan(self, pipe->nr_cpus);
+	if (cpu == WEIR_NO_CPU)
 		return 0;
 	c = &s->cpus[cpu];
 	/*
@@ -152,6 +133,57 @@ WEIR_COLD int weir_attract(struct weir_sched weir_mem *s, struct weir_ctx weir_m
 		return 0;
 	}
 	weir_store(&c->curr_key, key);
-	weir_publish(pipe->from, WEIR_TOPIC_PREEMPT, t, cpu, key);
+	weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu, key);
+	return 0;
+}
+
+/* A CPU behind @pipe that @mask allows (null: any) waits for a KICK. */
+WEIR_INLINE int some_idle(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *pipe,
+			  const struct weir_cpumask weir_mem *mask)
+{
+	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
+		u64 bits = pipe->cpus->word[w] & weir_load(&s->idle->word[w]);
+
+		if (bits && (!mask || bits & weir_load(&mask->word[w])))
+			return 1;
+	}
+	return 0;
+}
+
+/* One of the idle CPUs behind @pipe is woken for @t. 0: others have woken them. */
+static WEIR_RARE int wake_one(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	return weir_kick(pipe, t);
+}
+
+/* @cpu is behind @pipe, @mask allows it, and it is choosing: none is less urgent. */
+WEIR_INLINE int chooses(const struct weir_pipe weir_mem *pipe,
+			const struct weir_cpumask weir_mem *mask, const struct weir_cpu weir_mem *c,
+			u32 cpu)
+{
+	return !weir_load(&c->curr) && weir_load(&c->curr_key) == WEIR_KEY_NONE &&
+	       !weir_load(&c->away) && weir_mask_test(pipe->cpus, cpu) &&
+	       (!mask || weir_mask_test(mask, cpu));
+}
+
+WEIR_COLD int weir_attract(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			   struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	const struct weir_cpumask weir_mem *mask;
+	struct weir_cpu weir_mem *c = &s->cpus[ctx->cpu];
+	u64 key = ctx->step.urgency;
+
+	/* What CPUs of another coherence domain do is not known here. */
+	if (!pipe->nr_cpus || (WEIR_DOMAINS && pipe->outward))
+		return 0;
+	mask = pipe->nr_cpus > 1 ? weir_affinity(s, t) : 0;
+	if (weir_unlikely(some_idle(s, pipe, mask)) && wake_one(pipe, t))
+		return 0;
+	if (!ctx->step.urgent)
+		return 0;
+	/* Most often it is the CPU of this call that has given up its task: it takes @t, or a more urgent one, without a message. */
+	if (!chooses(pipe, mask, c, ctx->cpu))
+		return weir_preempt_for(s, pipe, t, mask, key);
+	weir_cas(&c->curr_key, WEIR_KEY_NONE, key);
 	return 0;
 }
