@@ -289,8 +289,7 @@ static int set_reservation(struct record *r, const struct all *a)
 static int set_all(struct record *r, void *with)
 {
 	const struct all *a = with;
-	int keeps = a->flags & KEEP_POLICY ? r->policy & ~SCHED_RESET_ON_FORK : -1;
-	int policy = keeps < 0 ? (int)a->policy : keeps;
+	int policy = a->flags & KEEP_POLICY ? r->policy & ~SCHED_RESET_ON_FORK : (int)a->policy;
 	struct setting s = { policy | (a->flags & RESET_ON_FORK ? SCHED_RESET_ON_FORK : 0),
 			     { .sched_priority = (int)a->priority } };
 

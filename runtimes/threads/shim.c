@@ -574,11 +574,9 @@ static int open_quietly(const struct weir_rt_config *config)
 	return err;
 }
 
-/* Programs that this one starts join as well. 0: this one is not to have a policy. */
-static int join_runtime(struct weir_rt_config *config)
+/* Programs that this one starts join as well; @follows: this is one. 0: it is not to have a policy. */
+static int join_runtime(struct weir_rt_config *config, int follows)
 {
-	int follows = getenv("WEIR_THREADS_JOINED") != 0;
-
 	config->join = getenv("WEIR_THREADS_JOIN");
 	config->alone = alone;
 	if (open_quietly(config)) {
@@ -624,7 +622,7 @@ static void follow(void)
 	self = 0;
 	memset(&list_lock, 0, sizeof(list_lock));
 	pthread_setspecific(ends, 0);
-	if (getenv("WEIR_THREADS_JOINED") && join_runtime(&config))
+	if (getenv("WEIR_THREADS_JOINED") && join_runtime(&config, 1))
 		take_in();
 }
 
@@ -703,7 +701,7 @@ __attribute__((constructor)) static void open_runtime(void)
 			unlink(plan);
 		/* Programs that this one starts run without the runtime. */
 		leave_preload();
-	} else if (!getenv("WEIR_THREADS_JOIN") || !join_runtime(&config)) {
+	} else if (!getenv("WEIR_THREADS_JOIN") || !join_runtime(&config, follows)) {
 		return;
 	}
 	if (stats)
