@@ -37,7 +37,7 @@ These files call each other in a circle: $circle. The reason is what they do: a 
 (\`preempt\`), which publishes a message (\`broker\`), which can be a remote one (\`remote\`); its delivery changes pipes again, and \`propagate\` lets
 all of this run to its end from a worklist. At run time there is no recursion: a message is queued and a pipe is put on the worklist, and
 both are handled by one loop in \`propagate\`. tools/test-ports.sh checks that no call chain returns to itself. The calls of a runtime
-(\`schedule\`, \`pick\`, \`notify\`, \`remote_calls\`) stand above the circle.
+(\`schedule\`, \`pick\`, \`settle\`, \`call\`) stand above the circle.
 TEXT
 else
 	echo "No file calls itself by way of others."

@@ -32,8 +32,8 @@ struct affinity_mask {
 };
 
 struct affinity_task {
+	u64 now;			     /* (a) address of the set in force, 0: all CPUs */
 	struct affinity_mask weir_mem *mask; /* (a) null: never bound */
-	u64 bound;			     /* (a) */
 };
 
 struct affinity {
@@ -44,7 +44,8 @@ struct affinity {
 
 WEIR_COMPONENT(affinity, .summary = "store the CPUs on which each task may run",
 	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(AFFINITY),
-	       .answers = WEIR_TOPIC_BIT(AFFINITY), .per_task = sizeof(struct affinity_task));
+	       .answers = WEIR_TOPIC_BIT(AFFINITY), .per_task = sizeof(struct affinity_task),
+	       WEIR_ANSWER_AT(affinity_task, now));
 
 static u64 affinity_bytes(const struct affinity weir_mem *self)
 {
@@ -93,7 +94,7 @@ WEIR_ENTRY int affinity_on_affinity(struct affinity weir_mem *self, const struct
 		return -WEIR_EINVAL;
 	p = weir_priv(&self->inst, msg->task);
 	if (!msg->mask) {
-		weir_store_release(&p->bound, 0);
+		weir_store_release(&p->now, 0);
 		return 0;
 	}
 	m = p->mask;
@@ -104,7 +105,7 @@ WEIR_ENTRY int affinity_on_affinity(struct affinity weir_mem *self, const struct
 	for (u32 w = 0; w < weir_mask_words(self->inst.sched) && weir_loop; w++)
 		weir_store(&m->mask.word[w], weir_load(&msg->mask->word[w]));
 	weir_store(&p->mask, m);
-	weir_store_release(&p->bound, 1);
+	weir_store_release(&p->now, (u64)&m->mask);
 	return 0;
 }
 
@@ -115,7 +116,7 @@ WEIR_ENTRY int affinity_answer_affinity(struct affinity weir_mem *self, struct w
 	if (!msg->task)
 		return -WEIR_EINVAL;
 	p = weir_priv(&self->inst, msg->task);
-	msg->mask = weir_load_acquire(&p->bound) ? &weir_load(&p->mask)->mask : 0;
+	msg->mask = (const struct weir_cpumask weir_mem *)weir_load_acquire(&p->now);
 	return 0;
 }
 
@@ -126,7 +127,7 @@ WEIR_ENTRY void affinity_task_exit(struct affinity weir_mem *self, struct weir_t
 
 	if (!m)
 		return;
-	weir_store(&p->bound, 0);
+	weir_store(&p->now, 0);
 	weir_store(&p->mask, 0);
 	weir_stack_push(&self->free, m->free, (u64)m);
 }

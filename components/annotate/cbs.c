@@ -167,7 +167,7 @@ static void cbs_refresh(struct cbs weir_mem *self, struct weir_task weir_mem *t,
 
 	if (p->state != CBS_ADMITTED)
 		return;
-	p->used += weir_reserve_charge(s, &p->r, t, !weir_reserve_on_cpu(t));
+	p->used += weir_reserve_charge(s, &p->r, t, !weir_runs(t));
 	if (weir_blocked(t))
 		return;
 	left = p->used < p->r.budget ? p->r.budget - p->used : 0;
@@ -262,7 +262,7 @@ WEIR_ENTRY int cbs_on_relinquish(struct cbs weir_mem *self, const struct weir_ms
 	if (!p)
 		return -WEIR_EINVAL;
 	/* The message may be late: perhaps it runs again. */
-	if (!weir_reserve_on_cpu(msg->task))
+	if (!weir_runs(msg->task))
 		p->used += weir_reserve_charge(self->inst.sched, &p->r, msg->task, 1);
 	weir_instance_unlock(&self->inst);
 	return 0;

@@ -211,7 +211,7 @@ WEIR_ENTRY int group_weight_answer_weight(struct group_weight weir_mem *self, st
 	err = weir_instance_lock(&self->inst);
 	if (err)
 		return err;
-	if (!weir_blocked(msg->task) && weir_load(&msg->task->state) != WEIR_DEAD)
+	if (!weir_blocked(msg->task) && weir_state(msg->task) != WEIR_DEAD)
 		group_weight_count(self, p, group_weight_competes(p, msg->value2));
 	/*
 	 * 10 bits more, so that what is rounded off on the way does not count. The order stretches the task's time once more;

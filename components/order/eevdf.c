@@ -4,8 +4,7 @@
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   BLOCK, RELINQUISH, EXIT: a task has left its CPU, which changes the lags of others.
- *            TICK: the running task's slice may be over. WEIGHT: of a waiting task
+ * listens:   TICK: the running task's slice may be over. WEIGHT: of a task that waits or runs
  * publishes: PREEMPT: a task that woke has an earlier deadline than the running one, or a slice ended at a tick
  * asks:      FAIR: the task's record, and WEIGHT; both needed. LATENCY: the slice
  *            that it requests. PENALTY: of its virtual time and its slice. AFFINITY: which CPUs the task may take.
@@ -18,10 +17,9 @@
  *            delay flag 1 [0, 1]; negative lag of a sleeping task decays with time
  *            parity flag 1 [0, 1]; a task that has started its slice continues while it is eligible
  *            eager flag 1 [0, 1]; but is preempted by a waking task with shorter slices
- * cost:      O(n log n) per change at worst, usually O(n), plus a scan of the CPUs behind the out-pipe;
- *            takes the in-pipe lock and the out-pipe lock
- * batch:     the out-pipe holds the tasks of the in-pipe: those that were eligible at the last event of
- *            the queue by virtual deadline, then the others by virtual time
+ * cost:      O(log n) per change, plus a scan of the CPUs behind the out-pipe if there are several; no lock of its own
+ * batch:     the out-pipe holds the tasks of the in-pipe by virtual deadline, gated by virtual time: first is
+ *            the first one that was eligible at the last event of the queue
  * source:    Stoica and Abdel-Wahab, "Earliest eligible virtual deadline first: a flexible and accurate
  *            mechanism for proportional share resource allocation", 1995; Linux 6.12, kernel/sched/fair.c
  * long:      lag, eligibility and slices are one definition: each function here uses the sums of
@@ -36,8 +34,8 @@
  * they have caught up or the queue is empty (delayed dequeue; in Linux the task's weight stays in the sum until
  * then, here it does not). A task with positive lag keeps it over a sleep of any length.
  *
- * Takes no steps, so tasks are linked before it (docs/decisions/0050): it hears of tasks that
- * leave, and gives all that wait new places when the mean moves.
+ * A waiting task keeps its place when the mean moves: its virtual time is a gate, which is open if it is not beyond the mean. A
+ * task that slept with negative lag and wakes in another queue starts without lag.
  *
  * example:   annotate affinity, weight, fair;
  *            entry -> weight_balancer -> each cpu { eevdf -> cpu };
@@ -45,8 +43,6 @@
 #include <weir/kit/fair.h>
 #include <weir/cpus.h>
 
-/* Keys of those that are not eligible, by virtual time; deadlines are below. */
-#define EEVDF_LATE (1ull << 59)
 /* A tick of Linux at 250 Hz: lags are bounded by two slices or this. */
 #define EEVDF_TICK_NS 4000000ull
 
@@ -59,23 +55,16 @@ struct eevdf {
 	u64 delay;  /* (c) */
 	u64 parity; /* (c) */
 	u64 eager;  /* (c) */
-	u64 empty;  /* (p) times that the queue ran empty */
-	/*
-	 * (p) with `placed`: no waiting task is eligible with a virtual time after `reach`, and none is late with one before `late`.
-	 * As long as the mean stays between the two, all have their places.
-	 */
-	u64 reach;
-	u64 late;
-	u64 placed;
+	u64 empty;  /* (h) times that the queue ran empty */
 	struct weir_fair_queue q;
 };
 
 WEIR_COMPONENT(
 	eevdf, .summary = "run the eligible task with the earliest virtual deadline",
 	.cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
-	.out_max = 1, .keyed_out = 1, .change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
-	.listens = WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(EXIT) |
-		   WEIR_TOPIC_BIT(TICK) | WEIR_TOPIC_BIT(WEIGHT),
+	.out_max = 1, .keyed_out = WEIR_GATED, .serial = 1,
+	.hears = WEIR_HEARS_PICKED | WEIR_HEARS_LEFT,
+	.listens = WEIR_TOPIC_BIT(TICK) | WEIR_TOPIC_BIT(WEIGHT), .reviews = WEIR_TOPIC_BIT(WEIGHT),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT),
 	.asks = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(LATENCY) |
 		WEIR_TOPIC_BIT(PENALTY) | WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(POLICY),
@@ -95,18 +84,16 @@ WEIR_COMPONENT(
 			       "but is preempted by a waking task with shorter slices")));
 
 /* Sum of signed numbers over a positive one, rounded down. */
-WEIR_INLINE u64 eevdf_ratio(u64 sum, u64 load)
+WEIR_INLINE s64 eevdf_ratio(s64 sum, u64 load)
 {
-	return (s64)sum < 0 ? -((-sum + load - 1) / load) : sum / load;
+	return sum < 0 ? -(s64)(((u64)-sum + load - 1) / load) : (s64)((u64)sum / load);
 }
 
 /* The weighted mean of the virtual times, of all that wait or run: a task that is not beyond it is eligible. */
 WEIR_INLINE u64 eevdf_mean(const struct eevdf weir_mem *self)
 {
-	u64 load = self->q.load + self->q.run_load;
-
-	return load ? self->q.zero + eevdf_ratio(self->q.sum + self->q.run_sum, load)
-		    : self->q.zero;
+	return self->q.load ? self->q.zero + (u64)eevdf_ratio(self->q.sum, self->q.load)
+			    : self->q.zero;
 }
 
 WEIR_INLINE int eevdf_before(u64 a, u64 b)
@@ -144,122 +131,61 @@ WEIR_INLINE void eevdf_grant(struct eevdf weir_mem *self, struct weir_task weir_
 	weir_store(&t->slice_ns, weir_fair_until(self->inst.sched, left, self->tick));
 }
 
-/* The lag of a task that comes from another queue, or from sleep; @before: its virtual time before it was charged. */
-WEIR_INLINE s64 eevdf_owed(struct eevdf weir_mem *self, const struct weir_fair weir_mem *f,
-			   u64 before, u64 mean)
+/* Gates are open up to the mean. */
+WEIR_INLINE void eevdf_open(struct eevdf weir_mem *self)
 {
-	struct weir_fair_mark weir_mem *mark;
-	u64 load;
+	weir_out(&self->inst, 0)->now = self->q.zero;
+	if (self->inst.home)
+		self->inst.home->now = self->q.zero;
+}
+
+/* The queue's sums are up to date: they stay small, and gates open by the mean. */
+WEIR_INLINE void eevdf_settle(struct eevdf weir_mem *self)
+{
+	u64 mean;
+
+	/* (The mean is where it was.) */
+	if ((u64)self->q.sum < self->q.load)
+		return;
+	mean = eevdf_mean(self);
+	self->q.sum -= (s64)((mean - self->q.zero) * self->q.load);
+	self->q.zero = mean;
+	eevdf_open(self);
+}
+
+/* The lag of a task that comes from another queue, or from sleep. */
+WEIR_INLINE s64 eevdf_owed(const struct eevdf weir_mem *self, const struct weir_fair weir_mem *f,
+			   u64 mean)
+{
 	s64 lag;
 
-	if (!f->queue || !self->lag)
+	if (!f->queue || !self->lag || !(f->flags & WEIR_FAIR_LAGS))
 		return 0;
-	if (f->flags & WEIR_FAIR_LAGS && (f->lag >= 0 || !self->delay))
+	if (f->lag >= 0 || !self->delay || !(f->flags & WEIR_FAIR_SLEPT))
 		return f->lag;
-	if (f->queue == self->q.id) {
-		/* It paid while the others caught up. */
-		lag = f->base == self->empty ? (s64)(mean - f->vruntime) : 0;
-		return lag < 0 ? (lag > f->lag ? lag : f->lag) : 0;
-	}
-	mark = weir_fair_mark_of(self->inst.sched, f->queue);
-	if (!mark)
-		return f->flags & WEIR_FAIR_LAGS ? f->lag : 0;
-	mean = weir_load(&mark->least);
-	load = weir_load(&mark->waiting);
-	if (f->flags & WEIR_FAIR_LAGS) {
-		lag = (s64)(mean - f->vruntime);
-		return lag < 0 ? (lag > f->lag ? lag : f->lag) : 0;
-	}
-	/* It ran there until now, and the mean has followed since that queue was looked at. */
-	if (load)
-		mean += (f->vruntime - before) * f->weight / load;
-	return eevdf_bounded(self, f, mean - f->vruntime);
+	/* It paid while the others caught up. */
+	lag = f->queue == self->q.id && f->base == self->empty ? (s64)(mean - f->vruntime) : 0;
+	return lag >= 0 ? 0 : lag > f->lag ? lag : f->lag;
 }
 
 /* @f joins those that compete: the mean stays what it is, and its lag what it was. */
-WEIR_INLINE void eevdf_place(struct eevdf weir_mem *self, struct weir_fair weir_mem *f, u64 before)
+WEIR_INLINE void eevdf_join(struct eevdf weir_mem *self, struct weir_fair weir_mem *f)
 {
-	u64 load = self->q.load + self->q.run_load, mean = eevdf_mean(self);
-	u64 turn = eevdf_turn(f), ahead = f->deadline - f->vruntime;
-	int awake = f->queue && !(f->flags & WEIR_FAIR_SLEPT);
-	s64 lag;
+	u64 load = self->q.load, mean = eevdf_mean(self), turn = eevdf_turn(f);
+	u64 ahead = f->deadline - f->vruntime;
+	s64 lag = load ? eevdf_bounded(self, f, (u64)eevdf_owed(self, f, mean)) : 0;
 
-	if (awake && f->queue == self->q.id) {
-		if (!eevdf_before(f->vruntime, f->deadline))
-			f->deadline = f->vruntime + turn;
-		return;
-	}
-	lag = load ? eevdf_bounded(self, f, (u64)eevdf_owed(self, f, before, mean)) : 0;
 	/* When it is in, the mean has moved towards it: by so much more it must be away. */
 	if (lag)
-		lag = (s64)eevdf_ratio((u64)(lag * (s64)(load + f->weight)), load);
-	weir_store(&f->vruntime, mean - (u64)lag);
-	if (awake && ahead <= turn)
+		lag = eevdf_ratio(lag * (s64)(load + f->weight), load);
+	f->vruntime = mean - (u64)lag;
+	if (f->queue && !(f->flags & WEIR_FAIR_SLEPT) && ahead <= turn)
 		turn = ahead;
 	else if (!f->queue)
 		turn /= 2; /* the others are, in the mean, in the middle of their slices */
 	f->deadline = f->vruntime + turn;
-}
-
-/* @t, which waits in @in, has its place for this mean. */
-WEIR_INLINE int eevdf_seat(struct eevdf weir_mem *self, struct weir_pipe weir_mem *in,
-			   struct weir_task weir_mem *t, u64 mean)
-{
-	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	u64 key;
-
-	if (!f || !weir_fair_waits(&self->q, f) || weir_pending(in, t))
-		return 0;
-	if (eevdf_before(mean, f->vruntime)) {
-		key = EEVDF_LATE + f->vruntime;
-		if (eevdf_before(f->vruntime, self->late))
-			self->late = f->vruntime;
-	} else {
-		key = f->deadline;
-		if (eevdf_before(self->reach, f->vruntime))
-			self->reach = f->vruntime;
-	}
-	if (key == f->key && weir_pipe_has(out, t))
-		return 0;
-	f->key = key;
-	return weir_pipe_insert_stable(out, t, key, in);
-}
-
-/* Further from the mean than any task is. */
-#define EEVDF_FAR (1ull << 62)
-
-/*
- * The queue's sums are up to date: a waiting task gets a new place if it has become eligible, or is no longer.
- * Only @came (null: none) has no place yet. O(n) if another task needs a new one. @in is locked.
- */
-WEIR_HELPER int eevdf_settle(struct eevdf weir_mem *self weir_arg,
-			     struct weir_pipe weir_mem *in weir_arg,
-			     struct weir_task weir_mem *came weir_arg)
-{
-	u64 mean = eevdf_mean(self);
-	struct weir_task weir_mem *t;
-	int err = 0;
-
-	if (self->placed && !eevdf_before(mean, self->reach) && eevdf_before(mean, self->late)) {
-		if (came)
-			err = eevdf_seat(self, in, came, mean);
-	} else {
-		self->reach = mean - EEVDF_FAR;
-		self->late = mean + EEVDF_FAR;
-		weir_for_task(t, in) {
-			err = eevdf_seat(self, in, t, mean);
-			if (err)
-				break;
-		}
-	}
-	self->placed = !err;
-	weir_note_scan(&self->inst, weir_pipe_nr(in));
-	self->q.sum -= (mean - self->q.zero) * self->q.load;
-	self->q.run_sum -= (mean - self->q.zero) * self->q.run_load;
-	self->q.zero = mean;
-	weir_fair_publish(self->inst.sched, self->q.id, mean, self->q.load + self->q.run_load);
-	return err;
+	f->queue = self->q.id;
+	weir_fair_enter(&self->q, f);
 }
 
 /* @f, which is eligible and has the earliest deadline, displaces what the record @r belongs to. */
@@ -279,10 +205,9 @@ WEIR_INLINE int eevdf_stronger(const struct eevdf weir_mem *self,
 }
 
 /* @t, which may run on @mask (null: everywhere), woke and is the first that waits: the CPU that it takes, or WEIR_NO_CPU. */
-WEIR_HELPER u32 eevdf_victim(struct eevdf weir_mem *self weir_arg,
-			     struct weir_pipe weir_mem *in weir_arg,
-			     struct weir_task weir_mem *t weir_arg,
-			     const struct weir_cpumask weir_mem *mask weir_arg)
+WEIR_HELPER WEIR_RARE u32 eevdf_victim(struct eevdf weir_mem *self weir_arg,
+				       struct weir_task weir_mem *t weir_arg,
+				       const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
@@ -290,9 +215,7 @@ WEIR_HELPER u32 eevdf_victim(struct eevdf weir_mem *self weir_arg,
 	u64 latest = 0;
 	int batch;
 
-	if (!f || f->key >= EEVDF_LATE)
-		return victim;
-	if (out->nr_cpus > 1 && weir_idle_near(out, t, mask) != WEIR_NO_CPU)
+	if (!f || (out->nr_cpus > 1 && weir_idle_near(out, t, mask) != WEIR_NO_CPU))
 		return victim;
 	batch = weir_fair_is_batch(self->inst.sched, t);
 	for (u32 cpu = weir_fair_busy(out, 0); cpu < nr && weir_loop;
@@ -302,7 +225,7 @@ WEIR_HELPER u32 eevdf_victim(struct eevdf weir_mem *self weir_arg,
 
 		if (mask && !weir_mask_test(mask, cpu))
 			continue;
-		r = weir_fair_runs(&self->inst, &self->q, in, cpu, &runs);
+		r = weir_fair_runs(&self->inst, &self->q, cpu, &runs);
 		if (batch && r && r->weight != WEIR_WEIGHT_IDLE)
 			continue;
 		if (r && eevdf_stronger(self, f, r) && r->deadline >= latest) {
@@ -313,239 +236,181 @@ WEIR_HELPER u32 eevdf_victim(struct eevdf weir_mem *self weir_arg,
 	return victim;
 }
 
+/* @f has just come in: it is eligible, and goes before all that wait. */
+WEIR_INLINE int eevdf_is_first(const struct eevdf weir_mem *self,
+			       const struct weir_fair weir_mem *f)
+{
+	const struct weir_pipe weir_mem *home = self->inst.home;
+	struct weir_task weir_mem *best = home ? weir_pipe_first(home) : 0;
+	struct weir_fair weir_mem *b = best ? weir_fair_of(self->inst.sched, best) : 0;
+
+	if (eevdf_before(self->q.zero, f->vruntime))
+		return 0;
+	return !best || (b && b->queue == self->q.id &&
+			 (eevdf_before(self->q.zero, b->vruntime) ||
+			  eevdf_before(f->deadline, b->deadline)));
+}
+
+/* It woke: it takes a CPU if it is the first, and stronger than what runs there. */
+WEIR_HELPER WEIR_RARE int eevdf_woke(struct eevdf weir_mem *self weir_arg,
+				     struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
+	u32 victim;
+
+	if (!f || !eevdf_is_first(self, f))
+		return 0;
+	victim = eevdf_victim(
+		self, t,
+		weir_out(&self->inst, 0)->nr_cpus > 1 ? weir_affinity(self->inst.sched, t) : 0);
+	if (victim != WEIR_NO_CPU)
+		weir_fair_displace(&self->inst, &self->q, victim, t);
+	return 0;
+}
+
+/* @t comes from another queue or from sleep, or is new. */
+WEIR_HELPER WEIR_RARE int eevdf_came(struct eevdf weir_mem *self weir_arg,
+				     struct weir_task weir_mem *t weir_arg,
+				     struct weir_fair weir_mem *f weir_arg)
+{
+	weir_fair_weigh(self->inst.sched, t, f);
+	f->slice = weir_fair_latency(self->inst.sched, t);
+	if (!f->slice)
+		f->slice = self->slice;
+	eevdf_join(self, f);
+	return 0;
+}
+
+/* A task is owed what it was owed: its lag in time stays, and so in virtual time it changes. */
+WEIR_HELPER WEIR_RARE int eevdf_reweigh(struct eevdf weir_mem *self weir_arg,
+					struct weir_task weir_mem *t weir_arg,
+					struct weir_fair weir_mem *f weir_arg)
+{
+	u32 old = f->weight;
+	s64 lag = eevdf_bounded(self, f, eevdf_mean(self) - f->vruntime);
+
+	weir_fair_leave(&self->q, f);
+	weir_fair_weigh(self->inst.sched, t, f);
+	if (f->weight != old) {
+		f->vruntime = eevdf_mean(self) - (u64)eevdf_ratio(lag * (s64)old, f->weight);
+		f->deadline = f->vruntime + eevdf_turn(f);
+		eevdf_grant(self, t, f);
+	}
+	weir_fair_enter(&self->q, f);
+	return 0;
+}
+
 WEIR_ENTRY int eevdf_construct(struct eevdf weir_mem *self)
 {
 	if (self->scale)
 		self->slice *= weir_fair_factor(self->inst.sched);
 	weir_fair_open(&self->inst, &self->q);
+	eevdf_open(self);
 	return 0;
 }
 
-/* What became of tasks that left or came; bits. */
-enum { EEVDF_ANEW = 1, EEVDF_EVENT = 2, EEVDF_BEGAN = 4 };
-
-/* @f leaves those that compete, with its lag; it is summed up in `run_` or not at all. */
-WEIR_INLINE void eevdf_part(struct eevdf weir_mem *self, struct weir_fair weir_mem *f, u64 mean)
+/* @f is out of those that compete, with its lag. */
+WEIR_INLINE void eevdf_left(struct eevdf weir_mem *self, struct weir_fair weir_mem *f, u32 why)
 {
-	f->lag = eevdf_bounded(self, f, mean - f->vruntime);
-	f->base = self->empty;
-	f->flags |= WEIR_FAIR_LAGS;
-}
-
-/* @t has left the in-pipe: for a CPU of ours, where its turn is to begin, or elsewhere. */
-WEIR_HELPER int eevdf_left(struct eevdf weir_mem *self weir_arg,
-			   struct weir_task weir_mem *t weir_arg,
-			   struct weir_fair weir_mem *f weir_arg)
-{
-	if (!weir_fair_waits(&self->q, f))
-		return EEVDF_ANEW;
-	if (!weir_fair_claimed(&self->inst, t)) {
-		if (weir_load(&t->state) == WEIR_SCHEDULABLE)
-			return EEVDF_ANEW;
-		eevdf_part(self, f, eevdf_mean(self));
-		f->flags &= ~WEIR_FAIR_WAITS;
-		return EEVDF_ANEW | EEVDF_EVENT;
-	}
 	weir_fair_leave(&self->q, f);
-	return EEVDF_EVENT | EEVDF_BEGAN;
+	if (!self->q.load)
+		self->empty++;
+	f->flags = WEIR_FAIR_LAGS;
+	if (why == WEIR_WHY_AGAIN)
+		f->flags |= WEIR_FAIR_KEPT;
+	else if (why != WEIR_WHY_WENT)
+		f->flags |= WEIR_FAIR_SLEPT;
 }
 
-/*
- * @t, whose virtual time was @before until it was charged, has arrived. It gets its place when all is summed up. 1: it
- * woke.
- */
-WEIR_HELPER int eevdf_came(struct eevdf weir_mem *self weir_arg,
-			   struct weir_task weir_mem *t weir_arg,
-			   struct weir_fair weir_mem *f weir_arg, u64 before)
+/* @t comes, goes or is weighed anew, or its queue is counted anew: what is not a turn in a queue that knows it. 1: its place is to be found. */
+WEIR_HELPER WEIR_RARE int eevdf_changed(struct eevdf weir_mem *self weir_arg,
+					struct weir_task weir_mem *t weir_arg,
+					struct weir_fair weir_mem *f weir_arg, u32 what, u32 why)
 {
-	int woke = !f->queue || f->flags & WEIR_FAIR_SLEPT;
+	int here = weir_fair_here(&self->q, f);
 
-	eevdf_place(self, f, before);
-	f->queue = self->q.id;
-	f->flags = WEIR_FAIR_WAITS;
-	f->key = WEIR_KEY_NONE;
-	weir_fair_enter(&self->q, f);
-	eevdf_grant(self, t, f);
-	return woke;
-}
-
-WEIR_ENTRY int eevdf_update(struct eevdf weir_mem *self, struct weir_pipe weir_mem *in)
-{
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	struct weir_task weir_mem *woken = 0, *came = 0;
-	struct weir_change weir_mem *c;
-	u32 victim, what = 0;
-	int err;
-
-	weir_fair_look(&self->inst, &self->q, in);
-	weir_for_change(c, in) {
-		struct weir_task weir_mem *t = c->task;
-		struct weir_fair weir_mem *f;
-		u64 before;
-
-		f = weir_fair_of(self->inst.sched, t);
-		if (!f)
-			return -WEIR_EINVAL;
-		if (c->kind == WEIR_REMOVED) {
-			int left = eevdf_left(self, t, f);
-
-			if (left & EEVDF_BEGAN) {
-				weir_fair_begin(self->inst.sched, t, f);
-				eevdf_grant(self, t, f);
-			}
-			what |= left;
-			continue;
+	if (what == WEIR_ARRIVED || what == WEIR_PICKED) {
+		if (f->queue != self->q.id || !(f->flags & WEIR_FAIR_KEPT) ||
+		    why != WEIR_WHY_AGAIN) {
+			eevdf_came(self, t, f);
+			return 1;
 		}
-		if (weir_fair_waits(&self->q, f)) {
-			/* The law: an order that is re-enqueued is the same, whatever the time. */
-			self->placed = 0;
-			err = weir_pipe_insert_stable(out, t, f->key, in);
-			if (err)
-				return err;
-			continue;
-		}
-		before = f->vruntime;
-		weir_fair_charge(self->inst.sched, t, f);
-		weir_fair_weigh(self->inst.sched, t, f);
-		f->slice = weir_fair_latency(self->inst.sched, t);
-		if (!f->slice)
-			f->slice = self->slice;
-		if (eevdf_came(self, t, f, before))
-			woken = t;
-		/* Several stand in the order of the in-pipe. */
-		if (came)
-			self->placed = 0;
-		came = t;
-		what |= EEVDF_EVENT;
-	}
-	if (what & EEVDF_ANEW || self->q.nr != weir_pipe_nr(in))
-		weir_fair_recount(&self->inst, &self->q, in);
-	if (!(what & EEVDF_EVENT))
-		return 0;
-	err = eevdf_settle(self, in, came);
-	if (err || !woken || weir_pipe_lock(out))
-		return err;
-	if (out->head != woken)
-		woken = 0;
-	weir_pipe_unlock(out);
-	if (!woken)
-		return 0;
-	victim = eevdf_victim(self, in, woken,
-			      out->nr_cpus > 1 ? weir_affinity(self->inst.sched, woken) : 0);
-	if (victim != WEIR_NO_CPU)
-		weir_fair_displace(&self->inst, &self->q, in, victim, woken);
-	return 0;
-}
-
-/* The CPU where @t was is one of ours, and the in-pipe is locked; null: it is none. */
-WEIR_INLINE struct weir_fair weir_mem *eevdf_lock(struct eevdf weir_mem *self,
-						  struct weir_task weir_mem *t)
-{
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	u32 cpu = weir_load(&t->cpu);
-	struct weir_fair weir_mem *f;
-
-	if (cpu >= weir_nr_cpus(self->inst.sched) || !out->nr_cpus ||
-	    !weir_mask_test(out->cpus, cpu))
-		return 0;
-	f = weir_fair_of(self->inst.sched, t);
-	if (!f || weir_pipe_lock(weir_in(&self->inst, 0)))
-		return 0;
-	return f;
-}
-
-/* A task that ran here waits for something: its lag is what it is now. */
-WEIR_ENTRY int eevdf_on_block(struct eevdf weir_mem *self, const struct weir_msg *msg)
-{
-	struct weir_fair weir_mem *f = eevdf_lock(self, msg->task);
-	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-	int err = 0;
-
-	if (!f)
-		return 0;
-	if (f->queue == self->q.id && !(f->flags & (WEIR_FAIR_WAITS | WEIR_FAIR_LAGS))) {
-		weir_fair_charge(self->inst.sched, msg->task, f);
-		weir_fair_look(&self->inst, &self->q, in);
+		/* The queue goes on. */
 		weir_fair_enter(&self->q, f);
-		eevdf_part(self, f, eevdf_mean(self));
-		weir_fair_leave(&self->q, f);
-		if (!(self->q.load + self->q.run_load))
-			self->empty++;
-		err = eevdf_settle(self, in, 0);
+		if (what == WEIR_ARRIVED)
+			return 1;
+		f->flags = WEIR_FAIR_RUNS;
+		eevdf_settle(self);
+		return 0;
 	}
-	weir_pipe_unlock(in);
-	return err;
+	if (!here)
+		return 0;
+	if (what == WEIR_LEFT) {
+		f->lag = eevdf_bounded(self, f, eevdf_mean(self) - f->vruntime);
+		f->base = self->empty;
+		eevdf_left(self, f, why);
+	} else {
+		eevdf_reweigh(self, t, f);
+	}
+	eevdf_settle(self);
+	return what != WEIR_LEFT;
 }
 
-/* It competes here no longer. */
-static int eevdf_gone(struct eevdf weir_mem *self, struct weir_task weir_mem *t, int elsewhere)
+WEIR_ENTRY u32 eevdf_step(struct eevdf weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			  struct weir_step weir_mem *s)
 {
-	struct weir_fair weir_mem *f = eevdf_lock(self, t);
-	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-	int err = 0;
+	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
+	u64 now = weir_now(self->inst.sched);
+	int here;
 
 	if (!f)
+		return weir_step_failed(&self->inst, t, -WEIR_EINVAL);
+	weir_fair_look_beside(&self->inst, &self->q, t, now);
+	here = weir_fair_here(&self->q, f);
+	if (here)
+		weir_fair_charge(&self->q, f, now);
+	if (weir_unlikely(!here || what >= WEIR_LEFT) && !eevdf_changed(self, t, f, what, s->why))
 		return 0;
-	if ((f->queue != self->q.id) == elsewhere) {
-		weir_fair_look(&self->inst, &self->q, in);
-		if (!(self->q.load + self->q.run_load))
-			self->empty++;
-		err = eevdf_settle(self, in, 0);
+	if (what == WEIR_PICKED) {
+		weir_fair_begin(self->inst.sched, t, f, now);
+		eevdf_settle(self);
+		/* What it was granted on arrival ends with a tick, counted from now on. */
+		if (weir_unlikely(!here || self->tick))
+			eevdf_grant(self, t, f);
+		return 0;
 	}
-	weir_pipe_unlock(in);
-	return err;
-}
-
-WEIR_ENTRY int eevdf_on_relinquish(struct eevdf weir_mem *self, const struct weir_msg *msg)
-{
-	return eevdf_gone(self, msg->task, 1);
-}
-
-WEIR_ENTRY int eevdf_on_exit(struct eevdf weir_mem *self, const struct weir_msg *msg)
-{
-	return eevdf_gone(self, msg->task, 0);
+	if (what == WEIR_ARRIVED) {
+		if (here && !eevdf_before(f->vruntime, f->deadline))
+			f->deadline = f->vruntime + eevdf_turn(f);
+		f->flags = WEIR_FAIR_WAITS;
+		eevdf_settle(self);
+		eevdf_grant(self, t, f);
+		if (s->why == WEIR_WHY_ADMITTED || s->why == WEIR_WHY_WOKE)
+			eevdf_woke(self, t);
+	}
+	s->key = f->deadline;
+	s->gate = f->vruntime;
+	return 0;
 }
 
 /* The running task's turn is over. */
 WEIR_ENTRY int eevdf_on_tick(struct eevdf weir_mem *self, const struct weir_msg *msg)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0), *in = weir_in(&self->inst, 0);
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0), *home = self->inst.home;
 	struct weir_fair weir_mem *f;
 	struct weir_task weir_mem *t;
-	int err;
 
-	if (msg->cpu >= weir_nr_cpus(self->inst.sched) || !out->nr_cpus ||
-	    !weir_mask_test(out->cpus, msg->cpu) || !weir_pipe_nr(in) || weir_pipe_lock(in))
+	if (msg->cpu >= weir_nr_cpus(self->inst.sched) || !out->nr_cpus || !home ||
+	    !weir_mask_test(out->cpus, msg->cpu) || !weir_pipe_nr(home) ||
+	    weir_steps_lock(&self->inst))
 		return 0;
-	weir_fair_look(&self->inst, &self->q, in);
-	err = eevdf_settle(self, in, 0);
-	f = weir_fair_runs(&self->inst, &self->q, in, msg->cpu, &t);
+	weir_fair_look(&self->inst, &self->q, weir_now(self->inst.sched));
+	eevdf_settle(self);
+	f = weir_fair_runs(&self->inst, &self->q, msg->cpu, &t);
 	if (f && !(f->flags & WEIR_FAIR_RESCHED) && !eevdf_before(f->vruntime, f->deadline))
-		weir_fair_displace(&self->inst, &self->q, in, msg->cpu, t);
-	weir_pipe_unlock(in);
-	return err;
-}
-
-/* A waiting task is owed what it was owed: its lag in time stays, and so in virtual time it changes. */
-WEIR_ENTRY int eevdf_follow_weight(struct eevdf weir_mem *self, const struct weir_msg *msg,
-				   struct weir_pipe weir_mem *in)
-{
-	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, msg->task);
-	u32 old;
-	s64 lag;
-
-	if (!f || !weir_fair_waits(&self->q, f) || weir_pending(in, msg->task))
-		return 0;
-	weir_fair_look(&self->inst, &self->q, in);
-	old = f->weight;
-	lag = eevdf_bounded(self, f, eevdf_mean(self) - f->vruntime);
-	weir_fair_weigh(self->inst.sched, msg->task, f);
-	weir_store(&f->vruntime, eevdf_mean(self) - eevdf_ratio((u64)(lag * (s64)old), f->weight));
-	f->deadline = f->vruntime + eevdf_turn(f);
-	weir_fair_recount(&self->inst, &self->q, in);
-	eevdf_grant(self, msg->task, f);
-	self->placed = 0;
-	return eevdf_settle(self, in, 0);
+		weir_fair_displace(&self->inst, &self->q, msg->cpu, t);
+	weir_steps_unlock(&self->inst);
+	return 0;
 }
 
 /* The queue goes on: tasks that wait are re-enqueued and keep their places. */
@@ -553,5 +418,6 @@ WEIR_ENTRY void eevdf_take_state(struct eevdf weir_mem *self, struct eevdf weir_
 {
 	self->q.id = old->q.id;
 	self->q.zero = old->q.zero;
+	eevdf_open(self);
 	self->empty = old->empty;
 }

@@ -162,7 +162,8 @@ impl Tables {
             behind[i] = own;
         }
         let mut index: HashMap<CMask, u32> = HashMap::new();
-        for pipe in &plan.pipes {
+        let homes = plan.homes();
+        for (pipe, home) in plan.pipes.iter().zip(homes) {
             let mask = behind[pipe.to.0 as usize];
             let mask = *index.entry(mask).or_insert_with(|| {
                 self.masks.push(mask);
@@ -176,7 +177,7 @@ impl Tables {
                 to: pipe.to.0,
                 to_port: pipe.to.1,
                 mask,
-                unused: 0,
+                home: home.unwrap_or(NONE),
                 label: pipe.label,
             });
         }
