@@ -37,7 +37,7 @@ These files call each other in a circle: $circle. The reason is their work. A pi
 publishes a message (\`broker\`). The message can be a remote one (\`remote\`). Its delivery changes pipes again, and \`propagate\` completes all of
 this from a worklist. At run time there is no recursion: a message is queued and a pipe is put on the worklist, and
 both are handled by one loop in \`propagate\`. tools/test-ports.sh checks that no call chain returns to itself. The calls of a runtime
-(\`schedule\`, \`pick\`, \`notify\`, \`remote_calls\`) stand above the circle.
+(\`schedule\`, \`pick\`, \`settle\`, \`call\`) stand above the circle.
 TEXT
 else
 	echo "No file calls itself by way of others."

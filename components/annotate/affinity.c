@@ -6,18 +6,15 @@
  * pipes:    none
  * listens:  AFFINITY: store the task's mask; null means everywhere
  * answers:  AFFINITY: the task's mask; null means everywhere
- * params:   fallback flag 0 [0, 1]; a task whose CPUs are all offline may run everywhere until one of them is back
+ * params:   -
  * per-task: 16 bytes, and a mask of the machine's size for tasks that have been bound
- * cost:     O(words of CPUs) per message, O(1) per answer (with `fallback` up to O(CPUs)); its own lock when a task is bound for the first time
+ * cost:     O(words of CPUs) per message, O(1) per answer; its own lock when a task is bound for the first time
  * batch:    no pipes
  * source:   CoBaS 5.7.4 and appendix A.1, component 0x20
  *
  * A mask is changed in place, word by word, and its memory is used for masks only as long as the
  * instance exists. A reader without a lock can see a partly changed mask; the message that follows the
  * change corrects decisions based on it.
- *
- * Linux lets a task run elsewhere when the last CPU of its mask goes offline: `fallback` does so. Without it the task
- * waits.
  *
  * example:  annotate affinity;
  */
@@ -35,25 +32,20 @@ struct affinity_mask {
 };
 
 struct affinity_task {
+	u64 now;			     /* (a) address of the set in force, 0: all CPUs */
 	struct affinity_mask weir_mem *mask; /* (a) null: never bound */
-	u64 bound;			     /* (a) */
 };
 
 struct affinity {
 	struct weir_instance inst;
-	u64 fallback; /* (c) */
-	u64 all;      /* (a) address of the mask made last */
-	u64 free;     /* (a) of the one given back last; own lock to take one */
+	u64 all;  /* (a) address of the mask made last */
+	u64 free; /* (a) of the one given back last; own lock to take one */
 };
 
-WEIR_COMPONENT(
-	affinity, .summary = "store the CPUs on which each task may run", .cls = WEIR_ANNOTATE,
-	.listens = WEIR_TOPIC_BIT(AFFINITY), .answers = WEIR_TOPIC_BIT(AFFINITY),
-	.per_task = sizeof(struct affinity_task),
-	WEIR_PARAMS(affinity,
-		    WEIR_PARAM(affinity, fallback, FLAG, 0, 0, 1,
-			       "a task whose CPUs are all offline may run everywhere until one "
-			       "of them is back")));
+WEIR_COMPONENT(affinity, .summary = "store the CPUs on which each task may run",
+	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(AFFINITY),
+	       .answers = WEIR_TOPIC_BIT(AFFINITY), .per_task = sizeof(struct affinity_task),
+	       WEIR_ANSWER_AT(affinity_task, now));
 
 static u64 affinity_bytes(const struct affinity weir_mem *self)
 {
@@ -102,7 +94,7 @@ WEIR_ENTRY int affinity_on_affinity(struct affinity weir_mem *self, const struct
 		return -WEIR_EINVAL;
 	p = weir_priv(&self->inst, msg->task);
 	if (!msg->mask) {
-		weir_store_release(&p->bound, 0);
+		weir_store_release(&p->now, 0);
 		return 0;
 	}
 	m = p->mask;
@@ -113,42 +105,18 @@ WEIR_ENTRY int affinity_on_affinity(struct affinity weir_mem *self, const struct
 	for (u32 w = 0; w < weir_mask_words(self->inst.sched) && weir_loop; w++)
 		weir_store(&m->mask.word[w], weir_load(&msg->mask->word[w]));
 	weir_store(&p->mask, m);
-	weir_store_release(&p->bound, 1);
-	return 0;
-}
-
-/* Whether a CPU of the mask is online. O(1) in most cases: the first one is. */
-WEIR_INLINE int affinity_lives(struct affinity weir_mem *self,
-			       const struct affinity_mask weir_mem *m)
-{
-	struct weir_sched weir_mem *s = self->inst.sched;
-
-	for (u32 w = 0; w < weir_mask_words(s) && weir_loop; w++) {
-		u64 bits = weir_load(&m->mask.word[w]);
-
-		while (bits && weir_loop) {
-			u32 cpu = w * 64 + weir_lowest_bit(bits);
-
-			bits &= bits - 1;
-			if (cpu < weir_nr_cpus(s) && weir_cpu_is_online(s, cpu))
-				return 1;
-		}
-	}
+	weir_store_release(&p->now, (u64)&m->mask);
 	return 0;
 }
 
 WEIR_ENTRY int affinity_answer_affinity(struct affinity weir_mem *self, struct weir_msg *msg)
 {
 	struct affinity_task weir_mem *p;
-	struct affinity_mask weir_mem *m;
 
 	if (!msg->task)
 		return -WEIR_EINVAL;
 	p = weir_priv(&self->inst, msg->task);
-	m = weir_load_acquire(&p->bound) ? weir_load(&p->mask) : 0;
-	if (m && self->fallback && !affinity_lives(self, m))
-		m = 0;
-	msg->mask = m ? &m->mask : 0;
+	msg->mask = (const struct weir_cpumask weir_mem *)weir_load_acquire(&p->now);
 	return 0;
 }
 
@@ -159,7 +127,7 @@ WEIR_ENTRY void affinity_task_exit(struct affinity weir_mem *self, struct weir_t
 
 	if (!m)
 		return;
-	weir_store(&p->bound, 0);
+	weir_store(&p->now, 0);
 	weir_store(&p->mask, 0);
 	weir_stack_push(&self->free, m->free, (u64)m);
 }

@@ -6,8 +6,7 @@
  * pipes:     in 1.., out 1..
  * listens:   AFFINITY: move the task if necessary. CPU_STATUS: check all tasks again. DISPATCH, BLOCK, EXIT:
  *            track each task's load. TICK: balance the load
- * publishes: WITHHELD: no CPU that the task may use is online. PREEMPT: a larger CPU is idle, and the running task has
- *            outgrown its own
+ * publishes: WITHHELD: no CPU that the task may use is online
  * asks:      AFFINITY: where the task may run, and WEIGHT; both needed
  * answers:   -
  * kernel:    on request
@@ -16,11 +15,10 @@
  *            imbalance pct 117 [100, 1000]; load of another CPU relative to this one's that justifies a migration
  *            interval ns 16000000 [100000, 10000000000]; time between two balancing attempts of a busy CPU
  *            reach count 8 [1, 4096]; tasks looked at in another CPU's pipe for one that may move
- *            pack flag 0 [0, 1]; tasks prefer large CPUs though they fit small ones (asymmetric packing)
  * per-task:  56 bytes
  * cost:      O(idle CPUs) for a task that wakes, O(1) for one that gave up its CPU, O(out-pipes) for a new one and
  *            for a CPU that looks for work or balances; O(tasks) when a CPU goes offline or online; takes
- *            the in-pipe lock and one out-pipe lock
+ *            the lock behind one out-pipe when it looks for a task there
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is withheld if there is
  *            none; every out-pipe keeps the order of each in-pipe
  * source:    Linux 6.12, kernel/sched/fair.c: select_task_rq_fair(), newidle_balance(), load_balance(); pelt.c
@@ -29,22 +27,18 @@
  * A task that gave up its CPU stays there. A waking task goes to its previous CPU or to the CPU of its waker, to the one
  * that is idle or has the smaller load, and from there to an idle CPU of the same last-level cache: an entirely idle core
  * comes before one with a busy sibling, and if CPUs differ, only those count that fit the task
- * with a quarter to spare. New tasks go to the largest idle CPU, else to the least loaded one. A running task that has outgrown its CPU
- * leaves it at a tick, or when its slice ends, for an idle core of larger CPUs. A CPU that runs out of work takes a task from the
+ * with a quarter to spare. New tasks go to the least loaded CPU. A CPU that runs out of work takes a task from the
  * nearest CPU that can spare one: of its core, its cache, its node, the machine. At ticks a busy CPU with waiting tasks
  * passes one to an idle CPU, and periodically takes one from the most loaded CPU, if the imbalance is large enough.
  *
- * With `pack`, a waking task goes to the largest CPU of an idle core in its node, and a running one leaves its CPU for the
- * idle core of a larger one, however little it computes: for favoured cores, whose capacities differ by little, and
- * where energy does not matter.
- *
  * Load is tracked by weight and time (weir/kit/pelt.h), and counts double on a CPU of half the capacity. Differences from Linux:
- * running tasks are migrated only if they have outgrown their CPU, groups of CPUs are compared by their most loaded member only, and waker
+ * running tasks are never migrated, groups of CPUs are compared by their most loaded member only, and waker
  * relationships are not tracked.
  *
  * example:   annotate affinity, weight, fair;
  *            entry -> fair_balancer -> each cpu { eevdf -> cpu };
  */
+#include <weir/kit/review.h>
 #include <weir/kit/rq_load.h>
 #include <weir/cpus.h>
 
@@ -55,7 +49,6 @@ struct fair_balancer {
 	u64 imbalance; /* (c) percent */
 	u64 interval;  /* (c) ns */
 	u64 reach;     /* (c) */
-	u64 pack;      /* (c) */
 	u32 differ;    /* (c) CPUs do, in capacity */
 	u32 unused;
 	u64 weir_mem *next; /* (a) ns; by port: when its CPU looks at the others again */
@@ -70,7 +63,7 @@ WEIR_COMPONENT(
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) |
 		   WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) |
 		   WEIR_TOPIC_BIT(TICK),
-	.publishes = WEIR_TOPIC_BIT(WITHHELD) | WEIR_TOPIC_BIT(PREEMPT),
+	.reviews = WEIR_TOPIC_BIT(AFFINITY), .publishes = WEIR_TOPIC_BIT(WITHHELD),
 	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
 	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
 	.per_task = sizeof(struct weir_rq_load_task),
@@ -85,16 +78,13 @@ WEIR_COMPONENT(
 		WEIR_PARAM(fair_balancer, interval, NS, 16000000, 100000, 10000000000ull,
 			   "time between two balancing attempts of a busy CPU"),
 		WEIR_PARAM(fair_balancer, reach, COUNT, 8, 1, 4096,
-			   "tasks looked at in another CPU's pipe for one that may move"),
-		WEIR_PARAM(fair_balancer, pack, FLAG, 0, 0, 1,
-			   "tasks prefer large CPUs though they fit small ones (asymmetric "
-			   "packing)")));
+			   "tasks looked at in another CPU's pipe for one that may move")));
 
 /* --- choice of a pipe --------------------------------------------------------------------------------- */
 
 /* Where a waking task's search begins: where it was, or where it was woken. */
-WEIR_FLAT static u32 fair_balancer_target(struct fair_balancer weir_mem *self, u32 prev, u32 here,
-					  u64 load)
+WEIR_HELPER u32 fair_balancer_target(struct fair_balancer weir_mem *self weir_arg, u32 prev,
+				     u32 here, u64 load)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	u64 now = weir_now(s), mine, theirs;
@@ -111,36 +101,6 @@ WEIR_FLAT static u32 fair_balancer_target(struct fair_balancer weir_mem *self, u
 	return mine < theirs ? here : prev;
 }
 
-/* The largest CPU of an idle core in @cpu's node, the nearest of equals; WEIR_NO_CPU: there is none. */
-WEIR_HELPER u32 fair_balancer_largest(struct fair_balancer weir_mem *self weir_arg, u32 cpu,
-				      const struct weir_cpumask weir_mem *mask weir_arg)
-{
-	const struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-	struct weir_sched weir_mem *s = self->inst.sched;
-	u32 best = WEIR_NO_CPU, most = 0, n = 0;
-
-	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
-		u64 bits = in->cpus->word[w] & weir_idle_word(s, w);
-
-		while (bits && weir_loop) {
-			u32 i = w * 64 + weir_lowest_bit(bits), rank;
-
-			bits &= bits - 1;
-			n++;
-			if (!weir_cpu_may(s, i, mask) || !weir_core_idle(s, &self->loads.near, i) ||
-			    weir_distance(s, cpu, i) > 2)
-				continue;
-			rank = weir_cpu_capacity(s, i) * 4 + 3 - weir_distance(s, cpu, i);
-			if (rank > most) {
-				most = rank;
-				best = i;
-			}
-		}
-	}
-	weir_note_scan(&self->inst, n);
-	return best;
-}
-
 /* A CPU near where @t was or was woken, which would count @weight there; WEIR_NO_CPU: none. */
 WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 				   struct weir_task weir_mem *t weir_arg, u32 weight,
@@ -148,7 +108,7 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
-	u32 prev = weir_load(&t->cpu), here = weir_load(&t->entry_cpu), cpu = prev;
+	u32 prev = weir_last_cpu(t), here = weir_load(&t->entry_cpu), cpu = prev;
 
 	if (prev >= weir_nr_cpus(s) || !weir_port_to(&self->inst, &self->loads.map, prev))
 		return WEIR_NO_CPU;
@@ -158,9 +118,6 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 			      ? fair_balancer_target(self, prev, here,
 						     weight * weir_pelt_load(&p->pelt))
 			      : here;
-	here = self->pack && self->differ ? fair_balancer_largest(self, cpu, mask) : WEIR_NO_CPU;
-	if (here != WEIR_NO_CPU)
-		return here;
 	prev = weir_idle_sibling(&self->loads.near, cpu, prev,
 				 self->differ ? 1 + weir_pelt_util(&p->pelt) : 0, mask);
 	if (prev != WEIR_NO_CPU)
@@ -168,92 +125,26 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 	return weir_cpu_may(s, cpu, mask) ? cpu : WEIR_NO_CPU;
 }
 
-/*
- * For a task that runs on @cpu or ran there until now, and uses more than four fifths of it (with `pack` for any task): a larger CPU of
- * an idle core, one that it fits if there is one; WEIR_NO_CPU: none, or the task fits where it is.
- */
-WEIR_FLAT static u32 fair_balancer_outgrown(struct fair_balancer weir_mem *self,
-					    struct weir_task weir_mem *t, u32 cpu,
-					    const struct weir_cpumask weir_mem *mask)
-{
-	struct weir_sched weir_mem *s = self->inst.sched;
-	struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
-	u64 util = weir_pelt_util(&p->pelt);
-	u32 to;
-
-	if (!self->differ || cpu >= weir_nr_cpus(s) ||
-	    (!self->pack && util * 5 / 4 < weir_cpu_capacity(s, cpu)))
-		return WEIR_NO_CPU;
-	to = self->pack ? fair_balancer_largest(self, cpu, mask)
-			: weir_idle_sibling(&self->loads.near, cpu, cpu, 1 + util, mask);
-	return to != WEIR_NO_CPU && weir_core_idle(s, &self->loads.near, to) &&
-			       weir_cpu_capacity(s, to) > weir_cpu_capacity(s, cpu)
-		       ? to
-		       : WEIR_NO_CPU;
-}
-
 /* --- placement ---------------------------------------------------------------------------------------- */
 
-/* @t, which is in @in, goes to out-pipe @to; null: it is withheld. */
-WEIR_HELPER int fair_balancer_send(struct fair_balancer weir_mem *self weir_arg,
-				   struct weir_pipe weir_mem *in weir_arg,
-				   struct weir_task weir_mem *t weir_arg,
-				   struct weir_pipe weir_mem *to weir_arg)
-{
-	int err = weir_route(&self->inst, in, t, to);
-
-	if (to)
-		weir_rq_load_queued(&self->loads, to->from_port);
-	return err;
-}
-
-/* Put the task, which is in @in, where it goes: to @to if it may, null: where it is best. */
-WEIR_HELPER int fair_balancer_put(struct fair_balancer weir_mem *self weir_arg,
-				  struct weir_pipe weir_mem *in weir_arg,
-				  struct weir_task weir_mem *t weir_arg,
-				  struct weir_pipe weir_mem *to weir_arg)
+/* 1 + the port for @t: of @to if it may go there, null: where it is best; 0: it may go nowhere. */
+WEIR_FLAT static u32 fair_balancer_put(struct fair_balancer weir_mem *self,
+				       struct weir_task weir_mem *t, struct weir_pipe weir_mem *to)
 {
 	u32 weight = (u32)weir_property(self->inst.sched, WEIR_TOPIC_WEIGHT, t), port;
 	const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
 
 	weir_rq_load_track(weir_priv(&self->inst, t), weir_now(self->inst.sched));
-	if (!to || !weir_pipe_allows(to, mask)) {
+	if (!to || !weir_pipe_allows(to, mask))
 		to = weir_port_to(&self->inst, &self->loads.map,
 				  fair_balancer_near(self, t, weight, mask));
-		port = to ? 0 : weir_rq_load_idlest(&self->loads, weir_load(&t->entry_cpu), mask);
-		if (port)
-			to = weir_out(&self->inst, port - 1);
-	}
-	weir_rq_load_enter(&self->loads, weir_priv(&self->inst, t), to ? to->from_port + 1 : 0,
-			   weight ? weight : 1, weir_now(self->inst.sched));
-	return fair_balancer_send(self, in, t, to);
-}
-
-/* Nothing happens to a task that may stay, that cannot go on, or that update has still to look at. */
-WEIR_FLAT static int fair_balancer_review(struct fair_balancer weir_mem *self,
-					  struct weir_pipe weir_mem *in,
-					  struct weir_task weir_mem *t,
-					  const struct weir_cpumask weir_mem *mask)
-{
-	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
-
-	if (weir_pending(in, t) || (now && weir_pipe_allows(now, mask)) ||
-	    (!now && !weir_first_allowed(&self->inst, mask)))
-		return 0;
-	return fair_balancer_put(self, in, t, 0);
-}
-
-/* Where a task goes on that gave up its CPU. */
-WEIR_FLAT static struct weir_pipe weir_mem *fair_balancer_stay(struct fair_balancer weir_mem *self,
-							       struct weir_task weir_mem *t)
-{
-	u32 cpu = weir_load(&t->cpu), larger = WEIR_NO_CPU;
-
-	if (self->differ) {
-		weir_rq_load_track(weir_priv(&self->inst, t), weir_now(self->inst.sched));
-		larger = fair_balancer_outgrown(self, t, cpu, weir_affinity(self->inst.sched, t));
-	}
-	return weir_port_to(&self->inst, &self->loads.map, larger != WEIR_NO_CPU ? larger : cpu);
+	port = to ? to->from_port + 1
+		  : weir_rq_load_idlest(&self->loads, weir_load(&t->entry_cpu), mask);
+	weir_rq_load_enter(&self->loads, weir_priv(&self->inst, t), port, weight ? weight : 1,
+			   weir_now(self->inst.sched));
+	if (port)
+		weir_rq_load_queued(&self->loads, port - 1);
+	return port;
 }
 
 WEIR_ENTRY int fair_balancer_construct(struct fair_balancer weir_mem *self)
@@ -268,57 +159,35 @@ WEIR_ENTRY int fair_balancer_construct(struct fair_balancer weir_mem *self)
 	return weir_rq_load_construct(&self->inst, &self->loads);
 }
 
-WEIR_ENTRY int fair_balancer_update(struct fair_balancer weir_mem *self,
-				    struct weir_pipe weir_mem *in)
+/* Where @t is to go if it may; null: where it is best. */
+static struct weir_pipe weir_mem *fair_balancer_wanted(struct fair_balancer weir_mem *self,
+						       u32 what, struct weir_task weir_mem *t,
+						       u32 want)
 {
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		struct weir_task weir_mem *t = c->task;
-		struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
-		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
-
-		/* One that gave up its CPU stays where that is, unless it has outgrown it. */
-		if (!to && weir_rq_load_weight(p))
-			to = fair_balancer_stay(self, t);
-		err = fair_balancer_put(self, in, t, to);
-		if (err)
-			return err;
-	}
+	if (want < self->inst.nr_out)
+		return weir_out(&self->inst, want);
+	/* One that gave up its CPU stays where that is. */
+	if (what == WEIR_ARRIVED && weir_rq_load_weight(weir_priv(&self->inst, t)))
+		return weir_port_to(&self->inst, &self->loads.map, weir_last_cpu(t));
 	return 0;
+}
+
+WEIR_ENTRY u32 fair_balancer_step(struct fair_balancer weir_mem *self, u32 what,
+				  struct weir_task weir_mem *t, struct weir_step weir_mem *s)
+{
+	u32 port = weir_stays(&self->inst, what, t, weir_affinity(self->inst.sched, t));
+
+	if (s->runs || (port != WEIR_WITHHOLD && s->want == WEIR_WITHHOLD))
+		return port;
+	port = fair_balancer_put(self, t, fair_balancer_wanted(self, what, t, s->want));
+	return weir_send(&self->inst, what, t, port ? weir_out(&self->inst, port - 1) : 0);
 }
 
 WEIR_ENTRY int fair_balancer_on_cpu_status(struct fair_balancer weir_mem *self,
 					   const struct weir_msg *msg)
 {
-	int err = 0;
-
 	(void)msg;
-	for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++) {
-		struct weir_pipe weir_mem *in = weir_in(&self->inst, i);
-		struct weir_task weir_mem *t;
-
-		if (weir_pipe_pass_by(in))
-			continue;
-		err = weir_pipe_lock(in);
-		if (err)
-			break;
-		weir_for_task(t, in) {
-			err = fair_balancer_review(self, in, t, weir_affinity(self->inst.sched, t));
-			if (err)
-				break;
-		}
-		weir_pipe_unlock(in);
-	}
-	return err;
-}
-
-WEIR_ENTRY int fair_balancer_follow_affinity(struct fair_balancer weir_mem *self,
-					     const struct weir_msg *msg,
-					     struct weir_pipe weir_mem *in)
-{
-	return fair_balancer_review(self, in, msg->task, msg->mask);
+	return weir_review_all(&self->inst);
 }
 
 /* --- load tracking -------------------------------------------------------------------------------------- */
@@ -349,25 +218,28 @@ WEIR_ENTRY int fair_balancer_on_exit(struct fair_balancer weir_mem *self,
 /* --- balancing -------------------------------------------------------------------------------------------- */
 
 /* A task of @from that may move to @cpu and last ran before @before, ns, from the tail on: its address; 0: none. */
-WEIR_HELPER u64 fair_balancer_find(struct fair_balancer weir_mem *self weir_arg,
-				   struct weir_pipe weir_mem *from weir_arg, u32 cpu, u64 before)
+WEIR_FLAT static u64 fair_balancer_find(struct fair_balancer weir_mem *self,
+					struct weir_pipe weir_mem *from, u32 cpu, u64 before)
 {
+	/* Where its tasks wait. */
+	struct weir_pipe weir_mem *exit = from->home ? from->home : from;
 	struct weir_task weir_mem *t;
 	u64 n = 0, found = 0;
 
-	if (weir_pipe_lock(from))
+	if (weir_pipe_lock(exit))
 		return 0;
-	for (t = from->tail; t && n < self->reach && weir_loop; t = weir_pipe_prev(from, t)) {
+	for (t = exit->tail; t && n < self->reach && weir_loop; t = t->prev) {
 		struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
 
-		if (weir_load(&t->state) == WEIR_SCHEDULABLE && weir_load(&p->stopped) < before &&
+		if (weir_state(t) == WEIR_SCHEDULABLE && weir_load(&p->stopped) < before &&
+		    weir_port_of(&self->inst, t) == from->from_port &&
 		    weir_cpu_may(self->inst.sched, cpu, weir_affinity(self->inst.sched, t))) {
 			found = (u64)t;
 			break;
 		}
 		n++;
 	}
-	weir_pipe_unlock(from);
+	weir_pipe_unlock(exit);
 	return found;
 }
 
@@ -382,24 +254,16 @@ WEIR_HELPER u64 fair_balancer_cold(struct fair_balancer weir_mem *self weir_arg,
 	return now >= self->hot ? now - self->hot + 1 : 0;
 }
 
-/* Move one task from @from to @cpu's pipe. 1: done. Under the in-pipe's lock what is known of it is certain. */
+/* Move one task from @from to @cpu's pipe. 1: it is asked to go; whether it may is looked at again then. */
 WEIR_HELPER int fair_balancer_move(struct fair_balancer weir_mem *self weir_arg,
 				   struct weir_pipe weir_mem *from weir_arg, u32 cpu)
 {
 	u64 before = fair_balancer_cold(self, from, cpu);
 	struct weir_task weir_mem *t =
 		(struct weir_task weir_mem *)fair_balancer_find(self, from, cpu, before);
-	struct weir_pipe weir_mem *in = t ? weir_holder(&self->inst, t) : 0;
-	int moved = 0;
+	struct weir_pipe weir_mem *to = weir_port_to(&self->inst, &self->loads.map, cpu);
 
-	if (!in || weir_pipe_lock(in))
-		return 0;
-	if (weir_pipe_has(in, t) && !weir_pending(in, t) && weir_out_of(&self->inst, t) == from &&
-	    weir_cpu_may(self->inst.sched, cpu, weir_affinity(self->inst.sched, t)))
-		moved = !fair_balancer_put(self, in, t,
-					   weir_port_to(&self->inst, &self->loads.map, cpu));
-	weir_pipe_unlock(in);
-	return moved;
+	return t && to && !weir_move(&self->inst, t, to->from_port);
 }
 
 /* Same core or cache, then same node, then anywhere. */
@@ -445,18 +309,6 @@ WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_
 	return load * 100 > mine * self->imbalance && load > mine + task ? port : 0;
 }
 
-/* Whether the task that runs on @cpu has outgrown it. */
-WEIR_FLAT static int fair_balancer_misfit(struct fair_balancer weir_mem *self, u32 cpu)
-{
-	struct weir_sched weir_mem *s = self->inst.sched;
-	struct weir_task weir_mem *t = weir_cpu_curr(s, cpu);
-
-	if (!self->differ || !t)
-		return 0;
-	weir_rq_load_track(weir_priv(&self->inst, t), weir_now(s));
-	return fair_balancer_outgrown(self, t, cpu, weir_affinity(s, t)) != WEIR_NO_CPU;
-}
-
 WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,
 				     const struct weir_msg *msg)
 {
@@ -466,12 +318,6 @@ WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,
 
 	if (!out)
 		return 0;
-	/* It goes when it gives the CPU up. */
-	if (fair_balancer_misfit(self, msg->cpu)) {
-		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT,
-			     weir_cpu_curr(self->inst.sched, msg->cpu), msg->cpu, 0);
-		return 0;
-	}
 	cpu = fair_balancer_needs_work(self, out, msg->cpu);
 	if (cpu != WEIR_NO_CPU && fair_balancer_move(self, out, cpu))
 		return 0;

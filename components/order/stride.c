@@ -9,7 +9,7 @@
  * answers:  -
  * params:   quantum ns 3000000 [100000, 1000000000]; run time before another task runs
  * per-task: 24 bytes
- * cost:     O(log n) per added task; takes the in-pipe lock and the out-pipe lock
+ * cost:     O(log n) per added task; no lock of its own
  * batch:    the out-pipe holds the tasks of the in-pipe, stably sorted by pass
  * source:   Waldspurger and Weihl, "Stride scheduling: deterministic proportional-share resource
  *           management", 1995
@@ -40,9 +40,9 @@ struct stride_task {
 };
 
 WEIR_COMPONENT(stride, .summary = "give each task CPU time in proportion to its weight",
-	       .cls = WEIR_ORDER, .carries = WEIR_CARRIES_LOCKED, .ordering = WEIR_TOTAL,
-	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
-	       .listens = WEIR_TOPIC_BIT(BLOCK), .hears_all = WEIR_TOPIC_BIT(BLOCK),
+	       .cls = WEIR_ORDER, .serial = 1, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1,
+	       .out_min = 1, .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(BLOCK),
+	       .hears_all = WEIR_TOPIC_BIT(BLOCK),
 	       .asks = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
 	       .needs = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
 	       .per_task = sizeof(struct stride_task),
@@ -65,24 +65,21 @@ static void stride_walk(struct stride weir_mem *self, struct weir_task weir_mem 
 	p->seen = ran.value2;
 }
 
-WEIR_ENTRY int stride_update(struct stride weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 stride_step(struct stride weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			   struct weir_step weir_mem *s)
 {
-	struct weir_change weir_mem *c;
-	int err;
+	struct stride_task weir_mem *p = weir_priv(&self->inst, t);
 
-	weir_for_change(c, in) {
-		struct stride_task weir_mem *p = weir_priv(&self->inst, c->task);
-
-		stride_walk(self, c->task, p);
-		if (!p->here) {
-			p->here = 1;
-			p->pass += weir_load(&self->here);
-		}
-		weir_store(&c->task->slice_ns, self->quantum);
-		err = weir_pipe_insert_stable(weir_out(&self->inst, 0), c->task, p->pass, in);
-		if (err)
-			return err;
+	weir_use(what);
+	if (s->runs)
+		return 0;
+	stride_walk(self, t, p);
+	if (!p->here) {
+		p->here = 1;
+		p->pass += weir_load(&self->here);
 	}
+	weir_store(&t->slice_ns, self->quantum);
+	s->key = p->pass;
 	return 0;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Beginning a call when it may have to wait, and what it publishes. See call.h. */
+/*
+ * Calls (see call.h): beginning one when it may have to wait, what it publishes, and those of a runtime that moves remote messages from one
+ * coherence domain to another (remote.c).
+ */
 #include "call.h"
 
 WEIR_GLOBAL WEIR_RARE int weir_enter(struct weir_sched weir_mem *s weir_arg, u32 cpu)
@@ -12,13 +15,9 @@ WEIR_GLOBAL WEIR_RARE int weir_enter(struct weir_sched weir_mem *s weir_arg, u32
 	ctx->waited = 0;
 	if (!WEIR_SWAPS)
 		return s->graph ? 0 : -WEIR_EAGAIN;
-	while (weir_loop) {
-		if (weir_may_go_in(s, ctx)) {
-			if (s->graph)
-				return 0;
-			weir_store_release(&ctx->readers, 0);
-			return -WEIR_EAGAIN;
-		}
+	while (s->graph && weir_loop) {
+		if (weir_may_go_in(s, ctx))
+			return 0;
 		weir_store_release(&ctx->readers, 0);
 		while (weir_load_acquire(&s->writer) && weir_loop) {
 			if (!weir_wait(ctx->waited, s->patience)) {
@@ -27,7 +26,9 @@ WEIR_GLOBAL WEIR_RARE int weir_enter(struct weir_sched weir_mem *s weir_arg, u32
 			}
 		}
 	}
-	weir_give_up(s);
+	weir_store_release(&ctx->readers, 0);
+	if (s->graph)
+		weir_give_up(s);
 	return -WEIR_EAGAIN;
 }
 
@@ -35,7 +36,7 @@ int weir_gave_up(struct weir_sched weir_mem *s, u32 cpu)
 {
 	struct weir_ctx weir_mem *ctx = &s->ctx[cpu];
 
-	if (!ctx->gave_up && !ctx->work_head)
+	if (!ctx->gave_up)
 		return 0;
 	ctx->gave_up = 0;
 	return 1;
@@ -45,8 +46,8 @@ int weir_gave_up(struct weir_sched weir_mem *s, u32 cpu)
  * Publish a state change, if it has a recipient; it is delivered when the call settles. (A separate function, like
  * weir_fault().)
  */
-WEIR_GLOBAL int weir_announce(struct weir_sched weir_mem *s weir_arg, u32 topic,
-			      struct weir_task weir_mem *t weir_arg, u32 cpu)
+WEIR_GLOBAL WEIR_RARE int weir_announce(struct weir_sched weir_mem *s weir_arg, u32 topic,
+					struct weir_task weir_mem *t weir_arg, u32 cpu)
 {
 	struct weir_msg msg = { .topic = topic, .cpu = cpu, .task = t };
 
@@ -54,3 +55,62 @@ WEIR_GLOBAL int weir_announce(struct weir_sched weir_mem *s weir_arg, u32 topic,
 		weir_msg_push(s, &msg);
 	return 0;
 }
+
+#if WEIR_DOMAINS
+
+const struct weir_remote_msg weir_mem *weir_remote_next(struct weir_sched weir_mem *s, u32 cpu)
+{
+	const struct weir_remote_msg weir_mem *msg;
+
+	if (!weir_distributed(s) || weir_enter(s, cpu))
+		return 0;
+	msg = weir_remote_collect(s);
+	weir_end_call(weir_ctx(s));
+	return msg;
+}
+
+/* The task is here, and not about to leave. */
+static struct weir_task weir_mem *present(struct weir_sched weir_mem *s, u32 id)
+{
+	struct weir_task weir_mem *t = weir_task_get(s, id);
+	u32 state = t ? weir_state(t) : WEIR_FREE;
+
+	return state == WEIR_FREE || state == WEIR_DEAD || state == WEIR_AWAY ? 0 : t;
+}
+
+static int carry_out(struct weir_sched weir_mem *s, u32 cpu, u32 call, struct weir_task weir_mem *t)
+{
+	switch (call) {
+	case WEIR_REMOTE_ADMIT:
+		return weir_admit(s, cpu, t);
+	case WEIR_REMOTE_UNBLOCK:
+		return weir_unblock(s, cpu, t);
+	case WEIR_REMOTE_BLOCK:
+		return weir_block(s, cpu, t);
+	default:
+		return weir_exit(s, cpu, t);
+	}
+}
+
+int weir_remote_accept(struct weir_sched weir_mem *s, u32 cpu, const struct weir_remote_msg *p)
+{
+	struct weir_task weir_mem *t = 0;
+	int err;
+
+	if ((p->kind == WEIR_REMOTE_MSG_MESSAGE && p->task != WEIR_NO_TASK) ||
+	    p->kind == WEIR_REMOTE_MSG_CALL) {
+		t = present(s, p->task);
+		if (!t)
+			return WEIR_ELSEWHERE;
+	}
+	if (p->kind == WEIR_REMOTE_MSG_CALL)
+		return carry_out(s, cpu, p->call, t);
+	if (weir_enter(s, cpu))
+		return -WEIR_EAGAIN;
+	err = weir_remote_take_in(s, p, t);
+	weir_drain(s);
+	weir_end_call(weir_ctx(s));
+	return err;
+}
+
+#endif

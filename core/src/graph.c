@@ -49,6 +49,8 @@ struct weir_instance weir_mem *weir_instance_new(struct weir_sched weir_mem *s,
 	inst->class = class;
 	inst->idx = idx;
 	inst->per_task = (s->classes[class].per_task + 7) & ~7u;
+	inst->hears = s->classes[class].hears;
+	inst->serial = s->classes[class].serial;
 	return inst;
 }
 
@@ -81,18 +83,21 @@ WEIR_GLOBAL int weir_build_pipes(struct weir_sched weir_mem *s weir_arg,
 		const struct weir_plan_pipe weir_mem *pp = &plan->pipes[i];
 		struct weir_pipe weir_mem *p = &g->pipes[i];
 
-		if (pp->slot >= plan->nr_slots || pp->mask >= plan->nr_masks ||
-		    pp->to >= plan->nr_instances)
+		if (pp->slot >= plan->nr_slots ||
+		    (pp->home != WEIR_NONE && pp->home >= plan->nr_pipes) ||
+		    pp->mask >= plan->nr_masks || pp->to >= plan->nr_instances)
 			return -WEIR_EINVAL;
 		p->idx = i;
-		p->slot = pp->slot;
-		p->keyed = pp->keyed;
+		p->mark = i + 1;
+		p->depth = pp->slot;
 		p->postponed = pp->postponed;
 		p->label = pp->label;
 		p->to_port = pp->to_port;
 		p->sched = s;
 		p->cpus = &masks[pp->mask];
 		p->cpu = WEIR_NO_CPU;
+		p->home = pp->home == WEIR_NONE ? 0 : &g->pipes[pp->home];
+		p->holder = p->home ? p->home : p;
 		for (u32 w = 0; w < s->mask_words && weir_loop; w++) {
 			u64 word = p->cpus->word[w];
 
@@ -109,6 +114,14 @@ WEIR_GLOBAL int weir_build_pipes(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
+/* With several in-pipes it keeps, of each task, through which one it came. */
+void weir_instance_ports(struct weir_instance weir_mem *inst)
+{
+	inst->came_at = inst->per_task;
+	if (inst->nr_in > 1 && inst->sched->classes[inst->class].has & WEIR_HAS_STEP)
+		inst->per_task += 8;
+}
+
 /* Link the in- and out-pipes of one instance. */
 WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg,
 			  const struct weir_plan weir_mem *plan weir_arg,
@@ -120,6 +133,7 @@ WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg,
 
 	inst->nr_in = pi->nr_in;
 	inst->nr_out = pi->nr_out;
+	weir_instance_ports(inst);
 	inst->in = weir_region_alloc(s, &g->region, (pi->nr_in + 1) * sizeof(void *));
 	inst->out = weir_region_alloc(s, &g->region, (pi->nr_out + 1) * sizeof(void *));
 	if (!inst->in || !inst->out)
@@ -131,7 +145,6 @@ WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg,
 			return -WEIR_EINVAL;
 		inst->in[i] = &g->pipes[p];
 		g->pipes[p].to = inst;
-		g->pipes[p].change_kinds = s->classes[inst->class].change_kinds;
 	}
 	for (i = 0; i < pi->nr_out && weir_loop; i++) {
 		u32 p = plan->links[pi->first_out + i];
@@ -141,8 +154,6 @@ WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg,
 		inst->out[i] = &g->pipes[p];
 		g->pipes[p].from = inst;
 		g->pipes[p].from_port = i;
-		/* The writer decides the order of its out-pipes. */
-		g->pipes[p].keyed = s->classes[inst->class].keyed_out;
 	}
 	return 0;
 }
@@ -177,6 +188,9 @@ WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg,
 			return err;
 		weir_instance_params(inst, plan->params + pi->first_param);
 	}
+	weir_graph_facts(s, g);
+	weir_graph_homes(g);
+	weir_graph_follow(g);
 	/* Construct after all wiring: a component may inspect its pipes and what they reach. */
 	for (u32 i = 0; i < plan->nr_instances && weir_loop; i++) {
 		if (weir_gap(g->instances[i]))
@@ -185,6 +199,180 @@ WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg,
 		if (err) {
 			g->refused = i + 1;
 			return err;
+		}
+	}
+	return 0;
+}
+
+/* What the receiver of @p, and the instances before it, hear and review; @p is in the order of the graph. */
+static void facts_of_pipe(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *p)
+{
+	struct weir_instance weir_mem *from = p->from;
+
+	p->hears = 0;
+	p->reviews = 0;
+	p->reviews_far = 0;
+	p->keyed = 0;
+	p->gated = 0;
+	p->tied = 0;
+	p->counts = p->counted = from && !p->home && !p->postponed && p->stages;
+	if (p->stages) {
+		p->hears = p->to->hears;
+		if (p->to->home)
+			p->reviews = p->to->reviews;
+		else
+			p->reviews_far = p->to->reviews;
+	}
+	if (!from)
+		return;
+	for (u32 i = 0; i < from->nr_in && weir_loop; i++) {
+		const struct weir_pipe weir_mem *in = from->in[i];
+
+		p->hears |= in->hears;
+		p->reviews |= in->reviews;
+		p->reviews_far |= in->reviews_far;
+		p->counts |= in->counts;
+		/* Who keeps the order of what comes sorted has sorted out-pipes. */
+		p->keyed |= in->keyed;
+		p->gated |= in->gated;
+		p->tied |= in->tied;
+	}
+	if (p->outward || p->postponed) {
+		/* The sender decides nothing any more about tasks there: they are in a list, in order of arrival. */
+		p->keyed = 0;
+		p->gated = 0;
+		p->tied = 0;
+		return;
+	}
+	if (s->classes[from->class].keyed_out) {
+		p->keyed = 1;
+		/* A stable order keeps the one from before among equals. */
+		p->tied = s->classes[from->class].ordering == WEIR_STABLE && from->nr_in &&
+			  from->in[0]->keyed;
+		p->gated |= s->classes[from->class].keyed_out >= WEIR_GATED;
+	}
+}
+
+static void facts_of_instance(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst)
+{
+	const struct weir_class weir_mem *class = &s->classes[inst->class];
+
+	inst->home = 0;
+	for (u32 i = 0; i < inst->nr_out && weir_loop; i++)
+		inst->home = inst->out[i]->home;
+	for (u32 i = 0; i < inst->nr_out && weir_loop; i++)
+		if (inst->out[i]->home != inst->home || inst->out[i]->postponed)
+			inst->home = 0;
+	inst->ties = class->keyed_out != 0;
+}
+
+static void what_follows(struct weir_pipe weir_mem *p)
+{
+	p->kind = !p->stages	 ? WEIR_AT_END
+		  : p->postponed ? WEIR_AT_REST
+		  : p->to->home	 ? WEIR_AT_HOME
+				 : WEIR_AT_SHARED;
+	p->apart |= p->counts || p->sched->log;
+	p->simple = p->kind == WEIR_AT_END && p->nr_cpus == 1 && !p->keyed && !p->gated && !p->apart;
+	if (p->sched->log && !p->postponed && !p->word)
+		p->word = WEIR_RECORDED;
+	/* (An exit of a home in which tasks are withheld has its members alone.) */
+	p->tally = 0;
+	if (p->whole && !p->postponed)
+		p->tally = p->whole;
+	else if (!p->stages && (!p->home || !p->next_in_home || p->border == p))
+		p->tally = p;
+	p->lone = p->nr_cpus == 1 && !p->outward ? &p->sched->cpus[p->cpu] : 0;
+	p->only = p->tally ? p->lone : 0;
+}
+
+/* Who alone before @exit hears. */
+static void find_ear(struct weir_pipe weir_mem *exit)
+{
+	struct weir_instance weir_mem *at = exit->from;
+	u32 nr = 0;
+
+	exit->ear = 0;
+	while (at && at->nr_in == 1 && weir_loop) {
+		if (at->hears) {
+			exit->ear = at;
+			nr++;
+		}
+		at = at->in[0]->from;
+	}
+	if (at || nr != 1)
+		exit->ear = 0;
+}
+
+WEIR_GLOBAL int weir_graph_facts(struct weir_sched weir_mem *s weir_arg,
+				 struct weir_graph weir_mem *g weir_arg)
+{
+	u32 i;
+
+	for (i = 0; i < g->nr_pipes && weir_loop; i++) {
+		struct weir_pipe weir_mem *p = &g->pipes[i];
+
+		p->stages =
+			!weir_gap(p->to) && s->classes[p->to->class].has & WEIR_HAS_STEP ? 1 : 0;
+		/* Nothing is put off where the path ends. */
+		p->postponed &= p->stages;
+	}
+	for (i = 0; i < g->nr_instances && weir_loop; i++)
+		if (!weir_gap(g->instances[i]))
+			facts_of_instance(s, g->instances[i]);
+	/* Instances are in an order in which each comes after those that feed it; so are their out-pipes. */
+	for (i = 0; i < g->nr_pipes && weir_loop; i++)
+		if (!g->pipes[i].from)
+			facts_of_pipe(s, &g->pipes[i]);
+	for (i = 0; i < g->nr_instances && weir_loop; i++) {
+		struct weir_instance weir_mem *inst = g->instances[i];
+
+		if (weir_gap(inst))
+			continue;
+		facts_of_instance(s, inst);
+		for (u32 k = 0; k < inst->nr_out && weir_loop; k++)
+			facts_of_pipe(s, inst->out[k]);
+		inst->careful = s->log || inst->nr_in > 1 || (inst->serial && !inst->home) ||
+				(inst->ties && inst->nr_in && inst->in[0]->keyed);
+	}
+	return 0;
+}
+
+/* What follows each pipe, when homes and facts are known. */
+WEIR_GLOBAL int weir_graph_follow(struct weir_graph weir_mem *g weir_arg)
+{
+	u32 i;
+
+	for (i = 0; i < g->nr_pipes && weir_loop; i++)
+		what_follows(&g->pipes[i]);
+	for (i = 0; i < g->nr_cpus && weir_loop; i++)
+		if (g->cpus[i].exit != WEIR_NONE)
+			find_ear(&g->pipes[g->cpus[i].exit]);
+	return 0;
+}
+
+/* The pipes of each home, and its way in. */
+WEIR_GLOBAL int weir_graph_homes(struct weir_graph weir_mem *g weir_arg)
+{
+	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++) {
+		struct weir_pipe weir_mem *p = &g->pipes[i], *h = p->home;
+
+		/* What comes out of it is of its receiver's home. */
+		if (p->postponed)
+			h = p->home = p->to->home;
+		p->holder = h ? h : p;
+		if (!h)
+			continue;
+		if (h != p) {
+			p->next_in_home = h->next_in_home;
+			h->next_in_home = i + 1;
+		}
+		/* The way in: what is before it is shared. */
+		if (!p->from || p->from->home != h) {
+			h->border = h->border || h->way_in ? 0 : p;
+			h->way_in = 1;
+			if (p->stages)
+				p->whole = h;
 		}
 	}
 	return 0;
@@ -252,8 +440,6 @@ WEIR_GLOBAL int weir_graph_build(struct weir_sched weir_mem *s weir_arg,
 	err = weir_build_instances(s, plan, g);
 	if (err)
 		return err;
-	if (WEIR_CARRY)
-		weir_carry_plan(s, g);
 	return weir_graph_subscribe(s, g);
 }
 
@@ -277,8 +463,6 @@ WEIR_GLOBAL int weir_graph_free(struct weir_sched weir_mem *s weir_arg,
 		weir_class_destroy(g->instances[i]);
 		weir_instance_free(s, g, g->instances[i]);
 	}
-	for (u32 i = 0; g->pipes && i < g->nr_pipes && weir_loop; i++)
-		weir_free(s, g->pipes[i].log, g->pipes[i].cap_log * sizeof(struct weir_change));
 	weir_region_free(s, &g->region);
 	weir_free(s, g, sizeof(struct weir_graph));
 	return 0;

@@ -12,8 +12,9 @@ WEIR_GLOBAL int weir_start_readers(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_msg kick = { .topic = WEIR_TOPIC_KICK };
 
-	weir_store_release(&s->writer, 0);
-	weir_barrier(s);
+	/* (Without a graph nobody comes in.) */
+	weir_store_release(&s->writer, !s->graph);
+	weir_fence();
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
 		if (!weir_load(&s->ctx[i].missed))
 			continue;
@@ -30,7 +31,7 @@ WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 {
 	WEIR_WAIT(wait);
 
-	if (weir_cas(&s->writer, 0, 1))
+	if (s->graph && weir_cas(&s->writer, 0, 1))
 		return -WEIR_EBUSY;
 	weir_heavy_fence();
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
@@ -56,6 +57,12 @@ static void inherit(struct weir_sched weir_mem *s, struct weir_instance weir_mem
 		weir_instance_priv_free(s, to);
 		to->priv = from->priv;
 		from->priv = 0;
+	} else if (to->came_at && from->priv) {
+		/* Another number of in-pipes: the rest of the data is the same. */
+		for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++)
+			if (!weir_gap(s->chunks[id / WEIR_TASK_CHUNK]))
+				weir_copy(weir_priv(to, weir_record(s, id)),
+					  weir_priv(from, weir_record(s, id)), to->came_at);
 	}
 	if (s->classes[to->class].has & WEIR_HAS_TAKE_STATE)
 		weir_class_take_state(to, from);
@@ -75,7 +82,7 @@ WEIR_GLOBAL int weir_each_task(struct weir_sched weir_mem *s weir_arg,
 		if (weir_gap(s->chunks[id / WEIR_TASK_CHUNK]))
 			continue;
 		t = &s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
-		if (t->state == WEIR_FREE || t->state == WEIR_DEAD)
+		if (weir_state(t) == WEIR_FREE || weir_state(t) == WEIR_DEAD)
 			continue;
 		if (init)
 			weir_class_task_init(inst, t);
@@ -95,121 +102,236 @@ static struct weir_instance weir_mem *kept(struct weir_graph weir_mem *old,
 	return from && from->class == pi->class ? from : 0;
 }
 
-/* REMOVED records hold references to tasks; the old logs are never read again. */
-WEIR_GLOBAL int weir_drop_logs(struct weir_graph weir_mem *g weir_arg)
+/* --- tasks from graph to graph; no other call is under way, and all inboxes of homes are empty ------------- */
+
+/* The chain of all tasks that are collected, by `next`, in order of arrival. */
+static void collect_task(struct weir_graph weir_mem *g, struct weir_task weir_mem *t)
 {
-	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++) {
-		if (weir_load(&g->pipes[i].inbox))
-			weir_inbox_open(&g->pipes[i]);
-		weir_pipe_consume(&g->pipes[i]);
-	}
-	return 0;
+	struct weir_task weir_mem *at = g->last;
+
+	while (at && weir_came_before(t, at) && weir_loop)
+		at = at->prev;
+	t->prev = at;
+	t->next = at ? at->next : g->first;
+	if (t->next)
+		t->next->prev = t;
+	else
+		g->last = t;
+	if (at)
+		at->next = t;
+	else
+		g->first = t;
 }
 
-/* The old hooks of @t: each block's hooks begin where its first task's pointed. */
-static struct weir_hook weir_mem *old_hook(struct weir_hook weir_mem *weir_mem *old, u32 nr_slots,
-					   const struct weir_task weir_mem *t, u32 slot)
+/* What was put off in @p arrives now, behind all others. */
+static void collect_posted(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
+			   struct weir_pipe weir_mem *p)
 {
-	return &old[t->id / WEIR_TASK_CHUNK][(u64)(t->id % WEIR_TASK_CHUNK) * nr_slots + slot];
-}
+	u32 id = weir_take_posted(p);
 
-/* Point every task to its new hooks; the old ones go into @hooks. */
-WEIR_GLOBAL int weir_exchange_hooks(struct weir_sched weir_mem *s weir_arg, u32 nr_slots,
-				    struct weir_hook weir_mem *weir_mem *hooks weir_arg)
-{
-	for (u32 c = 0; c < s->nr_chunks && weir_loop; c++) {
-		struct weir_hook weir_mem *new = hooks[c];
+	while (id && weir_loop) {
+		struct weir_task weir_mem *t = weir_record(s, id - 1);
 
-		if (weir_gap(s->chunks[c]))
-			continue;
-		hooks[c] = s->chunks[c][0].hooks;
-		for (u32 i = 0; i < weir_limit(WEIR_TASK_CHUNK) && weir_loop; i++) {
-			s->chunks[c][i].hooks = new + (u64)i *nr_slots;
-			s->chunks[c][i].landing = 0;
+		id = weir_load(&t->in_next);
+		p->behind--;
+		weir_store(&t->pend, 0);
+		weir_store(&t->in_next, 0);
+		if (weir_state(t) == WEIR_SCHEDULABLE) {
+			t->seq = g->last ? g->last->seq + 1 : 1;
+			collect_task(g, t);
+		} else if (weir_state(t) == WEIR_DEAD) {
+			weir_task_free(s, t);
 		}
 	}
+}
+
+/*
+ * Where @t, which came through @at, starts in the graph that follows: null: at its entry, as everything is new, or its keys come from there.
+ * Else only @inst is new: where its home begins, or before it.
+ */
+static struct weir_pipe weir_mem *start_of(struct weir_instance weir_mem *inst,
+					   struct weir_pipe weir_mem *at,
+					   struct weir_task weir_mem *t)
+{
+	if (inst->home) {
+		struct weir_pipe weir_mem *end = at;
+
+		at = (struct weir_pipe weir_mem *)weir_came_in(inst->home, end, t);
+	} else {
+		while (at && at->to != inst && weir_loop)
+			at = weir_before(at, t);
+	}
+	return at && !at->keyed ? at : 0;
+}
+
+/* The in-pipe of @inst through which @t came to @at; null: it came another way. */
+static struct weir_pipe weir_mem *way_to(struct weir_instance weir_mem *inst,
+					 struct weir_pipe weir_mem *at,
+					 struct weir_task weir_mem *t)
+{
+	while (at && at->to != inst && weir_loop)
+		at = weir_before(at, t);
+	return at;
+}
+
+/* @inst, null: the whole graph, is about to be replaced: what waits behind it leaves the graph, and what runs there its home. */
+WEIR_GLOBAL int weir_collect(struct weir_sched weir_mem *s weir_arg,
+			     struct weir_instance weir_mem *inst weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_graph weir_mem *g = s->graph;
+	struct weir_task weir_mem *t, *next;
+	u32 i;
+
+	g->first = 0;
+	g->last = 0;
+	ctx->collects = 1;
+	for (i = 0; i < g->nr_pipes && weir_loop; i++) {
+		struct weir_pipe weir_mem *p = &g->pipes[i], *start;
+		for (t = p->head; t && weir_loop; t = next) {
+			next = t->next;
+			start = 0;
+			if (inst) {
+				if (!way_to(inst, p, t))
+					continue;
+				start = start_of(inst, p, t);
+			} else if (WEIR_DOMAINS) {
+				/* From another domain: see weir_keep_borders(). */
+				for (start = p; start->from && weir_loop;)
+					start = weir_before(start, t);
+				start = start->inward ? start : 0;
+			}
+			ctx->until = inst ? start : 0;
+			weir_drop(s, weir_holder(p), t, WEIR_WHY_AGAIN);
+			weir_store(&t->in_next, start ? start->idx + 1 : 0);
+			collect_task(g, t);
+		}
+	}
+	ctx->until = 0;
+	for (i = 0; i < g->nr_pipes && !inst && weir_loop; i++)
+		if (g->pipes[i].postponed)
+			collect_posted(s, g, &g->pipes[i]);
+	for (i = 0; i < s->nr_cpus && weir_loop; i++) {
+		struct weir_pipe weir_mem *start;
+		u32 exit = g->cpus[i].exit;
+
+		t = weir_load(&s->cpus[i].curr);
+		if (!t || exit == WEIR_NONE || weir_load(&t->home) != exit + 1)
+			continue;
+		start = inst ? way_to(inst, &g->pipes[exit], t) : 0;
+		if (inst && !start)
+			continue;
+		ctx->until = inst ? start_of(inst, &g->pipes[exit], t) : 0;
+		weir_drop(s, &g->pipes[exit], t, WEIR_WHY_AGAIN);
+		ctx->until = 0;
+		/* (It goes on running.) */
+		weir_store(&s->cpus[i].curr, t);
+	}
+	ctx->collects = 0;
 	return 0;
 }
 
-/* Present every task of the old entry pipes, in their order, to the new graph. */
-WEIR_GLOBAL u32 weir_resubmit(struct weir_sched weir_mem *s weir_arg,
-			      struct weir_graph weir_mem *old weir_arg,
-			      struct weir_hook weir_mem *weir_mem *hooks weir_arg)
+/* Present what was collected, from @t on, to the graph in use, where @inst (null: all) is new, and show that what runs. Their number. */
+WEIR_GLOBAL u32 weir_present(struct weir_sched weir_mem *s weir_arg,
+			     struct weir_task weir_mem *t weir_arg,
+			     struct weir_instance weir_mem *inst weir_arg)
 {
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	struct weir_graph weir_mem *g = s->graph;
+	struct weir_task weir_mem *next;
 	u32 n = 0;
 
-	for (u32 i = 0; i < old->nr_pipes && weir_loop; i++) {
-		struct weir_pipe weir_mem *p = &old->pipes[i];
-		struct weir_pipe weir_mem *same = weir_same_border(s, p);
-		struct weir_task weir_mem *t = p->head;
+	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
+		struct weir_task weir_mem *runs = weir_load(&s->cpus[i].curr);
+		u32 exit = g->cpus[i].exit;
 
-		while (!p->from && t && weir_loop) {
-			struct weir_task weir_mem *next =
-				old_hook(hooks, old->nr_slots, t, p->slot)->next;
+		if (!runs || exit == WEIR_NONE || weir_state(runs) != WEIR_RUNNING ||
+		    weir_load(&runs->home))
+			continue;
+		weir_store(&runs->home, exit + 1);
+		runs->placed = weir_claim_number(runs->claim);
+		ctx->step.why = WEIR_WHY_AGAIN;
+		ctx->until = inst ? start_of(inst, &g->pipes[exit], runs) : 0;
+		if (g->pipes[exit].hears & WEIR_HEARS_PICKED)
+			weir_hear(s, &g->pipes[exit], runs, WEIR_PICKED, 1);
+		ctx->until = 0;
+	}
+	for (; t && weir_loop; t = next) {
+		u32 at = weir_load(&t->in_next);
+		struct weir_pipe weir_mem *start = at ? &g->pipes[at - 1] : 0;
+		struct weir_pipe weir_mem *to = start ? start : weir_entry(s, t);
 
-			if (weir_load(&t->torn)) {
-				/* Partly removed: it is in no new pipe, and its owner finds nothing left to do. */
-				t = next;
-				continue;
-			}
+		next = t->next;
+		weir_store(&t->in_next, 0);
+		if (!inst)
 			weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
-			weir_store(&t->key, WEIR_KEY_NONE);
-			if (weir_solo(s))
-				t->hooks[0].key = ++s->arrivals;
-			weir_assert(!weir_pipe_append(
-				same ? same : &g->pipes[g->cpus[t->entry_cpu].entry], t));
-			n++;
-			t = next;
+		weir_begin_steps(ctx, WEIR_WHY_AGAIN);
+		weir_walk(s, to, t, WEIR_ARRIVED, start != 0);
+		to = ctx->reached;
+		if (to->postponed && (to != start || !to->home)) {
+			weir_store(&t->pend, WEIR_TOKEN | WEIR_HAND);
+			weir_put_off(s, to, t, 1);
+		} else {
+			ctx->keeps = 1;
+			weir_place(s, to, t, weir_claim_number(t->claim));
+			ctx->keeps = 0;
 		}
+		n++;
 	}
 	return n;
 }
 
-WEIR_GLOBAL int weir_hooks_free(struct weir_sched weir_mem *s weir_arg,
-				struct weir_hook weir_mem *weir_mem *hooks weir_arg, u32 nr_slots)
-{
-	for (u32 c = 0; hooks && c < s->nr_chunks && weir_loop; c++)
-		weir_free(s, hooks[c], (u64)WEIR_TASK_CHUNK * nr_slots * sizeof(struct weir_hook));
-	weir_free(s, hooks, WEIR_MAX_CHUNKS * sizeof(void *));
-	return 0;
-}
-
-/* Private data and hooks for the tasks that exist, beside the old ones; nothing in use is touched. */
+/* Private data for the tasks that exist, beside the old; nothing in use is touched. */
 WEIR_GLOBAL int weir_prepare(struct weir_sched weir_mem *s weir_arg,
-			     struct weir_graph weir_mem *g weir_arg,
-			     struct weir_hook weir_mem *weir_mem *hooks weir_arg)
+			     struct weir_graph weir_mem *g weir_arg)
 {
 	int err = 0;
 
 	for (u32 i = 0; i < g->nr_instances && !err && weir_loop; i++)
 		if (!weir_gap(g->instances[i]))
 			err = weir_instance_priv(s, g->instances[i]);
-	return err ? err : weir_task_hooks_new(s, g->nr_slots, hooks);
+	return err;
 }
 
-/* Worklists and messages name pipes of the old graph, whose tasks are presented again. */
+/* Messages name pipes of the old graph. */
 static void forget_work(struct weir_sched weir_mem *s)
 {
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
-		s->ctx[i].work_head = 0;
-		s->ctx[i].work_tail = 0;
 		s->ctx[i].nr_msgs = 0;
+		s->ctx[i].next_msg = 0;
 		s->ctx[i].delivery = 0;
-		s->ctx[i].followers = 0;
+		s->ctx[i].todo = s->ctx[i].own_first || s->ctx[i].work.task;
 	}
 }
 
+#if WEIR_DOMAINS
+/* Collected tasks that came from another domain start where they do now; the first of all that were collected. */
+static struct weir_task weir_mem *weir_keep_borders(struct weir_sched weir_mem *s,
+						    struct weir_graph weir_mem *old)
+{
+	for (struct weir_task weir_mem *t = old->first; t && weir_loop; t = t->next) {
+		struct weir_pipe weir_mem *same =
+			weir_load(&t->in_next)
+				? weir_same_border(s, &old->pipes[weir_load(&t->in_next) - 1])
+				: 0;
+
+		weir_store(&t->in_next, same ? same->idx + 1 : 0);
+	}
+	return old->first;
+}
+#else
+#define weir_keep_borders(s, old) ((old)->first)
+#endif
+
 static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
-		   struct weir_graph weir_mem *g, struct weir_hook weir_mem *weir_mem *hooks,
-		   struct weir_swap_stats *stats)
+		   struct weir_graph weir_mem *g, struct weir_swap_stats *stats)
 {
 	struct weir_graph weir_mem *old = s->graph;
 	u32 i;
 
-	if (old)
-		weir_drop_logs(old);
 	forget_work(s);
+	if (old)
+		weir_collect(s, 0);
 	for (i = 0; old && i < old->nr_instances && weir_loop; i++)
 		if (!weir_gap(old->instances[i]))
 			old->instances[i]->idx = WEIR_NONE; /* no instance inherits its state yet */
@@ -235,10 +357,14 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 		if (old->instances[i]->idx == WEIR_NONE)
 			weir_each_task(s, old->instances[i], 0);
 	}
-	if (WEIR_CARRY && old)
-		weir_gather(s, old);
-	weir_exchange_hooks(s, plan->nr_slots, hooks);
 	s->graph = g;
+	for (i = 0; i < s->nr_cpus && weir_loop; i++) {
+		const struct weir_plan_cpu weir_mem *pc = &g->cpus[i];
+
+		s->ctx[i].entry = &g->pipes[pc->entry];
+		s->ctx[i].exit =
+			pc->exit == WEIR_NONE || pc->nr_postponed ? 0 : &g->pipes[pc->exit];
+	}
 	for (i = 0; i < plan->nr_instances && weir_loop; i++) {
 		if (weir_gap(g->instances[i]))
 			continue;
@@ -248,7 +374,7 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 			weir_timer_set(g->instances[i], g->instances[i]->timer_ns);
 	}
 	if (old)
-		stats->represented = weir_resubmit(s, old, hooks);
+		stats->represented = weir_present(s, weir_keep_borders(s, old), 0);
 }
 
 /* A call is under way on this CPU: a component may not swap the graph that it runs in. */
@@ -263,7 +389,6 @@ static int inside_call(struct weir_sched weir_mem *s, u32 cpu)
 WEIR_GLOBAL int weir_change_over(struct weir_sched weir_mem *s weir_arg,
 				 const struct weir_plan weir_mem *plan weir_arg,
 				 struct weir_graph weir_mem *g weir_arg,
-				 struct weir_hook weir_mem *weir_mem *hooks weir_arg,
 				 struct weir_swap_stats *stats weir_arg_record)
 {
 	u64 start = weir_rt_now(s);
@@ -273,9 +398,9 @@ WEIR_GLOBAL int weir_change_over(struct weir_sched weir_mem *s weir_arg,
 		stats->built = 0;
 		stats->kept = 0;
 		stats->represented = 0;
-		err = weir_prepare(s, g, hooks);
+		err = weir_prepare(s, g);
 		if (!err)
-			commit(s, plan, g, hooks, stats);
+			commit(s, plan, g, stats);
 		weir_start_readers(s);
 	}
 	stats->pause_ns = weir_rt_now(s) - start;
@@ -287,7 +412,6 @@ WEIR_GLOBAL int weir_swap_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 				const struct weir_plan weir_mem *plan weir_arg,
 				struct weir_swap_stats *stats weir_arg_record)
 {
-	struct weir_hook weir_mem *weir_mem *hooks;
 	struct weir_graph weir_mem *g, *old;
 	int err;
 
@@ -297,15 +421,12 @@ WEIR_GLOBAL int weir_swap_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 	if (weir_cas(&s->swapping, 0, 1))
 		return -WEIR_EBUSY;
 	old = s->graph;
-	hooks = weir_alloc(s, WEIR_MAX_CHUNKS * sizeof(void *));
 	g = weir_alloc(s, sizeof(struct weir_graph));
-	err = hooks && g ? weir_graph_build(s, plan, g) : -WEIR_ENOMEM;
+	err = g ? weir_graph_build(s, plan, g) : -WEIR_ENOMEM;
 	stats->refused = g ? g->refused : 0;
 	if (!err)
-		err = weir_change_over(s, plan, g, hooks, stats);
+		err = weir_change_over(s, plan, g, stats);
 	s->spent = err ? g : old;
-	s->spent_hooks = hooks;
-	s->spent_slots = old && !err ? old->nr_slots : plan->nr_slots;
 	if (err)
 		weir_swap_clean(s);
 	return err;
@@ -314,7 +435,6 @@ WEIR_GLOBAL int weir_swap_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 /* Free what is left over. */
 WEIR_GLOBAL int weir_swap_clean(struct weir_sched weir_mem *s weir_arg)
 {
-	weir_hooks_free(s, s->spent_hooks, s->spent_slots);
 	if (s->spent)
 		weir_graph_free(s, s->spent);
 	weir_store_release(&s->swapping, 0);
@@ -323,8 +443,8 @@ WEIR_GLOBAL int weir_swap_clean(struct weir_sched weir_mem *s weir_arg)
 
 WEIR_FLAT void weir_swap_end(struct weir_sched weir_mem *s)
 {
-	/* The tasks are at the entry; they move on while other CPUs already make calls. */
-	weir_drain(s, 0, 0);
+	/* KICKs, and what components have asked for. */
+	weir_drain(s);
 	weir_swap_clean(s);
 }
 
@@ -340,61 +460,32 @@ WEIR_FLAT int weir_swap(struct weir_sched weir_mem *s, u32 cpu,
 
 /* --- one instance ------------------------------------------------------------------------------ */
 
-/*
- * Link the tasks that pass through @in there and in no pipe behind it: those pipes will have another order, and other tasks may be
- * carried.
- */
-WEIR_GLOBAL int weir_collect(struct weir_pipe weir_mem *in weir_arg)
-{
-	struct weir_task weir_mem *t;
-
-	weir_pipe_lock(in);
-	if (weir_load(&in->inbox))
-		weir_inbox_open(in);
-	if (weir_carried(in) & WEIR_CARRIED)
-		weir_recall_all(in);
-	weir_for_task(t, in)
-		weir_task_withdraw(in->sched, t, in->slot + 1);
-	weir_pipe_unlock(in);
-	return 0;
-}
-
-/* Link every task of @in, which holds them, by the present rules for carried tasks. */
-WEIR_GLOBAL int weir_collected(struct weir_pipe weir_mem *in weir_arg)
-{
-	struct weir_task weir_mem *t;
-
-	weir_for_task(t, in) {
-		if (weir_carried(in))
-			weir_store(&t->landing, in->idx + 1);
-		else if (t->landing == in->idx + 1)
-			weir_store(&t->landing, 0);
-	}
-	return 0;
-}
-
-/* Present all tasks of @in to a new receiver. */
-static void present_all(struct weir_pipe weir_mem *in, struct weir_swap_stats *stats)
-{
-	stats->represented += in->nr;
-	weir_pipe_lock(in);
-	weir_pipe_represent(in);
-	weir_pipe_unlock(in);
-}
-
 /* Exchange @old for @new in the graph's tables. */
 static void replace(struct weir_graph weir_mem *g, struct weir_instance weir_mem *old,
 		    struct weir_instance weir_mem *new)
 {
 	u32 i;
 
-	for (i = 0; i < new->nr_in &&weir_loop; i++) {
+	for (i = 0; i < new->nr_in &&weir_loop; i++)
 		new->in[i]->to = new;
-		new->in[i]->change_kinds = new->sched->classes[new->class].change_kinds;
-	}
 	for (i = 0; i < new->nr_out &&weir_loop; i++)
 		new->out[i]->from = new;
 	g->instances[old->idx] = new;
+}
+
+/* Through which in-pipe each task came, which an instance of another class keeps elsewhere. */
+static void keep_ways(struct weir_sched weir_mem *s, struct weir_instance weir_mem *to,
+		      const struct weir_instance weir_mem *from)
+{
+	for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++) {
+		const struct weir_task weir_mem *t;
+
+		if (weir_gap(s->chunks[id / WEIR_TASK_CHUNK]))
+			continue;
+		t = weir_record(s, id);
+		*(u32 weir_mem *)((char weir_mem *)weir_priv(to, t) + to->came_at) =
+			*(u32 weir_mem *)((char weir_mem *)weir_priv(from, t) + from->came_at);
+	}
 }
 
 /* The exchange itself; no other call is under way. */
@@ -404,7 +495,6 @@ static int exchange(struct weir_sched weir_mem *s, const struct weir_replacement
 	u32 instance = with->instance, class = with->class;
 	struct weir_instance weir_mem *old, *new;
 	struct weir_graph weir_mem *g = s->graph;
-	u32 i;
 	int err;
 
 	stats->built = 1;
@@ -422,6 +512,8 @@ static int exchange(struct weir_sched weir_mem *s, const struct weir_replacement
 	new->nr_out = old->nr_out;
 	new->in = old->in;
 	new->out = old->out;
+	new->home = old->home;
+	weir_instance_ports(new);
 	weir_instance_params(new, with->params);
 	err = weir_topics_bind(s, new);
 	if (!err)
@@ -430,34 +522,27 @@ static int exchange(struct weir_sched weir_mem *s, const struct weir_replacement
 		err = weir_class_construct(new);
 		stats->refused = err ? instance + 1 : 0;
 	}
-	if (!err) {
-		replace(g, old, new);
-		err = weir_graph_subscribe(s, g);
-		if (err) {
-			/* A second responder, or no memory for the lists: undo everything. */
-			replace(g, new, old);
-			weir_assert(!weir_graph_subscribe(s, g));
-		}
-	}
 	if (err) {
 		weir_instance_free(s, g, new);
 		return err;
 	}
-	for (i = 0; i < new->nr_in &&weir_loop; i++) {
-		if (WEIR_CARRY)
-			weir_collect(new->in[i]);
-		else
-			present_all(new->in[i], stats);
+	/* Behind an end there are no tasks. */
+	g->first = 0;
+	if (old->nr_out)
+		weir_collect(s, old);
+	replace(g, old, new);
+	err = weir_graph_subscribe(s, g);
+	if (err) {
+		/* A second responder, or no memory for the lists: undo everything. */
+		replace(g, new, old);
+		weir_assert(!weir_graph_subscribe(s, g));
 	}
-	/* The out-pipes are empty. */
-	for (i = 0; i < new->nr_out &&weir_loop; i++)
-		new->out[i]->keyed = s->classes[class].keyed_out;
-	if (WEIR_CARRY) {
-		weir_carry_plan(s, g);
-		for (i = 0; i < new->nr_in &&weir_loop; i++) {
-			weir_collected(new->in[i]);
-			present_all(new->in[i], stats);
-		}
+	weir_graph_facts(s, g);
+	weir_graph_follow(g);
+	if (err) {
+		weir_present(s, g->first, old);
+		weir_instance_free(s, g, new);
+		return err;
 	}
 	if (old->timer_ns)
 		weir_rt_timer(s, instance, 0);
@@ -470,6 +555,9 @@ static int exchange(struct weir_sched weir_mem *s, const struct weir_replacement
 		weir_each_task(s, old, 0);
 		weir_each_task(s, new, 1);
 	}
+	if (new->nr_in > 1 && class != old->class)
+		keep_ways(s, new, old);
+	stats->represented = weir_present(s, g->first, new);
 	weir_class_destroy(old);
 	return weir_instance_free(s, g, old);
 }
@@ -492,7 +580,6 @@ WEIR_GLOBAL int weir_swap_instance_begin(struct weir_sched weir_mem *s weir_arg,
 	}
 	stats->pause_ns = weir_rt_now(s) - start;
 	s->spent = 0;
-	s->spent_hooks = 0;
 	if (err)
 		weir_store_release(&s->swapping, 0);
 	return err;

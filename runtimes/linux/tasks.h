@@ -229,15 +229,12 @@ WEIR_INLINE void report_cost(u32 call, u32 task, u64 start)
 				  bpf_ktime_get_ns() - start);
 }
 
-WEIR_INLINE u32 state_of(struct weir_task weir_mem *t)
+/* A CPU has chosen @t for @cpu, or it runs there. */
+WEIR_INLINE int runs_on(struct weir_task weir_mem *t, s32 cpu)
 {
-	u32 state = weir_load(&t->state);
-	WEIR_WAIT(until);
+	u64 claim = weir_load_acquire(&t->claim);
 
-	/* A CPU that has just chosen it will finish soon, unless it has stopped; it needs no lock held here. */
-	while ((state == WEIR_CLAIMED || state == WEIR_REVOKED) && weir_wait(until, 0) && weir_loop)
-		state = weir_load(&t->state);
-	return state;
+	return weir_claim_state(claim) == WEIR_RUNNING && weir_claim_cpu(claim) == (u32)cpu;
 }
 
 /*
@@ -371,7 +368,7 @@ static void let_out(struct weir_task weir_mem *t)
 	if (!p)
 		return;
 	own = of(p);
-	if (own && own->task == (u64)t && state_of(t) == WEIR_SCHEDULABLE &&
+	if (own && own->task == (u64)t && weir_state(t) == WEIR_SCHEDULABLE &&
 	    weir_load(&live_task(t->id)->withheld)) {
 		err = TIMED(BLOCK, weir_decline(SCHED, weir_port_cpu(), t, WEIR_SCHEDULABLE));
 		if (!err) {

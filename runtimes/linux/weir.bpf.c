@@ -98,9 +98,8 @@ int weir_enqueue(u64 *ctx)
 		return 0;
 	}
 	t = task_of(own);
-	state = state_of(t);
-	/* If a CPU has chosen it and then stopped, the choice is revoked, so that the task does not wait for that CPU. */
-	if (state == WEIR_CLAIMED || state == WEIR_REVOKED || (weir_live.bind && is_bound(p))) {
+	state = weir_state(t);
+	if (weir_live.bind && is_bound(p)) {
 		if (state != WEIR_UNCONSIDERED &&
 		    !TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t)) &&
 		    take_out(t, bpf_ktime_get_ns()))
@@ -192,16 +191,14 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 	if (own && own->task == (u64)t) {
 		if (target == cpu) {
 			weir_dsq_insert(p, SCX_DSQ_LOCAL, weir_linux_slice(t), 0);
-			done = weir_load(&t->state) == WEIR_RUNNING &&
-			       weir_load(&t->cpu) == (u32)cpu;
+			done = runs_on(t, cpu);
 			/* The graph does not know affinities, or not this one yet: the task may not run here. */
 			aside = done &&
 				(!bpf_cpumask_test_cpu(cpu, p->cpus_ptr) || p->migration_disabled);
 			if (!done || aside)
 				scx_bpf_dispatch_cancel();
 		} else {
-			aside = weir_load(&t->state) == WEIR_RUNNING &&
-				weir_load(&t->cpu) == (u32)target;
+			aside = runs_on(t, target);
 		}
 		if (aside) {
 			/* Its own CPU may remove it at the same time, and let it in again: then it is in the graph. */
@@ -269,7 +266,7 @@ int weir_dispatch(u64 *ctx)
 	if (prev && prev->scx.flags & SCX_TASK_QUEUED && prev->migration_disabled <= 1 &&
 	    !(prev->flags & PF_EXITING) && !weir_live.leave) {
 		own = of(prev);
-		if (own && own->task && weir_load(&task_of(own)->state) == WEIR_RUNNING) {
+		if (own && own->task && weir_state(task_of(own)) == WEIR_RUNNING) {
 			ran = own->task;
 			put_in(task_of(own), start);
 			now_ready(live_task(task_of(own)->id), WEIR_WAIT_RETURNED, start);
@@ -437,7 +434,6 @@ int weir_quiescent(u64 *ctx)
 {
 	struct weir_linux_task *own = of((struct task_struct *)ctx[0]);
 	struct weir_task weir_mem *t;
-	u32 state;
 
 	IN_ARENA;
 	if (!own || !own->task)
@@ -446,8 +442,7 @@ int weir_quiescent(u64 *ctx)
 	/* A task that only changes continues to wait. */
 	if (ctx[1] & SCX_DEQ_SLEEP)
 		weir_store(&live_task(t->id)->ready_ns, 0);
-	state = state_of(t);
-	if (state == WEIR_UNCONSIDERED || state == WEIR_REVOKED)
+	if (weir_state(t) == WEIR_UNCONSIDERED)
 		return 0;
 	if (!TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t))) {
 		if (take_out(t, bpf_ktime_get_ns()))
@@ -487,7 +482,7 @@ int weir_set_weight(u64 *ctx)
 		report_task(p, task_of(own)->id);
 	}
 	/* A starving task with a low priority may have got a higher one for that reason: report it soon. */
-	if (weir_load(&task_of(own)->state) == WEIR_SCHEDULABLE)
+	if (weir_state(task_of(own)) == WEIR_SCHEDULABLE)
 		weir_store(&NEWS(weir_port_cpu())->priority, p->pid);
 	return 0;
 }

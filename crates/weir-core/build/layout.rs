@@ -37,7 +37,6 @@ const MIRRORS: &[(&str, &str, &str, &str, bool)] = &[
     ("raw.rs", "crate::raw", "Pipe", "weir_pipe", false),
     ("raw.rs", "crate::raw", "Instance", "weir_instance", false),
     ("raw.rs", "crate::raw", "Task", "weir_task", false),
-    ("raw.rs", "crate::raw", "Hook", "weir_hook", false),
 ];
 
 /// Fields with another name in C: keywords, and what C has in a struct within.

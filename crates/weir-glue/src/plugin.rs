@@ -168,7 +168,7 @@ pub fn exports(headers: &[Header<'_>]) -> String {
 }
 
 /// Functions that the host replaces for loaded components by `weir_guarded_…`, which note what they are about.
-const GUARDED: [&str; 3] = ["weir_change_next", "weir_pipe_lock", "weir_pipe_unlock"];
+const GUARDED: [&str; 4] = ["weir_pipe_lock", "weir_pipe_unlock", "weir_steps_lock", "weir_steps_unlock"];
 
 /// The translation unit of a plugin. `text` is that of the component's file, whose path is `component.path`; of one in Rust, what its
 /// header says.
@@ -212,7 +212,7 @@ fn unit(component: &Component, text: &str, facts: Option<&rust::Facts>, headers:
         if found.is_empty() {
             continue;
         }
-        let _ = writeln!(out, "static int plugin_{}({})\n{{", e.name, e.parameters());
+        let _ = writeln!(out, "static {} plugin_{}({})\n{{", e.result, e.name, e.parameters());
         if e.by_topic {
             out.push_str(
                 "\tswitch (msg->topic < WEIR_OWN_FIRST && msg->topic >= WEIR_NR_STD_TOPICS ? weir_own_topic_at(i, msg->topic) : msg->topic) {\n",

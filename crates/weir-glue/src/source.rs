@@ -182,7 +182,7 @@ pub fn check(name: &str, text: &str, topics: &[&str], taken: &[&str]) -> Vec<Fin
     entry_points(&file, name, &topics, &listed, &mut found);
     placed(&file, &own, &mut found);
     // Functions of the kit publish in a component's name, and so does the framework at the end of a path.
-    let at_the_end = !file.entries.iter().any(|e| e.text.ends_with("_update"));
+    let at_the_end = !file.entries.iter().any(|e| e.text.ends_with("_step"));
     used_topics(&file, &listed, text.contains("<weir/kit/") || at_the_end, &mut found);
     includes(text, &mut found);
     found.0.sort_by_key(|f| f.at.start);
@@ -259,7 +259,7 @@ fn state(file: &Text, name: &str, said: &Word, found: &mut Findings) {
     }
 }
 
-/// Class, summary, update function, private memory, parameters.
+/// Class, summary, step function, private memory, parameters.
 fn facts(file: &Text, said: &Word, found: &mut Findings) {
     for (field, what, help) in [
         ("cls", "its class", ".cls = WEIR_ORDER, or FILTER, DISTRIBUTE, MERGE, ANNOTATE, SERVICE"),
@@ -310,8 +310,7 @@ fn entry_points(file: &Text, name: &str, topics: &[&str], listed: &Listed, found
         let by_topic =
             ENTRIES.iter().filter(|e| e.by_topic).find_map(|k| Some((k, function.strip_prefix(k.function)?)));
         let Some((kind, topic)) = by_topic else {
-            let all: Vec<&str> =
-                plain.iter().copied().chain(["on_TOPIC", "follow_TOPIC", "answer_TOPIC"]).collect();
+            let all: Vec<&str> = plain.iter().copied().chain(["on_TOPIC", "answer_TOPIC"]).collect();
             let message = format!("nobody calls `{}`: there is no entry point `{function}`", e.text);
             found.error(e.at.clone(), message, nearest(function, &all));
             continue;
@@ -338,7 +337,7 @@ fn entry_points(file: &Text, name: &str, topics: &[&str], listed: &Listed, found
         if kind.name == "answer" { answered.push(upper) } else { heard.push(upper) }
     }
     for (list, there, verb, functions) in [
-        (&listed.listens, &heard, "listens to", &["on", "follow"][..]),
+        (&listed.listens, &heard, "listens to", &["on"][..]),
         (&listed.answers, &answered, "answers", &["answer"][..]),
     ] {
         for w in
@@ -352,18 +351,18 @@ fn entry_points(file: &Text, name: &str, topics: &[&str], listed: &Listed, found
         }
     }
     unmarked(file, name, &plain, found);
-    no_update(file, name, found);
+    no_step(file, name, found);
 }
 
-/// Out-pipes are filled by an update function. One that has another name was found before.
-fn no_update(file: &Text, name: &str, found: &mut Findings) {
+/// Out-pipes are filled by an step function. One that has another name was found before.
+fn no_step(file: &Text, name: &str, found: &mut Findings) {
     let Some(said) = &file.name else { return };
     let has_outs = file.field("out_max").is_some_and(|v| file.plain[v].trim() != "0");
-    let update = format!("{name}_update");
+    let step = format!("{name}_step");
     let misnamed = found.0.iter().any(|f| f.message.starts_with("nobody calls"));
-    if has_outs && !misnamed && !file.entries.iter().any(|e| e.text == update) {
-        let message = format!("it has out-pipes, but no function `{update}` that fills them");
-        found.error(said.at.clone(), message, format!("write one: {}", signature(name, "update")));
+    if has_outs && !misnamed && !file.entries.iter().any(|e| e.text == step) {
+        let message = format!("it has out-pipes, but no function `{step}` that fills them");
+        found.error(said.at.clone(), message, format!("write one: {}", signature(name, "step")));
     }
 }
 
@@ -456,7 +455,7 @@ pub fn signature(name: &str, function: &str) -> String {
     else {
         return String::new();
     };
-    let result = if e.void { "void" } else { "int" };
+    let result = if e.void { "void" } else { e.result };
     let arguments: String = e.declared(name).iter().map(|a| format!(", {a}")).collect();
     format!("WEIR_ENTRY {result} {name}_{function}(struct {name} weir_mem *self{arguments})")
 }
@@ -468,7 +467,6 @@ impl Entry {
             "take_state" => vec![format!("struct {name} weir_mem *old")],
             "answer" => vec!["struct weir_msg *msg".into()],
             "on" => vec!["const struct weir_msg *msg".into()],
-            "follow" => vec!["const struct weir_msg *msg".into(), "struct weir_pipe weir_mem *in".into()],
             _ => self.args.iter().map(|(d, _)| d.trim_end_matches(" weir_arg").to_owned()).collect(),
         }
     }
@@ -676,7 +674,7 @@ WEIR_ENTRY int mine_follow_priority(struct mine weir_mem *self, const struct wei
             ("mine_update(", "mine_updat(", "mine_updat", "there is no entry point `updat`"),
             ("mine_on_tick(", "mine_on_tack(", "mine_on_tack", "there is no topic `TACK`"),
             ("int mine_on_tick(", "int on_tick(", "on_tick", "does not begin with `mine_`"),
-            ("WEIR_ENTRY int mine_update", "static int mine_update", "mine_update", "not marked WEIR_ENTRY"),
+            ("WEIR_ENTRY int mine_step", "static int mine_step", "mine_step", "not marked WEIR_ENTRY"),
             (" .cls = WEIR_ORDER,", "", "mine", "does not say its class"),
             ("<weir/component.h>", "<stdio.h>", "<stdio.h>", "cannot include <stdio.h>"),
         ] {

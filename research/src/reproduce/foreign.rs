@@ -34,8 +34,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
     })?;
     let rounds = lab.pick(300, 10);
     // Tasks are carried past the component in C, but not past the one in Rust: both are timed as the source's are, with lists and logs.
-    let way = native::Way::Listed;
-    let (c, rust) = (native::chains("head_queue", rounds, way)?, native::chains("rusty", rounds, way)?);
+    let (c, rust) = (native::chains("head_queue", rounds)?, native::chains("rusty", rounds)?);
 
     let mut report = Report::default();
     let (both, one) = (&runs[0].0, &runs[1].0);

@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Tasks in work. The claim says what should be, the place says what is: under the home's lock the place is made to agree with the claim.
+ * A place is valid if the claim has the number under which it was given. Who has the token of a task does this, takes the notes that
+ * others leave meanwhile, and gives it back only if there are none. A schedulable task that is nowhere is in exactly one hand: that of its
+ * call, or the token's; only a hand places it.
+ *
+ * Whoever empties an inbox takes its tasks into its own hand, with their tokens, and sees to them when its call holds no lock. All that takes
+ * steps is called beside each other from one loop (weir_drain()), not below each other: chains of calls in the kernel are short.
+ */
+#include "call.h"
+#include "place.h"
+
+/* The notes, with the token alone left; the last word of an exit stays. */
+WEIR_INLINE u32 take_notes(struct weir_task weir_mem *t)
+{
+	u32 old = weir_load(&t->pend), seen;
+
+	while (weir_loop) {
+		seen = weir_cas(&t->pend, old, WEIR_TOKEN | (old & WEIR_DIE));
+		if (seen == old)
+			break;
+		old = seen;
+	}
+	return old;
+}
+
+/* Give the token back. 1: done, or the record is free; 0: there are new notes. */
+WEIR_INLINE int return_token(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 notes)
+{
+	if (notes & WEIR_DIE && weir_load(&t->pend) == (WEIR_TOKEN | WEIR_DIE)) {
+		weir_store(&t->pend, 0);
+		weir_task_free(s, t);
+		return 1;
+	}
+	return weir_cas(&t->pend, WEIR_TOKEN, 0) == WEIR_TOKEN;
+}
+
+/* How far the work at a task is: what comes next. */
+enum work_stage {
+	WORK_BEGIN,
+	WORK_LOOK,
+	WORK_UNLOCK,
+	WORK_WENT,
+	WORK_HAND,
+	WORK_PLACE,
+	WORK_PLACED,
+	WORK_END
+};
+
+/* What takes steps, and so is done from the loop at the top, between two stages. */
+enum work_act { ACT_NONE, ACT_WALK, ACT_DROP, ACT_REVIEW, ACT_RUNNING, ACT_PLACE };
+
+/* Leave it to whoever has the lock of @h. */
+static u32 work_post(struct weir_work weir_mem *w, struct weir_pipe weir_mem *h, u32 bits)
+{
+	struct weir_task weir_mem *t = w->task;
+
+	w->task = 0;
+	weir_post(h, t, bits, 1);
+	return ACT_NONE;
+}
+
+static u32 work_walk(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 what)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+
+	weir_begin_steps(ctx, what == WEIR_ARRIVED ? WEIR_WHY_CAME : WEIR_WHY_NONE);
+	w->what = what;
+	w->at = w->from ? w->from : weir_entry(s, w->task);
+	return ACT_WALK;
+}
+
+static u32 work_begin(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_task weir_mem *t = w->task;
+
+	w->notes = take_notes(t);
+	w->hand |= w->notes & (WEIR_HAND | WEIR_HERE);
+	if (w->notes & WEIR_ONWARD)
+		w->from = &s->graph->pipes[t->tie];
+	w->walked = 0;
+	w->home = weir_home_of(s, t);
+	w->stage = w->home ? WORK_LOOK : WORK_HAND;
+	if (!w->home || !(w->notes & WEIR_AFRESH) || !weir_load(&t->landing))
+		return ACT_NONE;
+	w->walked = 1;
+	w->from = 0;
+	return work_walk(s, ctx, WEIR_REVIEW);
+}
+
+/* A valid place is looked at again. */
+static u32 work_again(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_task weir_mem *t = w->task;
+	struct weir_pipe weir_mem *h = w->home;
+	struct weir_pipe weir_mem *at = t->landing ? &s->graph->pipes[t->landing - 1] : h;
+
+	w->at = (struct weir_pipe weir_mem *)weir_came_in(h, at, t);
+	if (!t->landing)
+		return ACT_RUNNING;
+	if (w->at->keyed || !h->home) {
+		/* Its way begins before the home. */
+		weir_fetch_or(&t->pend, WEIR_AFRESH);
+		return ACT_NONE;
+	}
+	weir_begin_steps(ctx, WEIR_WHY_NONE);
+	return ACT_REVIEW;
+}
+
+/* What its home has of it is made to agree with its claim. */
+static u32 work_look(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_task weir_mem *t = w->task;
+	struct weir_pipe weir_mem *h = w->home;
+	u64 claim;
+	u32 state;
+
+	if (weir_home_lock(s, h))
+		return work_post(w, h,
+				 (w->hand ? WEIR_HAND : WEIR_LOOK) |
+					 (w->notes & (WEIR_AGAIN | WEIR_AFRESH)));
+	w->stage = WORK_UNLOCK;
+	if (weir_load(&t->home) != h->idx + 1)
+		return ACT_NONE;
+	claim = weir_load_acquire(&t->claim);
+	state = weir_claim_state(claim);
+	if (!weir_place_valid(t, claim)) {
+		w->what = state == WEIR_DEAD	       ? WEIR_WHY_ENDED
+			  : state == WEIR_UNCONSIDERED ? WEIR_WHY_BLOCKED
+						       : WEIR_WHY_WENT;
+		return ACT_DROP;
+	}
+	w->hand = 0;
+	if (w->walked && t->landing) {
+		w->at = ctx->reached;
+		if (!w->at->postponed && weir_holder(w->at) == h)
+			return ACT_REVIEW;
+		/* It goes elsewhere: from here on it is in this CPU's hand. */
+		w->stage = WORK_WENT;
+		w->what = WEIR_WHY_WENT;
+		return ACT_DROP;
+	}
+	return w->notes & (WEIR_AGAIN | WEIR_AFRESH) ? work_again(s, ctx) : ACT_NONE;
+}
+
+/* It is to be placed, if this CPU has it in its hand. */
+static u32 work_hand(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+	u64 claim = weir_load_acquire(&w->task->claim);
+
+	w->stage = WORK_END;
+	if (!w->hand || weir_claim_state(claim) != WEIR_SCHEDULABLE)
+		return ACT_NONE;
+	w->number = weir_claim_number(claim);
+	w->stage = WORK_PLACE;
+	return w->walked ? ACT_NONE : work_walk(s, ctx, WEIR_ARRIVED);
+}
+
+static u32 work_place(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_task weir_mem *t = w->task;
+	struct weir_pipe weir_mem *to = ctx->reached, *y = weir_holder(to);
+
+	if (to->postponed && (to != w->from || !to->home)) {
+		w->task = 0;
+		weir_fetch_or(&t->pend, WEIR_HAND);
+		/* Its receiver withholds it: it waits here, and nobody is woken for that. */
+		weir_put_off(s, to, t, to != w->from);
+		return ACT_NONE;
+	}
+	w->from = 0;
+	ctx->step.why = WEIR_WHY_CAME;
+	if (weir_home_lock(s, y))
+		return work_post(w, y,
+				 y->home && (y->border != to || to->keyed) ? WEIR_HAND : WEIR_HERE);
+	ctx->keeps = w->walked;
+	w->home = y;
+	w->at = to;
+	w->stage = WORK_PLACED;
+	return ACT_PLACE;
+}
+
+/* The home is done with. */
+static u32 work_unlock(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+
+	weir_home_unlock(s, w->home);
+	if (w->stage == WORK_PLACED) {
+		ctx->keeps = 0;
+		w->stage = WORK_END;
+		return ACT_NONE;
+	}
+	if (w->stage == WORK_WENT) {
+		w->hand = WEIR_HAND;
+	} else {
+		w->walked = 0;
+		if (weir_load(&w->task->home))
+			w->hand = 0;
+	}
+	w->stage = WORK_HAND;
+	return ACT_NONE;
+}
+
+static u32 work_end(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_task weir_mem *t = w->task;
+
+	w->hand = 0;
+	w->stage = WORK_BEGIN;
+	if (!return_token(s, t, w->notes))
+		return ACT_NONE;
+	w->task = 0;
+	if (ctx->moved == t) {
+		ctx->moved = 0;
+		ctx->mover = 0;
+	}
+	return ACT_NONE;
+}
+
+/* One stage of the work at the task in work, or at the next one in this CPU's hand. What takes steps is left to the caller. */
+WEIR_GLOBAL u32 weir_work_on(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_work weir_mem *w = &ctx->work;
+
+	if (!w->task) {
+		w->task = weir_record(s, ctx->own_first - 1);
+		ctx->own_first = weir_load(&w->task->in_next);
+		w->stage = WORK_BEGIN;
+		w->from = 0;
+		w->hand = 0;
+	}
+	switch (w->stage) {
+	case WORK_BEGIN:
+		return work_begin(s, ctx);
+	case WORK_LOOK:
+		return work_look(s, ctx);
+	case WORK_HAND:
+		return work_hand(s, ctx);
+	case WORK_PLACE:
+		return work_place(s, ctx);
+	case WORK_END:
+		return work_end(s, ctx);
+	}
+	return work_unlock(s, ctx);
+}
+
+/*
+ * The running @t is shown to its stages: they say how urgent it is. 0, or 1 + the CPU that is to be preempted, because one that waits is more
+ * urgent: by how much is in the step.
+ */
+WEIR_PART u32 weir_review_running(struct weir_sched weir_mem *s weir_arg,
+				  struct weir_ctx weir_mem *ctx weir_arg,
+				  struct weir_pipe weir_mem *h weir_arg,
+				  struct weir_pipe weir_mem *at weir_arg,
+				  struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_task weir_mem *first;
+	u64 key;
+	u32 cpu;
+
+	weir_begin_steps(ctx, WEIR_WHY_NONE);
+	ctx->step.runs = 1;
+	while (at->stages && weir_loop) {
+		weir_step_at(s, ctx, at->to, at, WEIR_REVIEW, t);
+		at = at->to->nr_out == 1 ? at->to->out[0] : weir_went_on(at, h, t);
+	}
+	cpu = weir_claim_raw_cpu(weir_load(&t->claim));
+	if (!ctx->step.urgent || cpu >= s->nr_cpus || weir_load(&s->cpus[cpu].curr) != t)
+		return 0;
+	key = ctx->step.urgency;
+	weir_store(&t->key, key);
+	weir_store(&s->cpus[cpu].curr_key, key);
+	first = h->keyed ? weir_pipe_first(h) : 0;
+	if (!first || !h->from || first->key >= key)
+		return 0;
+	ctx->step.urgency = first->key;
+	return cpu + 1;
+}
+
+/* What it left to do. */
+WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 what)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+	u32 cpu;
+
+	switch (what) {
+	case ACT_WALK:
+		weir_walk(s, w->at, w->task, w->what, w->from != 0);
+		break;
+	case ACT_DROP:
+		weir_drop(s, w->home, w->task, w->what);
+		break;
+	case ACT_REVIEW:
+		weir_review_here(s, w->home, w->at, w->task);
+		break;
+	case ACT_RUNNING:
+		cpu = weir_review_running(s, ctx, w->home, w->at, w->task);
+		if (cpu)
+			weir_publish(w->home->from, WEIR_TOPIC_PREEMPT, w->task, cpu - 1,
+				     ctx->step.urgency);
+		break;
+	case ACT_PLACE:
+		weir_place(s, w->at, w->task, w->number);
+		break;
+	}
+}
+
+/*
+ * Under the lock of its home, and with a place that agrees with its claim, a task may be looked at without its token: nobody else changes the
+ * place meanwhile. If a call has it in its hand, that looks at it once more, because `changes` has moved on.
+ */
+WEIR_INLINE u32 look(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 topic,
+		     struct weir_task weir_mem *t, u32 now)
+{
+	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_pipe weir_mem *h, *at;
+	u64 bit = 1ull << topic, claim;
+	u32 landing;
+
+	h = weir_home_of(s, t);
+	if (!h) {
+		if (weir_in_hand(s, t))
+			return ACT_NONE;
+		h = weir_home_of(s, t);
+	}
+	if (!h) {
+		weir_note(s, t, WEIR_AFRESH);
+		/* Perhaps it waits in a postponed pipe. */
+		weir_recall_posted(s);
+		return ACT_NONE;
+	}
+	landing = weir_load_acquire(&t->landing);
+	at = landing ? &s->graph->pipes[landing - 1] : h;
+	if (landing && at->reviews_far & bit) {
+		weir_note(s, t, WEIR_AFRESH);
+		return ACT_NONE;
+	}
+	/* At an exit shared by several CPUs, a CPU that may run the task only now can be idle. */
+	if (!(at->reviews & bit ||
+	      (landing && topic == WEIR_TOPIC_AFFINITY && h->nr_cpus > 1 && h->home)))
+		return ACT_NONE;
+	if (!now || !h->home || weir_load(&t->pend) || weir_home_lock(s, h)) {
+		weir_note(s, t, WEIR_AGAIN);
+		return ACT_NONE;
+	}
+	claim = weir_load_acquire(&t->claim);
+	w->home = h;
+	if (weir_load(&t->home) == h->idx + 1 && weir_place_valid(t, claim)) {
+		landing = t->landing;
+		w->at = h->border;
+		if (!w->at)
+			w->at = (struct weir_pipe weir_mem *)weir_came_in(
+				h, landing ? &s->graph->pipes[landing - 1] : h, t);
+		w->task = t;
+		if (!landing)
+			return ACT_RUNNING;
+		if (!w->at->keyed) {
+			weir_begin_steps(ctx, WEIR_WHY_NONE);
+			return ACT_REVIEW;
+		}
+		w->task = 0;
+		weir_home_unlock(s, h);
+		weir_note(s, t, WEIR_AFRESH);
+		return ACT_NONE;
+	}
+	weir_fetch_add(&s->changes, 1);
+	weir_home_unlock(s, h);
+	return ACT_NONE;
+}
+
+WEIR_GLOBAL WEIR_RARE int weir_look_at(struct weir_sched weir_mem *s weir_arg, u32 topic,
+				       struct weir_task weir_mem *t weir_arg)
+{
+	look(s, weir_ctx(s), topic, t, 0);
+	return 0;
+}
+
+/* At once, if it waits or runs in the home of those: what is to be done, with that home locked (ctx->work). */
+WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
+			    struct weir_ctx weir_mem *ctx weir_arg, u32 topic,
+			    struct weir_task weir_mem *t weir_arg)
+{
+	return look(s, ctx, topic, t, 1);
+}
+
+/* The CPU that runs @t is to be preempted. No lock is held: if only the runtime hears that, and no message waits, it has it now. */
+WEIR_INLINE void preempt(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			 struct weir_pipe weir_mem *exit, struct weir_task weir_mem *t, u32 cpu)
+{
+	if (weir_unlikely(weir_distributed(s) || ctx->nr_msgs ||
+			  s->graph->subscribed >> WEIR_TOPIC_PREEMPT & 1))
+		weir_publish(exit->from, WEIR_TOPIC_PREEMPT, t, cpu, ctx->step.urgency);
+	else if (s->rt_topics >> WEIR_TOPIC_PREEMPT & 1)
+		weir_tell_preempt(s, exit, t, cpu, ctx->step.urgency);
+}
+
+/* The message in the context has reached its recipients. */
+WEIR_INLINE void delivered(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_msg weir_mem *msg = &ctx->msg;
+	struct weir_work weir_mem *w = &ctx->work;
+	u32 what = ACT_NONE, cpu = 0;
+
+	ctx->delivery = 0;
+	if (msg->task && s->graph->reviewed >> msg->topic & 1)
+		what = weir_look_now(s, ctx, msg->topic, msg->task);
+	if (what == ACT_RUNNING)
+		cpu = weir_review_running(s, ctx, w->home, w->at, w->task);
+	else if (what)
+		act(s, ctx, what);
+	if (what) {
+		weir_home_unlock(s, w->home);
+		w->task = 0;
+	}
+	if (weir_unlikely(weir_distributed(s) || s->rt_topics >> msg->topic & 1))
+		weir_tell_others(s);
+	if (cpu)
+		preempt(s, ctx, w->home, msg->task, cpu - 1);
+}
+
+/* The message in the context has another recipient, ctx->recipient, the only one: nobody but the responder hears it. */
+WEIR_INLINE int to_responder(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_instance weir_mem *to = weir_subs(s, ctx->msg.topic)->responder;
+
+	weir_op(s, WEIR_OP_NOTIFY, ctx->msg.topic, 0);
+	ctx->recipient = to;
+	return to && to->on >> ctx->msg.topic & 1;
+}
+
+WEIR_INLINE void deliver_alone(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	if (to_responder(s, ctx))
+		weir_class_on(ctx->recipient, &ctx->msg);
+	delivered(s, ctx);
+}
+
+/* Nobody hears @m but the runtime, if that wants it: then it has it now. */
+WEIR_INLINE int only_reported(struct weir_sched weir_mem *s, const struct weir_queued weir_mem *m)
+{
+	u32 topic = m->msg.topic;
+
+	if (topic >= WEIR_NR_STD_TOPICS || weir_distributed(s) || s->graph->subscribed >> topic & 1)
+		return 0;
+	if (s->rt_topics >> topic & 1)
+		weir_report(s, m);
+	return 1;
+}
+
+/* The next message that waits is to be delivered; what only the runtime hears, it gets at once. */
+WEIR_INLINE void take_message(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_queued weir_mem *m = &ctx->msgs[ctx->next_msg++];
+
+	if (only_reported(s, m))
+		return;
+	weir_set_msg(&ctx->msg, &m->msg);
+	if (m->msg.topic >= WEIR_NR_STD_TOPICS && s->topics[m->msg.topic].bytes) {
+		for (u32 i = 0; i < weir_limit(WEIR_PAYLOAD_WORDS) && weir_loop; i++)
+			ctx->payload[i] = m->payload[i];
+		ctx->msg.data = ctx->payload;
+	}
+	ctx->delivery = 1;
+}
+
+WEIR_GLOBAL WEIR_RARE int weir_drain(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+
+	while (weir_loop) {
+		if (ctx->work.task || ctx->own_first) {
+			act(s, ctx, weir_work_on(s));
+			continue;
+		}
+		if (ctx->delivery) {
+			if (ctx->delivery == 1 && s->graph->alone >> ctx->msg.topic & 1) {
+				deliver_alone(s, ctx);
+			} else if (weir_next_recipient(s)) {
+				weir_class_on(ctx->recipient, &ctx->msg);
+				continue;
+			} else {
+				delivered(s, ctx);
+			}
+			if (ctx->own_first)
+				continue;
+		}
+		if (ctx->next_msg == ctx->nr_msgs)
+			break;
+		take_message(s, ctx);
+	}
+	ctx->todo = 0;
+	ctx->nr_msgs = 0;
+	ctx->next_msg = 0;
+	ctx->moved = 0;
+	ctx->mover = 0;
+	return 0;
+}
+
+WEIR_FLAT int weir_settle(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	if (ctx->own_first || ctx->work.task || ctx->delivery)
+		return weir_drain(s);
+	while (ctx->next_msg < ctx->nr_msgs && weir_loop) {
+		if (!only_reported(s, &ctx->msgs[ctx->next_msg]))
+			return weir_drain(s);
+		ctx->next_msg++;
+	}
+	ctx->todo = 0;
+	ctx->nr_msgs = 0;
+	ctx->next_msg = 0;
+	return 0;
+}
+
+/* --- the calls of a runtime that are about no task: a message, a request, a timer ----------------------------- */
+
+WEIR_GLOBAL int weir_notify_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
+				  const struct weir_msg *msg weir_arg_record)
+{
+	struct weir_ctx weir_mem *ctx;
+
+	if (msg->topic >= WEIR_MAX_TOPICS || !weir_load(&s->topics[msg->topic].uuid))
+		return -WEIR_ENOENT;
+	ctx = weir_begin_call(s, cpu);
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	if (msg->topic == WEIR_TOPIC_CPU_STATUS && msg->cpu < s->nr_cpus) {
+		weir_set_online(&s->cpus[msg->cpu], msg->value != 0);
+		weir_fetch_add(&s->changes, 1);
+		weir_heavy_fence();
+		if (!msg->value)
+			weir_mask_clear(s->idle, msg->cpu);
+	}
+	/* Nothing is before it: it need not wait in the queue. */
+	if (!ctx->todo && msg->topic < WEIR_NR_STD_TOPICS) {
+		weir_set_msg(&ctx->msg, msg);
+		ctx->delivery = 1;
+		ctx->todo = 1;
+		return 0;
+	}
+	weir_msg_push(s, msg);
+	return 0;
+}
+
+WEIR_FLAT void weir_notify_end(struct weir_sched weir_mem *s)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+
+	weir_settle_call(s, ctx);
+	weir_end_call(ctx);
+}
+
+WEIR_FLAT int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *msg)
+{
+	struct weir_ctx weir_mem *ctx;
+	int err;
+
+	if (msg->topic >= WEIR_NR_STD_TOPICS || msg->topic == WEIR_TOPIC_CPU_STATUS) {
+		err = weir_notify_begin(s, cpu, msg);
+		if (!err)
+			weir_notify_end(s);
+		return err;
+	}
+	ctx = weir_begin_call(s, cpu);
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	if (!ctx->todo && s->graph->alone >> msg->topic & 1) {
+		weir_set_msg(&ctx->msg, msg);
+		deliver_alone(s, ctx);
+	} else {
+		weir_msg_push(s, msg);
+	}
+	weir_settle_call(s, ctx);
+	weir_end_call(ctx);
+	return 0;
+}
+
+WEIR_GLOBAL int weir_ask(struct weir_sched weir_mem *s weir_arg, u32 cpu,
+			 struct weir_msg *msg weir_arg_record)
+{
+	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
+	int err;
+
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	err = weir_request(s, msg);
+	weir_end_call(ctx);
+	return err;
+}
+
+WEIR_FLAT int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 instance)
+{
+	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
+	int err = -WEIR_ENOENT;
+
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	if (instance < s->graph->nr_instances && !weir_gap(s->graph->instances[instance])) {
+		struct weir_instance weir_mem *inst = s->graph->instances[instance];
+
+		weir_store(&inst->timer_ns, 0);
+		err = weir_class_timer(inst);
+	}
+	weir_settle_call(s, ctx);
+	weir_end_call(ctx);
+	return err;
+}
