@@ -52,7 +52,7 @@ enum work_stage {
 enum work_act { ACT_NONE, ACT_WALK, ACT_DROP, ACT_REVIEW, ACT_RUNNING, ACT_PLACE };
 
 /* Leave it to whoever has the lock of @h. */
-static u32 work_post(struct weir_work weir_mem *w, struct weir_pipe weir_mem *h, u32 bits)
+static u32 work_post(struct weir_todo weir_mem *w, struct weir_pipe weir_mem *h, u32 bits)
 {
 	struct weir_task weir_mem *t = w->task;
 
@@ -63,7 +63,7 @@ static u32 work_post(struct weir_work weir_mem *w, struct weir_pipe weir_mem *h,
 
 static u32 work_walk(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 what)
 {
-	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_todo weir_mem *w = &ctx->work;
 
 	weir_begin_steps(ctx, what == WEIR_ARRIVED ? WEIR_WHY_CAME : WEIR_WHY_NONE);
 	w->what = what;
@@ -73,7 +73,7 @@ static u32 work_walk(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 
 static u32 work_begin(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
-	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_todo weir_mem *w = &ctx->work;
 	struct weir_task weir_mem *t = w->task;
 
 	w->notes = take_notes(t);
@@ -93,7 +93,7 @@ static u32 work_begin(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *c
 /* A valid place is looked at again. */
 static u32 work_again(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
-	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_todo weir_mem *w = &ctx->work;
 	struct weir_task weir_mem *t = w->task;
 	struct weir_pipe weir_mem *h = w->home;
 	struct weir_pipe weir_mem *at = t->landing ? &s->graph->pipes[t->landing - 1] : h;
@@ -113,7 +113,7 @@ static u32 work_again(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *c
 /* What its home has of it is made to agree with its claim. */
 static u32 work_look(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
-	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_todo weir_mem *w = &ctx->work;
 	struct weir_task weir_mem *t = w->task;
 	struct weir_pipe weir_mem *h = w->home;
 	u64 claim;
@@ -150,7 +150,7 @@ static u32 work_look(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 /* It is to be placed, if this CPU has it in its hand. */
 static u32 work_hand(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
-	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_todo weir_mem *w = &ctx->work;
 	u64 claim = weir_load_acquire(&w->task->claim);
 
 	w->stage = WORK_END;
@@ -163,7 +163,7 @@ static u32 work_hand(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 
 static u32 work_place(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
-	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_todo weir_mem *w = &ctx->work;
 	struct weir_task weir_mem *t = w->task;
 	struct weir_pipe weir_mem *to = ctx->reached, *y = weir_holder(to);
 
@@ -189,7 +189,7 @@ static u32 work_place(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *c
 /* The home is done with. */
 static u32 work_unlock(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
-	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_todo weir_mem *w = &ctx->work;
 
 	weir_home_unlock(s, w->home);
 	if (w->stage == WORK_PLACED) {
@@ -210,7 +210,7 @@ static u32 work_unlock(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *
 
 static u32 work_end(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
-	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_todo weir_mem *w = &ctx->work;
 	struct weir_task weir_mem *t = w->task;
 
 	w->hand = 0;
@@ -229,7 +229,7 @@ static u32 work_end(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx
 WEIR_GLOBAL u32 weir_work_on(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_todo weir_mem *w = &ctx->work;
 
 	if (!w->task) {
 		w->task = weir_record(s, ctx->own_first - 1);
@@ -289,7 +289,7 @@ WEIR_PART u32 weir_review_running(struct weir_sched weir_mem *s weir_arg,
 /* What it left to do. */
 WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 what)
 {
-	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_todo weir_mem *w = &ctx->work;
 	u32 cpu;
 
 	switch (what) {
@@ -318,10 +318,10 @@ WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
  * Under the lock of its home, and with a place that agrees with its claim, a task may be looked at without its token: nobody else changes the
  * place meanwhile. If a call has it in its hand, that looks at it once more, because `changes` has moved on.
  */
-WEIR_INLINE u32 look(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 topic,
+WEIR_INLINE u32 look_at(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 topic,
 		     struct weir_task weir_mem *t, u32 now)
 {
-	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_todo weir_mem *w = &ctx->work;
 	struct weir_pipe weir_mem *h, *at;
 	u64 bit = 1ull << topic, claim;
 	u32 landing;
@@ -380,7 +380,7 @@ WEIR_INLINE u32 look(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 WEIR_GLOBAL WEIR_RARE int weir_look_at(struct weir_sched weir_mem *s weir_arg, u32 topic,
 				       struct weir_task weir_mem *t weir_arg)
 {
-	look(s, weir_ctx(s), topic, t, 0);
+	look_at(s, weir_ctx(s), topic, t, 0);
 	return 0;
 }
 
@@ -389,7 +389,7 @@ WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
 			    struct weir_ctx weir_mem *ctx weir_arg, u32 topic,
 			    struct weir_task weir_mem *t weir_arg)
 {
-	return look(s, ctx, topic, t, 1);
+	return look_at(s, ctx, topic, t, 1);
 }
 
 /* The CPU that runs @t is to be preempted. No lock is held: if only the runtime hears that, and no message waits, it has it now. */
@@ -407,7 +407,7 @@ WEIR_INLINE void preempt(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 WEIR_INLINE void delivered(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
 	struct weir_msg weir_mem *msg = &ctx->msg;
-	struct weir_work weir_mem *w = &ctx->work;
+	struct weir_todo weir_mem *w = &ctx->work;
 	u32 what = ACT_NONE, cpu = 0;
 
 	ctx->delivery = 0;

@@ -123,7 +123,7 @@ struct weir_queued {
 };
 
 /* The task that a CPU has in work, and how far it is (core/src/settle.c). */
-struct weir_work {
+struct weir_todo {
 	struct weir_task weir_mem *task; /* null: none */
 	struct weir_pipe weir_mem *home; /* locked from its look to its unlocking */
 	struct weir_pipe weir_mem *from; /* where its way begins, null: at its entry */
@@ -160,7 +160,7 @@ struct weir_ctx {
 	struct weir_pipe weir_mem
 	*until; /* a swap: stages before this pipe do not hear of it; null: all do */
 	struct weir_step step;
-	struct weir_work work;
+	struct weir_todo work;
 	struct weir_instance
 		weir_mem *mover; /* weir_move(): who asked, for which task, and by which port */
 	struct weir_task weir_mem *moved;

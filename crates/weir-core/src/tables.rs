@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::classes::catalog;
 use crate::ffi::{CMask, CPlan, CPlanCpu, CPlanInstance, CPlanPipe};
-use crate::plan::{Plan, PlanPipe};
+use crate::plan::Plan;
 use crate::sched::Error;
 
 const NONE: u32 = u32::MAX;
@@ -377,7 +377,7 @@ fn apart(plan: &Plan) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::ffi::{self, CSched, CSwapStats};
-    use crate::{Config, PlanCpu, PlanInstance, Sched};
+    use crate::{Config, PlanCpu, PlanInstance, PlanPipe, Sched};
     use std::alloc::{Layout, alloc_zeroed, dealloc};
 
     const BYTES: usize = 16 << 20;

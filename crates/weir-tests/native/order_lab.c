@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* One pipe and its tasks, outside of any graph: order.rs links and unlinks them and compares with a model. */
 #include <stdlib.h>
-#include "internal.h"
+#include "place.h"
 
 #define TASKS 64u
 
@@ -35,16 +35,15 @@ void order_link(struct order_lab *lab, u32 id, u64 key, u64 tie, u64 gate, u32 s
 {
 	struct weir_task *t = &lab->task[id];
 
-	t->key = key;
-	t->tie = tie;
-	t->gate = gate;
+	struct weir_step place = {.key = key, .tie = tie, .gate = gate};
+
 	t->seq = seq;
-	weir_link(&lab->pipe, t);
+	weir_link(&lab->pipe, t, &place, 0);
 }
 
 void order_unlink(struct order_lab *lab, u32 id)
 {
-	weir_unlink(&lab->pipe, &lab->task[id]);
+	weir_unlink(&lab->pipe, &lab->task[id], 0);
 }
 
 /* 1 + the first task at @now, 0: there is none. */

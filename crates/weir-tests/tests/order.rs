@@ -85,7 +85,7 @@ fn check(keyed: bool, gated: bool, steps: &[Step]) -> Result<(), TestCaseError> 
 }
 
 proptest! {
-    #![proptest_config(weir_lab::history::config(200))]
+    #![proptest_config(weir_testbench::history::config(200))]
 
     #[test]
     fn a_list_is_in_order_of_arrival(steps in prop::collection::vec(step(), 1..200)) {

@@ -354,7 +354,6 @@ impl<'a> Charger<'a> {
                     self.release(&mut held, op.object, t, now);
                 }
                 OpKind::Step => {
-                OpKind::Step => {
                     let lock = self.prices.lock_of(op);
                     if let Some(pipe) = lock {
                         let begin = self.enter(pipe, these, cpu, now, &mut t, &mut wait_ns);
