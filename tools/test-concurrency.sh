@@ -277,6 +277,8 @@ mutant "kick without taking the idle bit" idle-admit-admit preempt.c 's/weir_mas
 mutant "a change in a postponed pipe wakes nobody" idle-admit-postponed home.c '/^WEIR_GLOBAL int weir_put_off/,/^}/s/weir_kick(p, t);/;/'
 mutant "topics are held without the lock" topic-hold-remove broker.c '/^int weir_topic_hold/,/^}/{s/lock_topics(s)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
 mutant "locks are waited for without bound" stop-inbox home.c 's/while (err \&\& weir_wait(ctx->waited, s->patience) \&\& weir_loop)/while (err)/'
+mutant "what a CPU runs is recorded after its claim" stop-block pick.c 's/^\tweir_store(&c->curr, t);/\t;/;s/^\tweir_unlink_at(exit, exit, t, simple);/\tweir_store(\&c->curr, t);&/'
+mutant "a CPU keeps what was taken from it" stop-block schedule.c '/^WEIR_INLINE u64 end_claim/,/^}/s/(void)weir_cas(&s->cpus\[cpu\].curr, t, 0);/;/'
 mutant "a CPU lets go of what it has not claimed" claim-block pick.c 's/weir_cas(&t->claim, w, weir_claim_on(w, cpu)) != w)/(weir_store(\&t->claim, weir_claim_on(w, cpu)), 0))/'
 
 wait

@@ -38,8 +38,8 @@ WEIR_FLAT void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_ms
 }
 
 /* The same without a record of the caller's: a message about @t and @cpu. */
-WEIR_FLAT static void push(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t, u32 cpu,
-		 u64 value, u64 value2)
+WEIR_FLAT static void push(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t,
+			   u32 cpu, u64 value, u64 value2)
 {
 	struct weir_queued weir_mem *m = queue(s, weir_ctx(s), topic);
 

@@ -15,20 +15,29 @@ WEIR_INLINE int may_run(struct weir_sched weir_mem *s, const struct weir_pipe we
 	return !mask || weir_mask_test(mask, cpu);
 }
 
-/* One atomic change: only what is schedulable by the number under which it was linked. The exit's home is locked. */
+/*
+ * One atomic change: only what is schedulable by the number under which it was linked. The exit's home is locked.
+ *
+ * What the CPU runs is recorded before the change: so whoever ends the claim finds it there and takes it back, and need not get this lock for
+ * that. And it is recorded under the lock, so a CPU that puts a more urgent task there later sees it.
+ */
 WEIR_INLINE int claim(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
 		      struct weir_task weir_mem *t, u32 cpu, int simple)
 {
 	struct weir_cpu weir_mem *c = &s->cpus[cpu];
-	u64 w = weir_load(&t->claim);
+	u64 w = weir_load(&t->claim), was;
 
-	if (weir_claim_state(w) != WEIR_SCHEDULABLE || weir_claim_number(w) != t->placed ||
-	    weir_cas(&t->claim, w, weir_claim_on(w, cpu)) != w)
+	if (weir_claim_state(w) != WEIR_SCHEDULABLE || weir_claim_number(w) != t->placed)
 		return 0;
-	/* Recorded under the lock, so a CPU that puts a more urgent task there later sees it. */
-	weir_unlink_at(exit, exit, t, simple);
+	was = weir_load(&c->curr_key);
 	weir_store(&c->curr_key, weir_load(&t->key));
 	weir_store(&c->curr, t);
+	if (weir_unlikely(weir_cas(&t->claim, w, weir_claim_on(w, cpu)) != w)) {
+		weir_store(&c->curr, 0);
+		weir_store(&c->curr_key, was);
+		return 0;
+	}
+	weir_unlink_at(exit, exit, t, simple);
 	return 1;
 }
 
@@ -60,7 +69,7 @@ WEIR_GLOBAL WEIR_RARE u64 weir_take_other(struct weir_sched weir_mem *s weir_arg
 }
 
 WEIR_INLINE u64 take_first(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu,
-		     int simple)
+			   int simple)
 {
 	struct weir_task weir_mem *t = !simple && exit->gated ? weir_pipe_first(exit) : exit->head;
 

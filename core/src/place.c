@@ -143,15 +143,6 @@ WEIR_COLD int weir_count_at(struct weir_pipe weir_mem *h, struct weir_pipe weir_
 	return 0;
 }
 
-/* It runs no longer, if it did: its CPU chooses. */
-WEIR_INLINE void off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
-{
-	u32 c = weir_last_cpu(t);
-
-	if (c < s->nr_cpus && weir_unlikely(weir_load(&s->cpus[c].curr) == t))
-		weir_store(&s->cpus[c].curr, 0);
-}
-
 WEIR_FLAT int weir_drop(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h,
 			struct weir_task weir_mem *t, u32 why)
 {
@@ -163,8 +154,6 @@ WEIR_FLAT int weir_drop(struct weir_sched weir_mem *s, struct weir_pipe weir_mem
 	if (waits) {
 		at = &s->graph->pipes[waits - 1];
 		weir_unlink_at(h, at, t, 0);
-	} else {
-		off_cpu(s, t);
 	}
 	if (at->hears & WEIR_HEARS_LEFT) {
 		u32 was = weir_ctx(s)->step.why;
@@ -184,7 +173,6 @@ WEIR_GLOBAL WEIR_RARE int weir_place(struct weir_sched weir_mem *s weir_arg,
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
-	off_cpu(s, t);
 	if (ctx->keeps)
 		weir_place_from(s, ctx, at, t, number, 1, 1);
 	else

@@ -111,7 +111,8 @@ WEIR_PART u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg,
 WEIR_GLOBAL WEIR_RARE int weir_preempt_for(struct weir_sched weir_mem *s weir_arg,
 					   struct weir_pipe weir_mem *pipe weir_arg,
 					   struct weir_task weir_mem *t weir_arg,
-					   const struct weir_cpumask weir_mem *mask weir_arg, u64 key)
+					   const struct weir_cpumask weir_mem *mask weir_arg,
+					   u64 key)
 {
 	struct weir_instance weir_mem *self = pipe->from;
 	struct weir_cpu weir_mem *c;

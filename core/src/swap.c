@@ -224,8 +224,6 @@ WEIR_GLOBAL int weir_collect(struct weir_sched weir_mem *s weir_arg,
 		ctx->until = inst ? start_of(inst, &g->pipes[exit], t) : 0;
 		weir_drop(s, &g->pipes[exit], t, WEIR_WHY_AGAIN);
 		ctx->until = 0;
-		/* (It goes on running.) */
-		weir_store(&s->cpus[i].curr, t);
 	}
 	ctx->collects = 0;
 	return 0;

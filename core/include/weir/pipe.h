@@ -83,7 +83,7 @@ struct weir_pipe {
 
 	struct weir_pipe
 		weir_mem *border; /* (c) of a home: its only pipe in, null: it has several */
-	u32 simple; /* (h) an exit with one CPU, no more than a list, and not apart */
+	u32 simple;		  /* (h) an exit with one CPU, no more than a list, and not apart */
 	u32 counted; /* (c) it is shared, and balancers ask what waits behind it: `behind` */
 	u32 counts;  /* (c) what is linked here is counted by some pipe before it */
 	u32 apart; /* (h) counts; or it is of a home in whose other pipes tasks were withheld, or one of these: weir_count_at() */

@@ -1121,6 +1121,34 @@ static void take_away_check(void)
 	all_run(tasks, 1);
 }
 
+/* CPU 0 has a in work and stops; CPU 1 claims a, and CPU 2 takes it away. */
+static void stop_block_setup(void)
+{
+	begin_balanced();
+	bind(CTL, a, 1);
+	admit(0, a);
+}
+
+static void rebind_a_stopping(void)
+{
+	bind(0, a, 1);
+}
+
+/* When both calls have come to their end, CPU 1 has no task, whoever has still to take it out of the exit. */
+static void stop_block_stopped(void)
+{
+	REQUIRE(weir_state(a) == WEIR_UNCONSIDERED && !sched->cpus[1].curr);
+	REQUIRE(sched->cpus[1].curr_key == WEIR_KEY_NONE);
+}
+
+static void stop_block_check(void)
+{
+	struct weir_task *const tasks[] = { a };
+
+	stop_block_stopped();
+	all_run(tasks, 1);
+}
+
 /* CPU 0 exchanges the graph and stops; CPU 1 lets b in and chooses. */
 static void swap_stopping(void)
 {
@@ -1285,6 +1313,8 @@ static void declined_check(void)
 #define TWO(name_, setup_, x, y, check_)	    { name_, 2, setup_, { x, y }, check_, 0 }
 #define THREE(name_, setup_, x, y, z, check_)	    { name_, 3, setup_, { x, y, z }, check_, 0 }
 #define STOP(name_, setup_, x, y, stopped_, check_) { name_, 2, setup_, { x, y }, check_, stopped_ }
+#define STOP_THREE(name_, setup_, x, y, z, stopped_, check_) \
+	{ name_, 3, setup_, { x, y, z }, check_, stopped_ }
 
 const struct scenario scenarios[] = {
 	TWO("claim-one-task", one_task_setup, pick_0, pick_1, claim_one_check),
@@ -1346,6 +1376,8 @@ const struct scenario scenarios[] = {
 	     stop_look_check),
 	STOP("stop-claim", one_task_setup, pick_0, take_away_a_1, take_away_stopped,
 	     take_away_check),
+	STOP_THREE("stop-block", stop_block_setup, rebind_a_stopping, pick_1, block_a_2,
+		   stop_block_stopped, stop_block_check),
 	STOP("stop-decline", picked_setup, decline_a_0, renew_a_1, nothing_stopped, declined_check),
 	STOP("stop-decline-waiting", one_task_setup, decline_waiting_a_0, renew_a_1,
 	     nothing_stopped, declined_check),
