@@ -249,7 +249,7 @@ try_broken() { # folder name scenario number
 for break in 1 ${WEIR_LONG:+2}; do
 	mutants+=("$(mktemp -d "$work/mutant-XXXXXX")")
 	spawn reported "${mutants[-1]}" try_broken "$([[ $break == 1 ]] && echo "exchange in two steps" || echo "lock in two steps")" \
-		"$([[ $break == 1 ]] && echo stop-claim || echo admit-admit)" $break
+		"$([[ $break == 1 ]] && echo stop-claim || echo topic-hold-remove)" $break
 done
 mutant "no second look before idling" idle-admit pick.c '/^WEIR_GLOBAL u64 weir_look_again/,/^}/s/^\tu64 w = 0, seen, t;/\tu64 w = 0, seen, t; if (1) return 0;/'
 mutant "a look in vain leaves no wish" stop-kick pick.c 's/? w . WEIR_WANT : w/? w : w/'
@@ -268,7 +268,7 @@ mutant "callers do not look for a writer" swap-block call.h 's/return !weir_load
 mutant "a writer does not wait for callers" swap-admit swap.c 's/while (busy \&\& weir_wait_long(wait, s->patience) \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
 mutant "a kick that hits a CPU with a task is lost" idle-kick-spent pick.c 's/if (idle \&\& !weir_mask_clear(s->idle, cpu) \&\& .*/if (idle) weir_mask_clear(s->idle, cpu); if (0)/'
 mutant "no barrier before the look for a writer" swap-block call.h '/^WEIR_INLINE int weir_may_go_in/,/^}/s/weir_light_fence();/;/'
-mutant "a CPU held off by a swap does not look again" stop-swap-pick pick.c '/weir_mem \*enter_to_pick/,/^}/s/if (weir_load(&s->writer) || !s->graph)/if (1)/'
+mutant "a CPU held off by a swap does not look again" stop-swap-pick pick.c '/weir_mem \*enter_to_pick/,/^}/s/^\t\tif (weir_load(&s->writer))/\t\tif (1)/'
 mutant "the end of a swap wakes nobody" stop-swap-pick swap.c '/^WEIR_GLOBAL int weir_start_readers/,/^}/s/if (!weir_load(&s->ctx\[i\].missed))/if (1)/'
 mutant "a task is withheld without a second look" idle-withheld ../kit/assign.c 's/^\t\t\tweir_review(self, t);/\t\t\t;/'
 mutant "a more urgent task preempts nobody" urgent-claim preempt.c 's/if (k <= key ||/if (1 ||/'

@@ -15,20 +15,23 @@ WEIR_GLOBAL WEIR_RARE int weir_enter(struct weir_sched weir_mem *s weir_arg, u32
 	ctx->waited = 0;
 	if (!WEIR_SWAPS)
 		return s->graph ? 0 : -WEIR_EAGAIN;
-	while (s->graph && weir_loop) {
+	while (weir_loop) {
+		u32 writer = 1;
+
 		if (weir_may_go_in(s, ctx))
 			return 0;
-		weir_store_release(&ctx->readers, 0);
-		while (weir_load_acquire(&s->writer) && weir_loop) {
-			if (!weir_wait(ctx->waited, s->patience)) {
-				weir_give_up(s);
+		weir_end_call(ctx);
+		while (writer && weir_loop) {
+			writer = weir_load_acquire(&s->writer);
+			if (writer == WEIR_NO_GRAPH)
 				return -WEIR_EAGAIN;
-			}
+			if (writer && !weir_wait(ctx->waited, s->patience))
+				break;
 		}
+		if (writer)
+			break;
 	}
-	weir_store_release(&ctx->readers, 0);
-	if (s->graph)
-		weir_give_up(s);
+	weir_give_up(s);
 	return -WEIR_EAGAIN;
 }
 

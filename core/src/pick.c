@@ -268,7 +268,7 @@ WEIR_COLD static struct weir_ctx weir_mem *enter_to_pick(struct weir_sched weir_
 		weir_store(&s->ctx[target].missed, 1);
 		announce(s, target);
 		weir_fence();
-		if (weir_load(&s->writer) || !s->graph)
+		if (weir_load(&s->writer))
 			return 0;
 	} while (weir_enter(s, cpu) && weir_loop);
 	return weir_ctx(s);

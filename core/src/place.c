@@ -34,7 +34,7 @@ WEIR_COLD u32 weir_take_step(struct weir_sched weir_mem *s, struct weir_instance
 	int alone = inst->serial && !inst->home;
 	u32 port;
 
-	inst->nr_steps += what == WEIR_ARRIVED;
+	weir_store(&inst->nr_steps, weir_load(&inst->nr_steps) + (what == WEIR_ARRIVED));
 	step->in = pipe->to_port;
 	step->want = WEIR_WITHHOLD;
 	if (inst->nr_in > 1)
@@ -116,7 +116,7 @@ WEIR_GLOBAL WEIR_RARE int weir_hear(struct weir_sched weir_mem *s weir_arg,
 /* --- places; the home is locked ------------------------------------------------------------------------ */
 
 /* Pipes between stages that are shared, but no entries, count what waits behind them: balancers ask. */
-static void count(struct weir_pipe weir_mem *at, const struct weir_task weir_mem *t, u32 by)
+static void count_behind(struct weir_pipe weir_mem *at, const struct weir_task weir_mem *t, u32 by)
 {
 	while (at && weir_loop) {
 		if (at->counted)
@@ -132,7 +132,7 @@ WEIR_COLD int weir_count_at(struct weir_pipe weir_mem *h, struct weir_pipe weir_
 
 	weir_op(h->sched, by == 1 ? WEIR_OP_LINK : WEIR_OP_UNLINK, at->idx, steps);
 	if (at->counts)
-		count(at, t, by);
+		count_behind(at, t, by);
 	if (at != h) {
 		weir_store(&h->held, weir_load(&h->held) + by);
 		h->apart = 1;

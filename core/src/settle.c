@@ -318,8 +318,8 @@ WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
  * Under the lock of its home, and with a place that agrees with its claim, a task may be looked at without its token: nobody else changes the
  * place meanwhile. If a call has it in its hand, that looks at it once more, because `changes` has moved on.
  */
-WEIR_INLINE u32 look_at(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 topic,
-		     struct weir_task weir_mem *t, u32 now)
+WEIR_INLINE u32 look_over(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 topic,
+			  struct weir_task weir_mem *t, u32 now)
 {
 	struct weir_todo weir_mem *w = &ctx->work;
 	struct weir_pipe weir_mem *h, *at;
@@ -380,7 +380,7 @@ WEIR_INLINE u32 look_at(struct weir_sched weir_mem *s, struct weir_ctx weir_mem 
 WEIR_GLOBAL WEIR_RARE int weir_look_at(struct weir_sched weir_mem *s weir_arg, u32 topic,
 				       struct weir_task weir_mem *t weir_arg)
 {
-	look_at(s, weir_ctx(s), topic, t, 0);
+	look_over(s, weir_ctx(s), topic, t, 0);
 	return 0;
 }
 
@@ -389,7 +389,7 @@ WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
 			    struct weir_ctx weir_mem *ctx weir_arg, u32 topic,
 			    struct weir_task weir_mem *t weir_arg)
 {
-	return look_at(s, ctx, topic, t, 1);
+	return look_over(s, ctx, topic, t, 1);
 }
 
 /* The CPU that runs @t is to be preempted. No lock is held: if only the runtime hears that, and no message waits, it has it now. */

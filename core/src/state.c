@@ -101,7 +101,7 @@ int weir_init(struct weir_sched weir_mem *s, const struct weir_config *config)
 	s->random = config->seed;
 	s->patience = config->patience;
 	s->free_task = WEIR_NO_TASK;
-	s->writer = 1; /* until there is a graph */
+	s->writer = WEIR_NO_GRAPH;
 	s->nr_classes = config->nr_classes;
 	s->classes = weir_alloc(s, config->nr_classes * sizeof(struct weir_class));
 	s->cpus = weir_alloc(s, config->nr_cpus * sizeof(struct weir_cpu));

@@ -13,7 +13,7 @@ WEIR_GLOBAL int weir_start_readers(struct weir_sched weir_mem *s weir_arg)
 	struct weir_msg kick = { .topic = WEIR_TOPIC_KICK };
 
 	/* (Without a graph nobody comes in.) */
-	weir_store_release(&s->writer, !s->graph);
+	weir_store_release(&s->writer, s->graph ? 0 : WEIR_NO_GRAPH);
 	weir_fence();
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
 		if (!weir_load(&s->ctx[i].missed))

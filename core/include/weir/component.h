@@ -350,7 +350,7 @@ struct weir_instance {
 	u32 careful; /* (b) its steps need more than the call: weir_take_step() */
 	struct weir_pipe weir_mem
 	*home;	      /* (b) the exit whose lock its steps are taken under, null: shared by exits */
-	u64 nr_steps; /* (h) */
+	u64 nr_steps; /* (a) arrivals; where several come at once, some may be missed */
 	u64 timer_ns; /* (a) armed for this time, 0: not armed */
 	struct weir_region region; /* (b) memory of weir_instance_alloc() */
 	u64 on;			   /* (c) the class's topics, by their places in the topic table */

@@ -179,6 +179,8 @@ struct weir_ctx {
 	struct weir_task weir_mem *picked;
 } __attribute__((aligned(512)));
 
+#define WEIR_NO_GRAPH 2u
+
 #define WEIR_NR_SIZES 320 /* 8 per power of two */
 
 struct weir_sched {
@@ -187,7 +189,7 @@ struct weir_sched {
 	u64 freed;	 /* (a) bytes in free lists */
 	u32 alloc_lock;
 	u32 task_lock;
-	u32 writer; /* (a) a reconfiguration runs or waits */
+	u32 writer; /* (a) 1: a reconfiguration runs or waits; WEIR_NO_GRAPH: none has ended yet */
 	u32 nr_cpus;
 	u32 mask_words;
 	u32 nr_classes;
