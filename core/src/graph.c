@@ -358,8 +358,8 @@ WEIR_GLOBAL int weir_graph_homes(struct weir_graph weir_mem *g weir_arg)
 	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++) {
 		struct weir_pipe weir_mem *p = &g->pipes[i], *h = p->home;
 
-		/* What comes out of it is of its receiver's home. */
-		if (p->postponed)
+		/* What comes out of it, or from another domain, is of its receiver's home. */
+		if (p->postponed || (WEIR_DOMAINS && p->inward))
 			h = p->home = p->to->home;
 		p->holder = h ? h : p;
 		if (!h)

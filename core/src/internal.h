@@ -341,7 +341,7 @@ void weir_reconsider(struct weir_sched weir_mem *s, const struct weir_msg *msg);
 /* The pipe of the present graph where tasks of @p, which came from another domain in the old graph, wait from now on; null: the entry. */
 struct weir_pipe weir_mem *weir_same_border(struct weir_sched weir_mem *s,
 					    const struct weir_pipe weir_mem *p);
-/* A task that was created elsewhere has ended: its number is returned with the next remote messages. */
+/* @t was created elsewhere, has ended, and is free here: its number is returned with the next remote messages. */
 void weir_number_ended(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 /* The first message for another domain, after all that is ready to leave was added; null: none. */
 const struct weir_remote_msg weir_mem *weir_remote_collect(struct weir_sched weir_mem *s);
@@ -355,6 +355,14 @@ int weir_remote_take_in(struct weir_sched weir_mem *s, const struct weir_remote_
 #define weir_reconsider(s, msg)	   ((void)0)
 #define weir_number_ended(s, t)	   ((void)0)
 #endif
+
+/* The record of @t, which has ended, is no longer used by anybody. */
+WEIR_INLINE void weir_task_ended(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+{
+	weir_task_free(s, t);
+	if (weir_distributed(s))
+		weir_number_ended(s, t);
+}
 
 /* graph.c */
 int weir_graph_build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,

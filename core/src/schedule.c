@@ -297,8 +297,6 @@ WEIR_GLOBAL int weir_forget(struct weir_sched weir_mem *s weir_arg,
 
 	for (u32 i = 0; i < g->nr_task_init && weir_loop; i++)
 		weir_class_task_exit(g->init_list[i], t);
-	if (weir_distributed(s))
-		weir_number_ended(s, t);
 	/* The last word: who has the task in work frees it. */
 	return weir_note(s, t, WEIR_LOOK | WEIR_DIE);
 }

@@ -30,7 +30,7 @@ WEIR_INLINE int return_token(struct weir_sched weir_mem *s, struct weir_task wei
 {
 	if (notes & WEIR_DIE && weir_load(&t->pend) == (WEIR_TOKEN | WEIR_DIE)) {
 		weir_store(&t->pend, 0);
-		weir_task_free(s, t);
+		weir_task_ended(s, t);
 		return 1;
 	}
 	return weir_cas(&t->pend, WEIR_TOKEN, 0) == WEIR_TOKEN;

@@ -140,7 +140,7 @@ static void collect_posted(struct weir_sched weir_mem *s, struct weir_graph weir
 			t->seq = g->last ? g->last->seq + 1 : 1;
 			collect_task(g, t);
 		} else if (weir_state(t) == WEIR_DEAD) {
-			weir_task_free(s, t);
+			weir_task_ended(s, t);
 		}
 	}
 }
