@@ -6,15 +6,18 @@
  * pipes:    none
  * listens:  AFFINITY: store the task's mask; null means everywhere
  * answers:  AFFINITY: the task's mask; null means everywhere
- * params:   -
+ * params:   fallback flag 0 [0, 1]; a task whose CPUs are all offline may run everywhere until one of them is back
  * per-task: 16 bytes, and a mask of the machine's size for tasks that have been bound
- * cost:     O(words of CPUs) per message, O(1) per answer; its own lock when a task is bound for the first time
+ * cost:     O(words of CPUs) per message, O(1) per answer (with `fallback` it is called for it, up to O(CPUs)); its own lock when a task is bound for the first time
  * batch:    no pipes
  * source:   CoBaS 5.7.4 and appendix A.1, component 0x20
  *
  * A mask is changed in place, word by word, and its memory is used for masks only as long as the
  * instance exists. A reader without a lock can see a partly changed mask; the message that follows the
  * change corrects decisions based on it.
+ *
+ * Linux lets a task run elsewhere when the last CPU of its mask goes offline: `fallback` does so. Without it the task
+ * waits.
  *
  * example:  annotate affinity;
  */
@@ -32,20 +35,33 @@ struct affinity_mask {
 };
 
 struct affinity_task {
-	u64 now;			     /* (a) address of the set in force, 0: all CPUs */
+	u64 now;			     /* (a) address of its set, 0: all CPUs */
 	struct affinity_mask weir_mem *mask; /* (a) null: never bound */
 };
 
 struct affinity {
 	struct weir_instance inst;
-	u64 all;  /* (a) address of the mask made last */
-	u64 free; /* (a) of the one given back last; own lock to take one */
+	u64 fallback; /* (c) */
+	u64 all;      /* (a) address of the mask made last */
+	u64 free;     /* (a) of the one given back last; own lock to take one */
 };
 
-WEIR_COMPONENT(affinity, .summary = "store the CPUs on which each task may run",
-	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(AFFINITY),
-	       .answers = WEIR_TOPIC_BIT(AFFINITY), .per_task = sizeof(struct affinity_task),
-	       WEIR_ANSWER_AT(affinity_task, now));
+WEIR_COMPONENT(
+	affinity, .summary = "store the CPUs on which each task may run", .cls = WEIR_ANNOTATE,
+	.listens = WEIR_TOPIC_BIT(AFFINITY), .answers = WEIR_TOPIC_BIT(AFFINITY),
+	.per_task = sizeof(struct affinity_task), WEIR_ANSWER_AT(affinity_task, now),
+	WEIR_PARAMS(affinity,
+		    WEIR_PARAM(affinity, fallback, FLAG, 0, 0, 1,
+			       "a task whose CPUs are all offline may run everywhere until one "
+			       "of them is back")));
+
+/* With `fallback` the answer depends on more than the task's word. */
+WEIR_ENTRY int affinity_construct(struct affinity weir_mem *self)
+{
+	if (self->fallback)
+		self->inst.answer_at = 0;
+	return 0;
+}
 
 static u64 affinity_bytes(const struct affinity weir_mem *self)
 {
@@ -109,6 +125,26 @@ WEIR_ENTRY int affinity_on_affinity(struct affinity weir_mem *self, const struct
 	return 0;
 }
 
+/* Whether a CPU of the mask is online. O(1) in most cases: the first one is. */
+WEIR_INLINE int affinity_lives(struct affinity weir_mem *self,
+			       const struct weir_cpumask weir_mem *mask)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+
+	for (u32 w = 0; w < weir_mask_words(s) && weir_loop; w++) {
+		u64 bits = weir_load(&mask->word[w]);
+
+		while (bits && weir_loop) {
+			u32 cpu = w * 64 + weir_lowest_bit(bits);
+
+			bits &= bits - 1;
+			if (cpu < weir_nr_cpus(s) && weir_cpu_is_online(s, cpu))
+				return 1;
+		}
+	}
+	return 0;
+}
+
 WEIR_ENTRY int affinity_answer_affinity(struct affinity weir_mem *self, struct weir_msg *msg)
 {
 	struct affinity_task weir_mem *p;
@@ -117,6 +153,8 @@ WEIR_ENTRY int affinity_answer_affinity(struct affinity weir_mem *self, struct w
 		return -WEIR_EINVAL;
 	p = weir_priv(&self->inst, msg->task);
 	msg->mask = (const struct weir_cpumask weir_mem *)weir_load_acquire(&p->now);
+	if (msg->mask && self->fallback && !affinity_lives(self, msg->mask))
+		msg->mask = 0;
 	return 0;
 }
 

@@ -51,6 +51,7 @@ struct weir_instance weir_mem *weir_instance_new(struct weir_sched weir_mem *s,
 	inst->per_task = (s->classes[class].per_task + 7) & ~7u;
 	inst->hears = s->classes[class].hears;
 	inst->serial = s->classes[class].serial;
+	inst->answer_at = s->classes[class].answer_at;
 	return inst;
 }
 
