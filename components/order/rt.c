@@ -30,14 +30,7 @@
  * example:   annotate affinity, executed, policy, priority;
  *            entry -> load_balancer -> each cpu { round_robin(slice = 3ms) -> rt -> cpu };
  */
-#include <weir/component.h>
-
-/* Linux has levels 1 to 99; PRIORITY has them from 101 on. */
-#define RT_LOWEST  101
-#define RT_HIGHEST 199
-/* A key is the level, then the place in the level's list. */
-#define RT_PLACE_BITS 48
-#define RT_PLACE_MASK ((1ull << RT_PLACE_BITS) - 1)
+#include <weir/kit/realtime.h>
 
 struct rt_task {
 	u64 place; /* (p) in the list of its level, 0: none yet */
@@ -68,19 +61,6 @@ WEIR_COMPONENT(rt,
 				      "slice of round robin"),
 			   WEIR_PARAM(rt, rr, FLAG, 0, 0, 1,
 				      "tasks with unknown policy use round robin")));
-
-static int rt_is(u64 priority)
-{
-	return (s64)priority >= RT_LOWEST && (s64)priority <= RT_HIGHEST;
-}
-
-/* The first place of a level; those of others are behind all levels. */
-static u64 rt_level_key(u64 priority)
-{
-	u64 level = rt_is(priority) ? RT_HIGHEST - priority : RT_HIGHEST;
-
-	return WEIR_KEY_FIXED + (level << RT_PLACE_BITS);
-}
 
 static int rt_round_robin(struct rt weir_mem *self, struct weir_task weir_mem *t)
 {
@@ -118,7 +98,7 @@ static int rt_to_tail(const struct rt weir_mem *self, const struct rt_task weir_
 		      u64 priority, u32 why)
 {
 	return !p->place || weir_load(&p->level) != priority || why == WEIR_WHY_WOKE ||
-	       (why == WEIR_WHY_REQUEUED && !rt_preempted(self, rt_level_key(priority)));
+	       (why == WEIR_WHY_REQUEUED && !rt_preempted(self, weir_realtime_key(priority)));
 }
 
 /* A real-time task into its list. */
@@ -129,15 +109,15 @@ static u32 rt_enlist(struct rt weir_mem *self, struct weir_task weir_mem *t, u64
 	int round_robin = rt_round_robin(self, t);
 
 	if (rt_charge(self, t, p, round_robin) || rt_to_tail(self, p, priority, s->why)) {
-		self->tail = (self->tail + 1) & RT_PLACE_MASK;
+		self->tail = (self->tail + 1) & WEIR_REALTIME_PLACE_MASK;
 		p->place = self->tail ? self->tail : 1;
 		weir_store(&p->level, priority);
 		p->used = 0;
 	}
 	weir_store(&t->slice_ns, round_robin ? self->slice - p->used : WEIR_SLICE_UNLIMITED);
-	s->key = rt_level_key(priority) + p->place;
+	s->key = weir_realtime_key(priority) + p->place;
 	/* One of the same level does not give way. */
-	weir_urgent(s, rt_level_key(priority) | RT_PLACE_MASK);
+	weir_urgent(s, weir_realtime_key(priority) | WEIR_REALTIME_PLACE_MASK);
 	return 0;
 }
 
@@ -147,14 +127,14 @@ WEIR_ENTRY u32 rt_step(struct rt weir_mem *self, u32 what, struct weir_task weir
 	u64 priority = weir_property(self->inst.sched, WEIR_TOPIC_PRIORITY, t);
 
 	weir_use(what);
-	if (rt_is(priority)) {
+	if (weir_is_realtime(priority)) {
 		if (s->runs)
-			return weir_place_urgent(s, rt_level_key(priority));
+			return weir_place_urgent(s, weir_realtime_key(priority));
 		return rt_enlist(self, t, priority, s);
 	}
 	s->key = weir_key_before(s);
-	if (s->key < rt_level_key(0))
-		s->key = rt_level_key(0);
+	if (s->key < weir_realtime_key(0))
+		s->key = weir_realtime_key(0);
 	if (s->runs)
 		weir_urgent(s, s->key);
 	else
