@@ -4,9 +4,10 @@
  *
  * class:     annotate
  * pipes:     none
- * listens:   JOB, DEADLINE: budget and period. POLICY: which tasks request the deadline policy. DISPATCH,
+ * listens:   JOB, DEADLINE: budget and period. POLICY: which tasks request the deadline policy. PRIORITY: above 199 is that of a deadline
+ *            task. DISPATCH,
  *            RELINQUISH, BLOCK, EXIT: the budget is charged
- * publishes: OVERLOAD: the task is not admitted
+ * publishes: OVERLOAD: the task is not admitted. PREEMPT: with reclaim, less is left for a running task than its slice
  * answers:   DEADLINE: that of the task's server, 0 without one; the period in value2. BUDGET: whether
  *            the task has budget, and when it will be replenished
  * params:    hard flag 0 [0, 1]; a task without budget waits (with throttle) for its next period
@@ -14,12 +15,15 @@
  *            policy flag 0 [0, 1]; only tasks of the deadline policy get a server
  *            budget ns 0 [0, 10000000000]; for tasks without JOB, 0: they get no server
  *            period ns 100000000 [1000, 10000000000]; for these
- * per-task:  96 bytes
- * cost:      O(1) per message and per answer; takes the instance's lock
+ *            reclaim flag 0 [0, 1]; tasks use the bandwidth that others do not (GRUB)
+ * per-task:  144 bytes
+ * cost:      O(1) per message and per answer; with reclaim O(CPUs) when a task wakes or has slept long enough, and O(sleeping tasks) when
+ *            one blocks; takes the instance's lock
  * batch:     no pipes
  * source:    Abeni and Buttazzo, "Integrating multimedia applications in hard real-time systems", 1998;
- *            hard and with admission: Linux, SCHED_DEADLINE (Lelli, Scordino, Abeni and Faggioli, 2016)
- * long:      admission and both kinds of budget, hard and soft, belong to one server
+ *            hard and with admission: Linux, SCHED_DEADLINE (Lelli, Scordino, Abeni and Faggioli, 2016); reclaim: Lipari and
+ *            Baruah, "Greedy reclamation of unused bandwidth in constant-bandwidth servers", 2000, as in Linux's documentation
+ * long:      admission, both kinds of budget, hard and soft, and what is reclaimed belong to one server
  *
  * Constant bandwidth server: a task that wakes keeps its deadline and budget unless they exceed its rate
  * until then; otherwise it gets a full budget and a deadline from now. When the budget is exhausted, the
@@ -28,13 +32,23 @@
  * of the period if the filter `throttle` is in front of the order; without it, the task continues. JOB and DEADLINE set
  * budget and period.
  *
+ * With `policy`, a task that gets the priority of a deadline task without being one has inherited it with a mutex: it has the
+ * deadline that it inherited, without a server and a budget, until it gets its own priority again.
+ *
  * Use it instead of `deadline`, before any component that orders by deadline. It accounts for the CPU's
  * capacity, not for its clock. A task that is not admitted has no deadline: it runs after those with one,
  * in the order of the stage before edf. The bound compares budgets with all online CPUs; on
  * several CPUs it keeps global edf from falling behind forever, but does not guarantee each deadline.
  *
+ * With `reclaim` a task's budget falls more slowly while others leave theirs: by max(U, A / m) / B per unit of work, with U its
+ * rate, A the sum of the rates of active tasks, m the number of CPUs and B the bound (100 % without). A task is active from its
+ * wake-up until it has slept so long that its remaining budget is what its rate allows until its deadline. What all admitted tasks together do not
+ * need is shared in the same way, up to the bound, so a lone task gets all of the bound, and others keep their guarantees.
+ * Linux counts active tasks per CPU and reclaims for tasks that request it; here the CPUs are one account, and all tasks reclaim.
+ *
  * example:   annotate affinity, job, cbs(hard = true, bound = 95%); entry -> throttle -> edf -> cpus;
  */
+#include <weir/kit/realtime.h>
 #include <weir/kit/reserve.h>
 #include <weir/cpus.h>
 
@@ -48,17 +62,30 @@ struct cbs_task {
 	u64 policy;	       /* (l) as reported */
 	u32 state;	       /* (l) enum cbs_state */
 	u32 waits;	       /* (l) hard: for the end of its period */
+	/* reclaim: it sleeps and is active until `zero`, ns; in a list by that time */
+	u64 zero;			 /* (l) */
+	struct weir_task weir_mem *next; /* (l) */
+	struct weir_task weir_mem *prev; /* (l) */
+	u64 lent;			 /* (l) deadline of a task without a server */
+	u64 above;			 /* (l) it has the priority of a deadline task */
+	u32 active;			 /* (l) its rate counts */
+	u32 sleeps;			 /* (l) it is in the list */
 };
 
 struct cbs {
 	struct weir_instance inst;
-	u64 hard;   /* (c) */
-	u64 bound;  /* (c) percent */
-	u64 policy; /* (c) */
-	u64 budget; /* (c) ns */
-	u64 period; /* (c) ns */
-	u64 load;   /* (l) booked */
-	u64 asked;  /* (l) an instance asks for budgets, and withholds tasks without one */
+	u64 hard;     /* (c) */
+	u64 bound;    /* (c) percent */
+	u64 policy;   /* (c) */
+	u64 budget;   /* (c) ns */
+	u64 period;   /* (c) ns */
+	u64 load;     /* (l) booked */
+	u64 asked;    /* (l) an instance asks for budgets, and withholds tasks without one */
+	u64 reclaim;  /* (c) */
+	u64 active;   /* (l) rates of active tasks */
+	u64 capacity; /* (l) of the online CPUs, when `active` changed last */
+	struct weir_task weir_mem *first; /* (l) of the sleeping tasks that are active */
+	struct weir_task weir_mem *last;  /* (l) */
 };
 
 WEIR_COMPONENT(
@@ -66,8 +93,8 @@ WEIR_COMPONENT(
 	.cls = WEIR_ANNOTATE,
 	.listens = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(DISPATCH) |
 		   WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) |
-		   WEIR_TOPIC_BIT(POLICY),
-	.publishes = WEIR_TOPIC_BIT(OVERLOAD),
+		   WEIR_TOPIC_BIT(POLICY) | WEIR_TOPIC_BIT(PRIORITY),
+	.publishes = WEIR_TOPIC_BIT(OVERLOAD) | WEIR_TOPIC_BIT(PREEMPT),
 	.answers = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(BUDGET),
 	.per_task = sizeof(struct cbs_task),
 	WEIR_PARAMS(cbs,
@@ -79,7 +106,9 @@ WEIR_COMPONENT(
 			       "only tasks of the deadline policy get a server"),
 		    WEIR_PARAM(cbs, budget, NS, 0, 0, 10000000000ull,
 			       "for tasks without JOB, 0: they get no server"),
-		    WEIR_PARAM(cbs, period, NS, 100000000, 1000, 10000000000ull, "for these")),
+		    WEIR_PARAM(cbs, period, NS, 100000000, 1000, 10000000000ull, "for these"),
+		    WEIR_PARAM(cbs, reclaim, FLAG, 0, 0, 1,
+			       "tasks use the bandwidth that others do not (GRUB)")),
 	WEIR_RELATIONS(WEIR_RELATION(cbs, AT_MOST, budget, period,
 				     "a server cannot get more than all of the time")));
 
@@ -93,14 +122,172 @@ static u64 cbs_capacity(struct weir_sched weir_mem *s)
 	return sum;
 }
 
-/* Book what the task's parameters say, or refuse it. Under the lock, like all that follows. */
+/* --- reclaiming, under the lock -------------------------------------------------------------------------------- */
+
+/* How much of its budget the task uses per unit of work, WEIR_RESERVE_FULL: as much. */
+static u64 cbs_pace(const struct cbs weir_mem *self, const struct cbs_task weir_mem *p)
+{
+	u64 pace;
+
+	if (!self->reclaim || !self->capacity)
+		return WEIR_RESERVE_FULL;
+	pace = self->active * 1024 / self->capacity;
+	if (pace < p->rate)
+		pace = p->rate;
+	if (self->bound)
+		pace = (pace * 100 + self->bound - 1) / self->bound;
+	return pace < WEIR_RESERVE_FULL ? pace : WEIR_RESERVE_FULL;
+}
+
+/* Charge the task, which runs or has run until now, up to @at, ns. */
+static void cbs_charge(const struct cbs weir_mem *self, struct weir_task weir_mem *t,
+		       struct cbs_task weir_mem *p, u64 at)
+{
+	u32 cpu = weir_last_cpu(t);
+	u64 ran;
+
+	if (!p->r.running || at <= p->r.since || cpu >= weir_nr_cpus(self->inst.sched))
+		return;
+	ran = (at - p->r.since) * weir_cpu_capacity(self->inst.sched, cpu) >> 10;
+	p->r.since = at;
+	p->used += ran < WEIR_RESERVE_LONG
+			   ? (ran * cbs_pace(self, p) + WEIR_RESERVE_FULL - 1) / WEIR_RESERVE_FULL
+			   : ran;
+}
+
+/* Before the rates of active tasks change at @at, ns: charge what runs, with the rates up to there. @also has perhaps just stopped. */
+WEIR_FLAT static void cbs_settle(struct cbs weir_mem *self, struct weir_task weir_mem *also, u64 at)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+
+	cbs_charge(self, also, weir_priv(&self->inst, also), at);
+	for (u32 i = 0; i < weir_nr_cpus(s) && weir_loop; i++) {
+		struct weir_task weir_mem *t = weir_cpu_curr(s, i);
+
+		if (t)
+			cbs_charge(self, t, weir_priv(&self->inst, t), at);
+	}
+	self->capacity = cbs_capacity(s);
+}
+
+static void cbs_wakes(struct cbs weir_mem *self, struct cbs_task weir_mem *p)
+{
+	struct cbs_task weir_mem *before = p->prev ? weir_priv(&self->inst, p->prev) : 0;
+	struct cbs_task weir_mem *behind = p->next ? weir_priv(&self->inst, p->next) : 0;
+
+	if (!p->sleeps)
+		return;
+	p->sleeps = 0;
+	if (before)
+		before->next = p->next;
+	else
+		self->first = p->next;
+	if (behind)
+		behind->prev = p->prev;
+	else
+		self->last = p->prev;
+}
+
+static void cbs_sleeps(struct cbs weir_mem *self, struct weir_task weir_mem *t,
+		       struct cbs_task weir_mem *p)
+{
+	struct weir_task weir_mem *before = self->last;
+	struct cbs_task weir_mem *q = 0;
+
+	for (; before && weir_loop; before = q->prev) {
+		q = weir_priv(&self->inst, before);
+		if (q->zero <= p->zero)
+			break;
+	}
+	p->sleeps = 1;
+	p->prev = before;
+	p->next = before ? q->next : self->first;
+	if (before)
+		q->next = t;
+	else
+		self->first = t;
+	if (p->next) {
+		q = weir_priv(&self->inst, p->next);
+		q->prev = t;
+	} else {
+		self->last = t;
+	}
+}
+
+/* Up to @now, ns: tasks that have slept long enough are active no more; @t is charged. */
+WEIR_FLAT static void cbs_advance(struct cbs weir_mem *self, struct weir_task weir_mem *t, u64 now)
+{
+	while (self->first && weir_loop) {
+		struct cbs_task weir_mem *p = weir_priv(&self->inst, self->first);
+
+		if (p->zero > now)
+			break;
+		cbs_settle(self, t, p->zero);
+		cbs_wakes(self, p);
+		p->active = 0;
+		self->active -= p->rate;
+	}
+	cbs_charge(self, t, weir_priv(&self->inst, t), now);
+}
+
+/* The task competes from now on. What runs has less time than was granted. */
+WEIR_FLAT static void cbs_activate(struct cbs weir_mem *self, struct weir_task weir_mem *t,
+				   struct cbs_task weir_mem *p, u64 now)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+
+	cbs_wakes(self, p);
+	if (!self->reclaim || p->active)
+		return;
+	cbs_settle(self, t, now);
+	p->active = 1;
+	self->active += p->rate;
+	for (u32 i = 0; i < weir_nr_cpus(s) && weir_loop; i++) {
+		struct weir_task weir_mem *runs = weir_cpu_curr(s, i);
+		struct cbs_task weir_mem *q = runs ? weir_priv(&self->inst, runs) : 0;
+
+		if (q && runs != t && q->r.running && q->state == CBS_ADMITTED)
+			weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, runs, i, 0);
+	}
+}
+
+/* It blocks at @now, ns, and is active until its remaining budget is what its rate allows until its deadline. */
+WEIR_FLAT static void cbs_rest(struct cbs weir_mem *self, struct weir_task weir_mem *t,
+			       struct cbs_task weir_mem *p, u64 now)
+{
+	u64 left = p->used < p->r.budget ? p->r.budget - p->used : 0, lag;
+
+	if (!p->active || p->sleeps || !p->rate)
+		return;
+	lag = left * WEIR_RESERVE_FULL / p->rate;
+	p->zero = p->deadline > lag ? p->deadline - lag : 0;
+	if (p->zero > now) {
+		cbs_sleeps(self, t, p);
+		return;
+	}
+	cbs_settle(self, t, now);
+	p->active = 0;
+	self->active -= p->rate;
+}
+
+/* The task's rate is @rate from now on. */
+static void cbs_book(struct cbs weir_mem *self, struct cbs_task weir_mem *p, u64 rate)
+{
+	if (p->active)
+		self->active = self->active - p->rate + rate;
+	self->load = self->load - p->rate + rate;
+	p->rate = rate;
+}
+
+/* --- servers, under the lock ---------------------------------------------------------------------------------- */
+
+/* Book what the task's parameters say, or refuse it. */
 WEIR_FLAT static void cbs_admit(struct cbs weir_mem *self, struct weir_task weir_mem *t,
 				struct cbs_task weir_mem *p)
 {
 	u64 rate = weir_reserve_rate(p->r.budget, p->r.relative);
 
-	self->load -= p->rate;
-	p->rate = 0;
+	cbs_book(self, p, 0);
 	p->state = CBS_ADMITTED;
 	p->deadline = 0;
 	p->used = 0;
@@ -111,8 +298,7 @@ WEIR_FLAT static void cbs_admit(struct cbs weir_mem *self, struct weir_task weir
 		weir_publish(&self->inst, WEIR_TOPIC_OVERLOAD, t, WEIR_NO_CPU, rate);
 		return;
 	}
-	p->rate = rate;
-	self->load += rate;
+	cbs_book(self, p, rate);
 }
 
 static int cbs_serves(const struct cbs weir_mem *self, const struct cbs_task weir_mem *p)
@@ -167,9 +353,12 @@ static void cbs_refresh(struct cbs weir_mem *self, struct weir_task weir_mem *t,
 
 	if (p->state != CBS_ADMITTED)
 		return;
-	p->used += weir_reserve_charge(s, &p->r, t, !weir_runs(t));
+	cbs_advance(self, t, now);
+	if (!weir_runs(t))
+		p->r.running = 0;
 	if (weir_blocked(t))
 		return;
+	cbs_activate(self, t, p, now);
 	left = p->used < p->r.budget ? p->r.budget - p->used : 0;
 	if (!p->deadline ||
 	    (p->r.idle &&
@@ -197,11 +386,13 @@ static void cbs_refresh(struct cbs weir_mem *self, struct weir_task weir_mem *t,
 static u64 cbs_turn(struct cbs weir_mem *self, const struct cbs_task weir_mem *p, u32 cpu)
 {
 	u64 now = weir_now(self->inst.sched), end = p->deadline - p->r.relative + p->r.period;
+	u64 left;
 
 	if (p->used >= p->r.budget && self->hard && !self->asked && end > now)
 		return end - now;
+	left = p->used < p->r.budget ? p->r.budget - p->used : 0;
 	return weir_reserve_time(self->inst.sched, cpu,
-				 p->used < p->r.budget ? p->r.budget - p->used : 0);
+				 left * WEIR_RESERVE_FULL / cbs_pace(self, p));
 }
 
 WEIR_ENTRY int cbs_on_policy(struct cbs weir_mem *self, const struct weir_msg *msg)
@@ -211,6 +402,17 @@ WEIR_ENTRY int cbs_on_policy(struct cbs weir_mem *self, const struct weir_msg *m
 	if (!p)
 		return -WEIR_EINVAL;
 	p->policy = msg->value;
+	weir_instance_unlock(&self->inst);
+	return 0;
+}
+
+WEIR_ENTRY int cbs_on_priority(struct cbs weir_mem *self, const struct weir_msg *msg)
+{
+	struct cbs_task weir_mem *p = weir_reserve_open(&self->inst, msg);
+
+	if (!p)
+		return -WEIR_EINVAL;
+	p->above = (s64)msg->value > WEIR_REALTIME_HIGHEST;
 	weir_instance_unlock(&self->inst);
 	return 0;
 }
@@ -233,8 +435,10 @@ WEIR_ENTRY int cbs_on_deadline(struct cbs weir_mem *self, const struct weir_msg 
 
 	if (!p)
 		return -WEIR_EINVAL;
-	if (cbs_serves(self, p) && p->r.wcet && (msg->value2 || p->r.within) &&
-	    weir_reserve_learn(&p->r, msg->value2))
+	if (!cbs_serves(self, p))
+		p->lent = msg->value;
+	else if (p->r.wcet && (msg->value2 || p->r.within) &&
+		 weir_reserve_learn(&p->r, msg->value2))
 		cbs_admit(self, msg->task, p);
 	weir_instance_unlock(&self->inst);
 	return 0;
@@ -262,8 +466,10 @@ WEIR_ENTRY int cbs_on_relinquish(struct cbs weir_mem *self, const struct weir_ms
 	if (!p)
 		return -WEIR_EINVAL;
 	/* The message may be late: perhaps it runs again. */
-	if (!weir_runs(msg->task))
-		p->used += weir_reserve_charge(self->inst.sched, &p->r, msg->task, 1);
+	if (!weir_runs(msg->task)) {
+		cbs_advance(self, msg->task, weir_now(self->inst.sched));
+		p->r.running = 0;
+	}
 	weir_instance_unlock(&self->inst);
 	return 0;
 }
@@ -271,11 +477,14 @@ WEIR_ENTRY int cbs_on_relinquish(struct cbs weir_mem *self, const struct weir_ms
 WEIR_ENTRY int cbs_on_block(struct cbs weir_mem *self, const struct weir_msg *msg)
 {
 	struct cbs_task weir_mem *p = weir_reserve_open(&self->inst, msg);
+	u64 now = weir_now(self->inst.sched);
 
 	if (!p)
 		return -WEIR_EINVAL;
-	p->used += weir_reserve_charge(self->inst.sched, &p->r, msg->task, 1);
+	cbs_advance(self, msg->task, now);
+	p->r.running = 0;
 	p->r.idle = 1;
+	cbs_rest(self, msg->task, p, now);
 	weir_instance_unlock(&self->inst);
 	return 0;
 }
@@ -283,11 +492,16 @@ WEIR_ENTRY int cbs_on_block(struct cbs weir_mem *self, const struct weir_msg *ms
 WEIR_ENTRY int cbs_on_exit(struct cbs weir_mem *self, const struct weir_msg *msg)
 {
 	struct cbs_task weir_mem *p = weir_reserve_open(&self->inst, msg);
+	u64 now = weir_now(self->inst.sched);
 
 	if (!p)
 		return -WEIR_EINVAL;
-	self->load -= p->rate;
-	p->rate = 0;
+	cbs_advance(self, msg->task, now);
+	cbs_wakes(self, p);
+	if (p->active)
+		cbs_settle(self, msg->task, now);
+	cbs_book(self, p, 0);
+	p->active = 0;
 	p->state = CBS_REFUSED;
 	weir_instance_unlock(&self->inst);
 	return 0;
@@ -301,7 +515,10 @@ WEIR_ENTRY int cbs_answer_deadline(struct cbs weir_mem *self, struct weir_msg *m
 		return -WEIR_EINVAL;
 	cbs_adopt(self, msg->task, p);
 	cbs_refresh(self, msg->task, p);
-	msg->value = p->state == CBS_ADMITTED ? p->deadline : 0;
+	if (p->state == CBS_ADMITTED)
+		msg->value = p->deadline;
+	else
+		msg->value = p->above && !cbs_serves(self, p) ? p->lent : 0;
 	msg->value2 = p->r.period;
 	weir_instance_unlock(&self->inst);
 	return 0;
@@ -325,4 +542,8 @@ WEIR_ENTRY int cbs_answer_budget(struct cbs weir_mem *self, struct weir_msg *msg
 WEIR_ENTRY void cbs_take_state(struct cbs weir_mem *self, struct cbs weir_mem *old)
 {
 	self->load = old->load;
+	self->active = old->active;
+	self->capacity = old->capacity;
+	self->first = old->first;
+	self->last = old->last;
 }
