@@ -109,6 +109,14 @@ WEIR_GLOBAL u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe weir_arg,
 	}
 	if (pipe->only)
 		return weir_out_load(pipe, idle);
+	if (pipe->lone) {
+		/* Its tasks may end in the homes of others (WEIR_BY_IN). */
+		busy = weir_load(&pipe->lone->curr) != 0;
+		busy += weir_pipe_nr(pipe);
+		*idle = !busy ||
+			(weir_load(&pipe->lone->away) && weir_mask_test(s->idle, pipe->cpu));
+		return busy;
+	}
 	*idle = 0;
 	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
 		busy += weir_count_bits(pipe->cpus->word[w] & weir_load(&s->busy->word[w]));
