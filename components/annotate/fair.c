@@ -4,11 +4,11 @@
  *
  * class:    annotate
  * pipes:    none
- * listens:  DISPATCH, RELINQUISH, BLOCK: the task starts or stops running, or has slept
+ * listens:  -
  * answers:  FAIR: the address of the task's record (weir/kit/fair.h); in value2 the address of the queues' marks
  * params:   -
- * per-task: 128 bytes
- * cost:     O(1) per message and per answer; no lock
+ * per-task: 96 bytes
+ * cost:     O(1) per answer; no lock
  * batch:    no pipes
  * source:   ours
  *
@@ -32,11 +32,35 @@ WEIR_COMPONENT(fair, .summary = "keep the virtual time and lag of each task acro
 	       .cls = WEIR_ANNOTATE, .answers = WEIR_TOPIC_BIT(FAIR),
 	       .per_task = sizeof(struct weir_fair));
 
+WEIR_ENTRY int fair_construct(struct fair weir_mem *self)
+{
+	struct weir_fair_book weir_mem *book = &self->book;
+	u64 nr = 64;
+
+	/* Twice as many as CPUs: few queues share a place. */
+	while (nr < 2 * (u64)weir_nr_cpus(book->inst.sched) && weir_loop)
+		nr *= 2;
+	book->mark = weir_instance_alloc(&book->inst, nr * sizeof(struct weir_fair_mark));
+	book->nr = nr;
+	return book->mark ? 0 : -WEIR_ENOMEM;
+}
+
 WEIR_ENTRY int fair_answer_fair(struct fair weir_mem *self, struct weir_msg *msg)
 {
 	if (!msg->task)
 		return -WEIR_EINVAL;
 	msg->value = (u64)weir_priv(&self->book.inst, msg->task);
-	msg->value2 = 0;
+	msg->value2 = (u64)self->book.mark;
 	return 0;
+}
+
+WEIR_ENTRY void fair_take_state(struct fair weir_mem *self, struct fair weir_mem *old)
+{
+	struct weir_fair_book weir_mem *to = &self->book;
+	struct weir_fair_book weir_mem *from = &old->book;
+
+	for (u64 i = 0; i < to->nr && i < from->nr && weir_loop; i++) {
+		to->mark[i].queue = from->mark[i].queue;
+		to->mark[i].mean = from->mark[i].mean;
+	}
 }

@@ -76,8 +76,8 @@ WEIR_GLOBAL int weir_fair_weigh(struct weir_sched weir_mem *s weir_arg,
 		return 0;
 	}
 	f->weight = (u32)msg.value;
-	f->inverse = (u32)(msg.value2 ? msg.value2 : weir_fair_inverse(msg.value));
-	return 0;
+	f->inverse = (u32)msg.value2 ? (u32)msg.value2 : (u32)weir_fair_inverse(msg.value);
+	return (msg.value2 & WEIR_FAIR_UNTOLD) != 0;
 }
 
 WEIR_GLOBAL u64 weir_fair_latency(struct weir_sched weir_mem *s weir_arg,

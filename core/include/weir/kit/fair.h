@@ -34,6 +34,9 @@ enum weir_fair_flag {
 	WEIR_FAIR_RUNS = 16,   /* it is counted in its queue, and runs since `since` */
 	WEIR_FAIR_KEPT =
 		32, /* the instance that counted it is being replaced: it goes on in the same queue */
+	WEIR_FAIR_DEBTOR = 64, /* eevdf: it sleeps, and its weight counts in its queue, at `slot` */
+	WEIR_FAIR_STAYS = 128, /* eevdf: it waits, and goes on whoever else waits */
+	WEIR_FAIR_PASSED = 256, /* eevdf: it runs, and its deadline has passed */
 };
 #define WEIR_FAIR_HERE (WEIR_FAIR_WAITS | WEIR_FAIR_RUNS)
 
@@ -41,23 +44,32 @@ enum weir_fair_flag {
 struct weir_fair {
 	u64 vruntime;
 	u64 queue; /* the queue that `vruntime` belongs to, 0: none yet */
-	u64 base; /* cfs: least virtual time of the queue when it left; eevdf: how often the queue had run empty then */
+	u64 base; /* cfs: least virtual time of the queue when it left; eevdf: value of `turn` at which the timer of its turn expires */
 	u64 since;    /* ns; it is charged up to here, if it runs */
 	u64 turn;     /* ns that it has run since it got its CPU */
 	u64 slice;    /* length of its turns */
 	u64 deadline; /* eevdf: virtual */
 	s64 lag;      /* eevdf: its lag when it left its queue, in virtual time */
+	u64 protect;  /* eevdf: it runs, and is protected until this virtual time */
 	u32 weight;   /* as in Linux, 1024 at nice 0 */
 	u32 inverse;  /* 2^32 / weight */
 	u32 flags;    /* enum weir_fair_flag */
 	s32 stretch;  /* PENALTY when it got its CPU: of virtual time, 1/1024 */
 	s32 shrink;   /* likewise, of the slice, 1/1024 */
-	u32 unused;
+	u32 slot;     /* eevdf: with WEIR_FAIR_DEBTOR */
 };
 
-/* The state of the responder of FAIR. */
+/* What a queue of eevdf publishes while tasks sleep in debt there, for those that wake elsewhere. */
+struct weir_fair_mark {
+	u64 queue; /* (a) whose it is */
+	u64 mean;  /* (a) of the virtual times, by weight */
+};
+
+/* The state of the responder of FAIR. Marks are indexed by queue number, modulo; a later mark may overwrite an earlier one. */
 struct weir_fair_book {
 	struct weir_instance inst;
+	u64 nr;				      /* (c) marks, a power of two */
+	struct weir_fair_mark weir_mem *mark; /* (c) */
 };
 
 /*
@@ -105,7 +117,9 @@ WEIR_INLINE s64 weir_fair_part(u64 whole, s64 part)
 /* Weight of a nice value, and 2^32 / weight; below -20 as -20, above 19 as SCHED_IDLE. O(1). */
 u32 weir_fair_nice(s64 nice);
 u32 weir_fair_nice_inverse(s64 nice);
-/* The task's weight as reported now. O(1). */
+/* Of the answer of WEIGHT, in value2: the weight changes without a message, so it is asked for at each turn. */
+#define WEIR_FAIR_UNTOLD (1ull << 32)
+/* The task's weight as reported now. 1: WEIR_FAIR_UNTOLD. O(1). */
 int weir_fair_weigh(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
 		    struct weir_fair weir_mem *f);
 /* How long @t wants to run at a time, ns; 0: the default. O(1). */
@@ -147,6 +161,32 @@ WEIR_INLINE struct weir_fair weir_mem *weir_fair_of(struct weir_sched weir_mem *
 	struct weir_fair_book weir_mem *book = weir_fair_book(s);
 
 	return book ? weir_priv(&book->inst, t) : 0;
+}
+
+/* Publish the queue's mark. */
+WEIR_INLINE void weir_fair_publish(struct weir_sched weir_mem *s, u64 queue, u64 mean)
+{
+	struct weir_fair_book weir_mem *book = weir_fair_book(s);
+	struct weir_fair_mark weir_mem *m;
+
+	if (!book)
+		return;
+	m = &book->mark[queue & (book->nr - 1)];
+	weir_store(&m->mean, mean);
+	weir_store_release(&m->queue, queue);
+}
+
+/* The mark of @queue, or null: it has none, or another queue has overwritten it. */
+WEIR_INLINE struct weir_fair_mark weir_mem *weir_fair_mark_of(struct weir_sched weir_mem *s,
+							      u64 queue)
+{
+	struct weir_fair_book weir_mem *book = weir_fair_book(s);
+	struct weir_fair_mark weir_mem *m;
+
+	if (!book)
+		return 0;
+	m = &book->mark[queue & (book->nr - 1)];
+	return weir_load_acquire(&m->queue) == queue ? m : 0;
 }
 
 /* --- a queue: the tasks of one instance, those that wait and those that run ----------------------------- */
