@@ -6,7 +6,8 @@
  * pipes:     in 1.., out 1..
  * listens:   AFFINITY: move the task if necessary. CPU_STATUS: check all tasks again. DISPATCH, BLOCK, EXIT:
  *            track each task's load. TICK: balance the load
- * publishes: WITHHELD: no CPU that the task may use is online
+ * publishes: WITHHELD: no CPU that the task may use is online. PREEMPT: a larger CPU is idle, and the running task has
+ *            outgrown its own
  * asks:      AFFINITY: where the task may run, and WEIGHT; both needed
  * answers:   -
  * kernel:    on request
@@ -15,6 +16,7 @@
  *            imbalance pct 117 [100, 1000]; load of another CPU relative to this one's that justifies a migration
  *            interval ns 16000000 [100000, 10000000000]; time between two balancing attempts of a busy CPU
  *            reach count 8 [1, 4096]; tasks looked at in another CPU's pipe for one that may move
+ *            pack flag 0 [0, 1]; tasks prefer large CPUs though they fit small ones (asymmetric packing)
  * per-task:  56 bytes
  * cost:      O(idle CPUs) for a task that wakes, O(1) for one that gave up its CPU, O(out-pipes) for a new one and
  *            for a CPU that looks for work or balances; O(tasks) when a CPU goes offline or online; takes
@@ -27,12 +29,17 @@
  * A task that gave up its CPU stays there. A waking task goes to its previous CPU or to the CPU of its waker, to the one
  * that is idle or has the smaller load, and from there to an idle CPU of the same last-level cache: an entirely idle core
  * comes before one with a busy sibling, and if CPUs differ, only those count that fit the task
- * with a quarter to spare. New tasks go to the least loaded CPU. A CPU that runs out of work takes a task from the
+ * with a quarter to spare. New tasks go to the largest idle CPU, else to the least loaded one. A running task that has outgrown its CPU
+ * leaves it at a tick, or when its slice ends, for an idle core of larger CPUs. A CPU that runs out of work takes a task from the
  * nearest CPU that can spare one: of its core, its cache, its node, the machine. At ticks a busy CPU with waiting tasks
  * passes one to an idle CPU, and periodically takes one from the most loaded CPU, if the imbalance is large enough.
  *
+ * With `pack`, a waking task goes to the largest CPU of an idle core in its node, and a running one leaves its CPU for the
+ * idle core of a larger one, however little it computes: for favoured cores, whose capacities differ by little, and
+ * where energy does not matter.
+ *
  * Load is tracked by weight and time (weir/kit/pelt.h), and counts double on a CPU of half the capacity. Differences from Linux:
- * running tasks are never migrated, groups of CPUs are compared by their most loaded member only, and waker
+ * running tasks are migrated only if they have outgrown their CPU, groups of CPUs are compared by their most loaded member only, and waker
  * relationships are not tracked.
  *
  * example:   annotate affinity, weight, fair;
@@ -49,6 +56,7 @@ struct fair_balancer {
 	u64 imbalance; /* (c) percent */
 	u64 interval;  /* (c) ns */
 	u64 reach;     /* (c) */
+	u64 pack;      /* (c) */
 	u32 differ;    /* (c) CPUs do, in capacity */
 	u32 unused;
 	u64 weir_mem *next; /* (a) ns; by port: when its CPU looks at the others again */
@@ -63,7 +71,8 @@ WEIR_COMPONENT(
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) |
 		   WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) |
 		   WEIR_TOPIC_BIT(TICK),
-	.reviews = WEIR_TOPIC_BIT(AFFINITY), .publishes = WEIR_TOPIC_BIT(WITHHELD),
+	.reviews = WEIR_TOPIC_BIT(AFFINITY),
+	.publishes = WEIR_TOPIC_BIT(WITHHELD) | WEIR_TOPIC_BIT(PREEMPT),
 	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
 	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
 	.per_task = sizeof(struct weir_rq_load_task),
@@ -78,7 +87,10 @@ WEIR_COMPONENT(
 		WEIR_PARAM(fair_balancer, interval, NS, 16000000, 100000, 10000000000ull,
 			   "time between two balancing attempts of a busy CPU"),
 		WEIR_PARAM(fair_balancer, reach, COUNT, 8, 1, 4096,
-			   "tasks looked at in another CPU's pipe for one that may move")));
+			   "tasks looked at in another CPU's pipe for one that may move"),
+		WEIR_PARAM(fair_balancer, pack, FLAG, 0, 0, 1,
+			   "tasks prefer large CPUs though they fit small ones (asymmetric "
+			   "packing)")));
 
 /* --- choice of a pipe --------------------------------------------------------------------------------- */
 
@@ -101,6 +113,36 @@ WEIR_HELPER u32 fair_balancer_target(struct fair_balancer weir_mem *self weir_ar
 	return mine < theirs ? here : prev;
 }
 
+/* The largest CPU of an idle core in @cpu's node, the nearest of equals; WEIR_NO_CPU: there is none. */
+WEIR_HELPER u32 fair_balancer_largest(struct fair_balancer weir_mem *self weir_arg, u32 cpu,
+				      const struct weir_cpumask weir_mem *mask weir_arg)
+{
+	const struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
+	struct weir_sched weir_mem *s = self->inst.sched;
+	u32 best = WEIR_NO_CPU, most = 0, n = 0;
+
+	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
+		u64 bits = in->cpus->word[w] & weir_idle_word(s, w);
+
+		while (bits && weir_loop) {
+			u32 i = w * 64 + weir_lowest_bit(bits), rank;
+
+			bits &= bits - 1;
+			n++;
+			if (!weir_cpu_may(s, i, mask) || !weir_core_idle(s, &self->loads.near, i) ||
+			    weir_distance(s, cpu, i) > 2)
+				continue;
+			rank = weir_cpu_capacity(s, i) * 4 + 3 - weir_distance(s, cpu, i);
+			if (rank > most) {
+				most = rank;
+				best = i;
+			}
+		}
+	}
+	weir_note_scan(&self->inst, n);
+	return best;
+}
+
 /* A CPU near where @t was or was woken, which would count @weight there; WEIR_NO_CPU: none. */
 WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 				   struct weir_task weir_mem *t weir_arg, u32 weight,
@@ -118,11 +160,38 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 			      ? fair_balancer_target(self, prev, here,
 						     weight * weir_pelt_load(&p->pelt))
 			      : here;
+	here = self->pack && self->differ ? fair_balancer_largest(self, cpu, mask) : WEIR_NO_CPU;
+	if (here != WEIR_NO_CPU)
+		return here;
 	prev = weir_idle_sibling(&self->loads.near, cpu, prev,
 				 self->differ ? 1 + weir_pelt_util(&p->pelt) : 0, mask);
 	if (prev != WEIR_NO_CPU)
 		return prev;
 	return weir_cpu_may(s, cpu, mask) ? cpu : WEIR_NO_CPU;
+}
+
+/*
+ * For a task that runs on @cpu or ran there until now, and uses more than four fifths of it (with `pack` for any task): a larger CPU of
+ * an idle core, one that it fits if there is one; WEIR_NO_CPU: none, or the task fits where it is.
+ */
+WEIR_FLAT static u32 fair_balancer_outgrown(struct fair_balancer weir_mem *self,
+					    struct weir_task weir_mem *t, u32 cpu,
+					    const struct weir_cpumask weir_mem *mask)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
+	u64 util = weir_pelt_util(&p->pelt);
+	u32 to;
+
+	if (!self->differ || cpu >= weir_nr_cpus(s) ||
+	    (!self->pack && util * 5 / 4 < weir_cpu_capacity(s, cpu)))
+		return WEIR_NO_CPU;
+	to = self->pack ? fair_balancer_largest(self, cpu, mask)
+			: weir_idle_sibling(&self->loads.near, cpu, cpu, 1 + util, mask);
+	return to != WEIR_NO_CPU && weir_core_idle(s, &self->loads.near, to) &&
+			       weir_cpu_capacity(s, to) > weir_cpu_capacity(s, cpu)
+		       ? to
+		       : WEIR_NO_CPU;
 }
 
 /* --- placement ---------------------------------------------------------------------------------------- */
@@ -159,6 +228,19 @@ WEIR_ENTRY int fair_balancer_construct(struct fair_balancer weir_mem *self)
 	return weir_rq_load_construct(&self->inst, &self->loads);
 }
 
+/* Where a task goes on that gave up its CPU: there, unless it has outgrown it. */
+WEIR_FLAT static struct weir_pipe weir_mem *fair_balancer_stay(struct fair_balancer weir_mem *self,
+							       struct weir_task weir_mem *t)
+{
+	u32 cpu = weir_last_cpu(t), larger = WEIR_NO_CPU;
+
+	if (self->differ) {
+		weir_rq_load_track(weir_priv(&self->inst, t), weir_now(self->inst.sched));
+		larger = fair_balancer_outgrown(self, t, cpu, weir_affinity(self->inst.sched, t));
+	}
+	return weir_port_to(&self->inst, &self->loads.map, larger != WEIR_NO_CPU ? larger : cpu);
+}
+
 /* Where @t is to go if it may; null: where it is best. */
 static struct weir_pipe weir_mem *fair_balancer_wanted(struct fair_balancer weir_mem *self,
 						       u32 what, struct weir_task weir_mem *t,
@@ -166,9 +248,8 @@ static struct weir_pipe weir_mem *fair_balancer_wanted(struct fair_balancer weir
 {
 	if (want < self->inst.nr_out)
 		return weir_out(&self->inst, want);
-	/* One that gave up its CPU stays where that is. */
 	if (what == WEIR_ARRIVED && weir_rq_load_weight(weir_priv(&self->inst, t)))
-		return weir_port_to(&self->inst, &self->loads.map, weir_last_cpu(t));
+		return fair_balancer_stay(self, t);
 	return 0;
 }
 
@@ -309,6 +390,18 @@ WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_
 	return load * 100 > mine * self->imbalance && load > mine + task ? port : 0;
 }
 
+/* Whether the task that runs on @cpu has outgrown it. */
+WEIR_FLAT static int fair_balancer_misfit(struct fair_balancer weir_mem *self, u32 cpu)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	struct weir_task weir_mem *t = weir_cpu_curr(s, cpu);
+
+	if (!self->differ || !t)
+		return 0;
+	weir_rq_load_track(weir_priv(&self->inst, t), weir_now(s));
+	return fair_balancer_outgrown(self, t, cpu, weir_affinity(s, t)) != WEIR_NO_CPU;
+}
+
 WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,
 				     const struct weir_msg *msg)
 {
@@ -318,6 +411,12 @@ WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,
 
 	if (!out)
 		return 0;
+	/* It goes when it gives the CPU up. */
+	if (fair_balancer_misfit(self, msg->cpu)) {
+		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT,
+			     weir_cpu_curr(self->inst.sched, msg->cpu), msg->cpu, 0);
+		return 0;
+	}
 	cpu = fair_balancer_needs_work(self, out, msg->cpu);
 	if (cpu != WEIR_NO_CPU && fair_balancer_move(self, out, cpu))
 		return 0;
