@@ -5,13 +5,16 @@
  * class:     annotate
  * pipes:     none
  * listens:   PRIORITY: the weight of that nice value within the group. WEIGHT: any other. GROUP: the task's group;
- *            without a task, a group's weight and parent. BLOCK, EXIT: the task does not compete any more
- * answers:   WEIGHT: the task's effective weight in all its groups; in value2 2^32 divided by it. A question's value2 says what
+ *            without a task, a group's weight and parent. DISPATCH, RELINQUISH: its group's account is charged.
+ *            BLOCK, EXIT: the task does not compete any more
+ * answers:   WEIGHT: the task's effective weight in all its groups; in value2 2^32 divided by it, and from bit 32 on 1: it changes
+ *            without a message. A question's value2 says what
  *            the asking order multiplies the task's virtual time by, in 1/1024; 0: it does not say
- * params:    -
- * per-task:  16 bytes
+ * params:    slack ns 1000000 [0, 1000000000]; what a group's account may be ahead or behind before weights change
+ * per-task:  32 bytes
  * cost:      O(depth of the groups) per message and per answer; takes the instance's own lock
  * batch:     no pipes
+ * long:      shares and accounts of nested groups change together, under one lock: who competes decides what an account is entitled to
  * source:    Linux: group scheduling, spec/4 section 5; as weights of tasks: ours
  *
  * Use it instead of `weight`, in front of any order that uses weights. A group competes like one task with its
@@ -22,7 +25,11 @@
  * stretch, and the group's share of the rest is what it is without, as in Linux's hierarchy, where only tasks are stretched.
  *
  * The sums change when members start or stop competing; an order notices at its next request, for most tasks one
- * slice later. Group 0 is the root and holds all tasks without a group; numbers go up to 255, parents before their children.
+ * slice later, and it forgets the debts of members one by one when they sleep. So each group has an account: what it was entitled to
+ * among the competitors in its parent, less what its members have run. Once that is more than `slack`, its members' weights
+ * are larger or smaller, up to four times, until the account is even. A group pays its debts while it has no
+ * runnable member, and keeps what it is owed (docs/decisions/0185). The members of a group of weight 3 (cpu.idle), and of groups
+ * within it, have that weight each, so that orders treat them like SCHED_IDLE. Group 0 is the root and holds all tasks without a group; numbers go up to 255, parents before their children.
  *
  * example:   annotate affinity, group_weight, fair; entry -> cfs -> cpus;
  */
@@ -31,29 +38,44 @@
 #define GROUP_WEIGHT_GROUPS 256u
 #define GROUP_WEIGHT_DEPTH  8u
 
+/* ns for each CPU: what averages of loads and balancers take to follow. */
+#define GROUP_WEIGHT_FAR_NS 16000000ull
+
 struct group_weight_task {
 	u32 weight;  /* (l) its own, 0: never set */
 	u32 group;   /* (l) */
 	u32 counted; /* (l) weight with which it competes in its group, 0: it does not */
-	u32 unused;
+	u32 running; /* (a) the time since `since` is not in `ran` yet */
+	u64 since;   /* (a) ns; when it got its CPU */
+	u64 ran;     /* (a) ns that its groups are still to be charged for */
 };
 
 struct group_weight_group {
 	u64 sum;    /* (l) weights of the members that compete in it */
 	u32 weight; /* (l) 0: never set, 1024 */
 	u32 parent; /* (l) less than its own number */
+	u64 time;   /* (l) run time of its members over the sum of their weights, 2^-20 ns */
+	u64 seen;   /* (l) `time` of the parent up to which its account is credited */
+	s64 lag;    /* (l) ns; its account: what it is owed */
 };
 
 struct group_weight {
 	struct weir_instance inst;
+	u64 slack; /* (c) ns */
+	u64 far;   /* (c) ns that an account is beyond it at most */
 	struct group_weight_group group[GROUP_WEIGHT_GROUPS]; /* (l) */
 };
 
 WEIR_COMPONENT(group_weight, .summary = "divide each group's weight among its tasks",
 	       .cls = WEIR_ANNOTATE,
 	       .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(WEIGHT) |
-			  WEIR_TOPIC_BIT(GROUP) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT),
-	       .answers = WEIR_TOPIC_BIT(WEIGHT), .per_task = sizeof(struct group_weight_task));
+			  WEIR_TOPIC_BIT(GROUP) | WEIR_TOPIC_BIT(DISPATCH) |
+			  WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT),
+	       .answers = WEIR_TOPIC_BIT(WEIGHT), .per_task = sizeof(struct group_weight_task),
+	       WEIR_PARAMS(group_weight,
+			   WEIR_PARAM(group_weight, slack, NS, 1000000, 0, 1000000000,
+				      "what a group's account may be ahead or behind before "
+				      "weights change")));
 
 static struct group_weight_group weir_mem *group_weight_at(struct group_weight weir_mem *self,
 							   u32 g)
@@ -66,16 +88,109 @@ static u64 group_weight_of(const struct group_weight_group weir_mem *g)
 	return g->weight ? g->weight : WEIR_WEIGHT_NICE_0;
 }
 
+/* --- accounts, under the lock ------------------------------------------------------------------------------- */
+
+static void group_weight_bound(const struct group_weight weir_mem *self,
+			       struct group_weight_group weir_mem *group, s64 lag)
+{
+	s64 most = (s64)(self->slack + self->far);
+
+	group->lag = lag > most ? most : lag < -most ? -most : lag;
+}
+
+/* Credit @group with its part of what the competitors in its parent have run. Without members it only pays its debt. */
+static void group_weight_credit(const struct group_weight weir_mem *self,
+				struct group_weight_group weir_mem *group, u64 time)
+{
+	u64 passed = time - group->seen, weight = group_weight_of(group);
+	s64 lag = group->lag;
+
+	group->seen = time;
+	if (group->sum)
+		group_weight_bound(self, group, lag + (s64)((passed * weight) >> 20));
+	else if (lag < 0)
+		group->lag = passed >= ((u64)-lag << 20) / weight
+				     ? 0
+				     : lag + (s64)((passed * weight) >> 20);
+}
+
+/* A member of @g has run for @ran ns: its groups have had it. */
+static void group_weight_charge(struct group_weight weir_mem *self, u32 g, u64 ran)
+{
+	for (u32 i = 0; i < weir_limit(GROUP_WEIGHT_DEPTH + 1) && weir_loop; i++) {
+		struct group_weight_group weir_mem *group = group_weight_at(self, g);
+
+		if (group->sum)
+			group->time += (ran << 20) / group->sum;
+		if (!g)
+			return;
+		group_weight_credit(self, group, group_weight_at(self, group->parent)->time);
+		group_weight_bound(self, group, group->lag - (s64)ran);
+		g = group->parent;
+	}
+}
+
+/* Take down what the task has run so far; of two callers that see that it has stopped, one does. */
+static void group_weight_stop(struct group_weight weir_mem *self,
+			      struct group_weight_task weir_mem *p)
+{
+	u64 now, since;
+
+	if (!weir_load(&p->running) || weir_cas(&p->running, 1, 0) != 1)
+		return;
+	now = weir_now(self->inst.sched);
+	since = weir_load(&p->since);
+	if (now > since)
+		weir_fetch_add(&p->ran, now - since);
+}
+
+/* Charge its groups for what the task has run until it stopped. */
+static void group_weight_settle(struct group_weight weir_mem *self, struct weir_task weir_mem *t,
+				struct group_weight_task weir_mem *p)
+{
+	u64 ran;
+
+	if (!weir_runs(t))
+		group_weight_stop(self, p);
+	ran = weir_load(&p->ran);
+	if (!ran)
+		return;
+	weir_fetch_add(&p->ran, -ran);
+	group_weight_charge(self, p->group, ran);
+}
+
+/* @weight of a member of @group, by the group's account: a quarter to four times as much. */
+static u64 group_weight_even(const struct group_weight weir_mem *self,
+			     const struct group_weight_group weir_mem *group, u64 weight)
+{
+	u64 slack = self->slack, far = self->far * 5 >> 10, off;
+
+	if (group->lag > (s64)slack) {
+		off = ((u64)group->lag - slack) * 3 >> 10;
+		return weight * (((far + off) << 10) / (far - off)) >> 10;
+	}
+	if (group->lag < -(s64)slack) {
+		off = ((u64)-group->lag - slack) * 3 >> 10;
+		return weight * (((far - off) << 10) / (far + off)) >> 10;
+	}
+	return weight;
+}
+
+/* --- who competes, under the lock ---------------------------------------------------------------------------- */
+
 /* @add more competes in group @g, and @take less; a group without members does not compete. */
 static void group_weight_sum(struct group_weight weir_mem *self, u32 g, u64 add, u64 take)
 {
 	for (u32 i = 0; i < weir_limit(GROUP_WEIGHT_DEPTH) && weir_loop; i++) {
 		struct group_weight_group weir_mem *group = group_weight_at(self, g);
-		u64 was = group->sum;
+		u64 was = group->sum, sum = was + add > take ? was + add - take : 0;
 
-		group->sum = was + add > take ? was + add - take : 0;
-		if (!g || !was == !group->sum)
+		if (!g || !was == !sum) {
+			group->sum = sum;
 			return;
+		}
+		group_weight_credit(self, group, group_weight_at(self, group->parent)->time);
+		group->sum = sum;
 		add = was ? 0 : group_weight_of(group);
 		take = was ? group_weight_of(group) : 0;
 		g = group->parent;
@@ -108,11 +223,18 @@ static int group_weight_change(struct group_weight weir_mem *self, struct weir_t
 	if (err)
 		return err;
 	counted = p->counted;
+	group_weight_settle(self, t, p);
 	group_weight_count(self, p, 0);
 	p->weight = weight ? weight : p->weight;
 	p->group = group < GROUP_WEIGHT_GROUPS ? group : p->group;
 	group_weight_count(self, p, counted ? group_weight_own(p) : 0);
 	weir_instance_unlock(&self->inst);
+	return 0;
+}
+
+WEIR_ENTRY int group_weight_construct(struct group_weight weir_mem *self)
+{
+	self->far = GROUP_WEIGHT_FAR_NS * (1 + (u64)weir_nr_cpus(self->inst.sched));
 	return 0;
 }
 
@@ -149,13 +271,36 @@ WEIR_ENTRY int group_weight_on_group(struct group_weight weir_mem *self, const s
 	if (err)
 		return err;
 	group = group_weight_at(self, g);
+	group_weight_credit(self, group, group_weight_at(self, group->parent)->time);
 	if (group->sum)
 		group_weight_sum(self, group->parent, 0, group_weight_of(group));
 	group->weight = weight;
 	group->parent = parent;
+	group->seen = group_weight_at(self, parent)->time;
 	if (group->sum)
 		group_weight_sum(self, parent, weight, 0);
 	weir_instance_unlock(&self->inst);
+	return 0;
+}
+
+WEIR_ENTRY int group_weight_on_dispatch(struct group_weight weir_mem *self,
+					const struct weir_msg *msg)
+{
+	struct group_weight_task weir_mem *p = weir_priv(&self->inst, msg->task);
+
+	/* Where the message of its leaving came too late. */
+	group_weight_stop(self, p);
+	weir_store(&p->since, weir_now(self->inst.sched));
+	weir_store(&p->running, 1);
+	return 0;
+}
+
+/* It may have been seen to wait before, and perhaps runs again. Its groups are charged at the next request. */
+WEIR_ENTRY int group_weight_on_relinquish(struct group_weight weir_mem *self,
+					  const struct weir_msg *msg)
+{
+	if (!weir_runs(msg->task))
+		group_weight_stop(self, weir_priv(&self->inst, msg->task));
 	return 0;
 }
 
@@ -167,6 +312,7 @@ static int group_weight_rest(struct group_weight weir_mem *self, struct weir_tas
 	/* Most have blocked before they end, and are counted no more. */
 	if (err || !p->counted)
 		return err;
+	group_weight_settle(self, t, p);
 	group_weight_count(self, p, 0);
 	weir_instance_unlock(&self->inst);
 	return 0;
@@ -202,7 +348,7 @@ WEIR_ENTRY int group_weight_answer_weight(struct group_weight weir_mem *self, st
 {
 	struct group_weight_task weir_mem *p;
 	u64 weight;
-	u32 g;
+	u32 g, idle = 0;
 	int err;
 
 	if (!msg->task)
@@ -211,6 +357,7 @@ WEIR_ENTRY int group_weight_answer_weight(struct group_weight weir_mem *self, st
 	err = weir_instance_lock(&self->inst);
 	if (err)
 		return err;
+	group_weight_settle(self, msg->task, p);
 	if (!weir_blocked(msg->task) && weir_state(msg->task) != WEIR_DEAD)
 		group_weight_count(self, p, group_weight_competes(p, msg->value2));
 	/*
@@ -222,14 +369,20 @@ WEIR_ENTRY int group_weight_answer_weight(struct group_weight weir_mem *self, st
 	for (u32 i = 0; g && i < weir_limit(GROUP_WEIGHT_DEPTH) && weir_loop; i++) {
 		struct group_weight_group weir_mem *group = group_weight_at(self, g);
 
+		group_weight_credit(self, group, group_weight_at(self, group->parent)->time);
 		weight = weight * group_weight_of(group) / (group->sum ? group->sum : 1);
+		weight = group_weight_even(self, group, weight);
+		idle |= group->weight == WEIR_WEIGHT_IDLE;
 		g = group->parent;
 	}
 	weir_instance_unlock(&self->inst);
 	weight = (weight + 512) >> 10;
 	/* As little as Linux gives a group. */
-	msg->value = weight < 2 ? 2 : weight > WEIR_WEIGHT_MAX ? WEIR_WEIGHT_MAX : weight;
-	msg->value2 = weir_fair_inverse(msg->value);
+	msg->value = idle			? WEIR_WEIGHT_IDLE
+		     : weight < 2		? 2
+		     : weight > WEIR_WEIGHT_MAX ? WEIR_WEIGHT_MAX
+						: weight;
+	msg->value2 = weir_fair_inverse(msg->value) | WEIR_FAIR_UNTOLD;
 	return 0;
 }
 
@@ -240,5 +393,8 @@ WEIR_ENTRY void group_weight_take_state(struct group_weight weir_mem *self,
 		self->group[i].sum = old->group[i].sum;
 		self->group[i].weight = old->group[i].weight;
 		self->group[i].parent = old->group[i].parent;
+		self->group[i].time = old->group[i].time;
+		self->group[i].seen = old->group[i].seen;
+		self->group[i].lag = old->group[i].lag;
 	}
 }
