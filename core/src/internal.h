@@ -237,7 +237,7 @@ WEIR_INLINE void weir_begin_steps(struct weir_ctx weir_mem *ctx, u32 why)
 	ctx->step.urgent = 0;
 	ctx->step.in = 0;
 	ctx->step.runs = 0;
-	ctx->step.unused = 0;
+	ctx->step.keeps_tie = 0;
 	ctx->step.why = why;
 	ctx->step.want = WEIR_WITHHOLD;
 }

@@ -37,6 +37,7 @@ WEIR_COLD u32 weir_take_step(struct weir_sched weir_mem *s, struct weir_instance
 	weir_store(&inst->nr_steps, weir_load(&inst->nr_steps) + (what == WEIR_ARRIVED));
 	step->in = pipe->to_port;
 	step->want = WEIR_WITHHOLD;
+	step->keeps_tie = 0;
 	if (inst->nr_in > 1)
 		weir_store(came_by(inst, t), pipe->to_port);
 	if (weir_unlikely(ctx->mover == inst && ctx->moved == t))
@@ -49,7 +50,8 @@ WEIR_COLD u32 weir_take_step(struct weir_sched weir_mem *s, struct weir_instance
 	if (weir_unlikely(alone))
 		weir_spin_unlock(&inst->step_lock);
 	weir_op(s, WEIR_OP_STEP_END, inst->idx, 0);
-	if (inst->ties)
+	/* There is one tie. After two orders a stage that keeps the key, or says so, leaves it as it was. */
+	if (inst->ties && !(pipe->tied && (step->key == key || step->keeps_tie)))
 		step->tie = key;
 	return port >= inst->nr_out ? weir_no_port(inst, port) : port;
 }

@@ -75,7 +75,7 @@ struct weir_step {
 	u32 urgent;
 	u32 in;	  /* in: the in-port */
 	u32 runs; /* in: LEFT, REVIEW: the task runs or ran */
-	u32 unused;
+	u32 keeps_tie; /* out: among equal keys the order before the key that came in decides (a class of tasks in one piece) */
 	u32 why;  /* in: enum weir_why */
 	u32 want; /* in: the port that weir_move() asks for, or WEIR_WITHHOLD */
 };
@@ -534,12 +534,14 @@ WEIR_INLINE u64 weir_key(u64 number)
 
 /*
  * In a step: the task's urgency is @key. Where its path ends, it preempts the CPU with the least urgent running task, if that is less
- * urgent than this and no CPU is idle. In a REVIEW of a running task: it is preempted if a more urgent one waits.
+ * urgent than this and no CPU is idle. In a REVIEW of a running task: it is preempted if a more urgent one waits. (A gate of an order before
+ * holds it up no longer.)
  */
 WEIR_INLINE void weir_urgent(struct weir_step weir_mem *s, u64 key)
 {
 	s->urgent = 1;
 	s->urgency = key;
+	s->gate = 0;
 }
 
 /* The answer of an order by @key: port 0, that place, and that urgency. */
