@@ -579,8 +579,9 @@ mod tests {
 
     #[test]
     fn entries_are_found_by_prefix() {
-        let text = "WEIR_ENTRY int rr_update(struct rr *s)\nstatic int rr_helper(void)\nWEIR_ENTRY int rr_on_tick(x)";
-        assert_eq!(entries("rr", text, Language::C), ["on_tick", "update"]);
+        let text =
+            "WEIR_ENTRY u32 rr_step(struct rr *s)\nstatic int rr_helper(void)\nWEIR_ENTRY int rr_on_tick(x)";
+        assert_eq!(entries("rr", text, Language::C), ["on_tick", "step"]);
     }
 
     #[test]
