@@ -24,10 +24,10 @@ WEIR_FLAT struct weir_pipe weir_mem *weir_before(const struct weir_pipe weir_mem
 	return from->in[port];
 }
 
-WEIR_COLD u32 weir_take_step(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst,
-			     struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
-			     u32 what)
+WEIR_COLD u32 weir_take_step(struct weir_instance weir_mem *inst, struct weir_pipe weir_mem *pipe,
+			     struct weir_task weir_mem *t, u32 what)
 {
+	struct weir_sched weir_mem *s = inst->sched;
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	struct weir_step weir_mem *step = &ctx->step;
 	u64 key = step->key;
@@ -72,7 +72,7 @@ WEIR_GLOBAL WEIR_RARE int weir_walk(struct weir_sched weir_mem *s weir_arg,
 
 	while (at->stages && !at->to->home && (!at->postponed || first) && weir_loop) {
 		struct weir_instance weir_mem *inst = at->to;
-		u32 port = weir_take_step(s, inst, at, t, what);
+		u32 port = weir_take_step(inst, at, t, what);
 
 		first = 0;
 		if (port == WEIR_WITHHOLD)
@@ -85,12 +85,11 @@ WEIR_GLOBAL WEIR_RARE int weir_walk(struct weir_sched weir_mem *s weir_arg,
 
 /* --- what instances hear ------------------------------------------------------------------------------- */
 
-WEIR_INLINE void tell(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-		      struct weir_instance weir_mem *inst, struct weir_pipe weir_mem *pipe,
-		      struct weir_task weir_mem *t, u32 what)
+WEIR_INLINE void tell(struct weir_ctx weir_mem *ctx, struct weir_instance weir_mem *inst,
+		      struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u32 what)
 {
 	if (inst->hears & (what == WEIR_PICKED ? WEIR_HEARS_PICKED : WEIR_HEARS_LEFT))
-		weir_step_at(s, ctx, inst, pipe, what, t);
+		weir_step_at(ctx, inst, pipe, what, t);
 }
 
 /* From @at, where @t waited or is picked, back to its entry; ctx->step.why says why. */
@@ -106,11 +105,11 @@ WEIR_GLOBAL WEIR_RARE int weir_hear(struct weir_sched weir_mem *s weir_arg,
 
 	ctx->step.runs = runs;
 	if (at->stages && (!near || at->to->home))
-		tell(s, ctx, at->to, at, t, what);
+		tell(ctx, at->to, at, t, what);
 	for (; at->from && at != ctx->until && (!near || at->from->home) && weir_loop;
 	     at = before) {
 		before = weir_before(at, t);
-		tell(s, ctx, at->from, before, t, what);
+		tell(ctx, at->from, before, t, what);
 	}
 	return 0;
 }
@@ -176,9 +175,9 @@ WEIR_GLOBAL WEIR_RARE int weir_place(struct weir_sched weir_mem *s weir_arg,
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
 	if (ctx->keeps)
-		weir_place_from(s, ctx, at, t, number, 1, 1);
+		weir_place_from(ctx, weir_holder(at), at, t, number, 1, 1);
 	else
-		weir_place_from(s, ctx, at, t, number, 0, 1);
+		weir_place_from(ctx, weir_holder(at), at, t, number, 0, 1);
 	return 0;
 }
 
@@ -217,9 +216,8 @@ struct weir_pipe weir_mem *weir_went_on(struct weir_pipe weir_mem *at,
 }
 
 /* Stages on the way back from @at that are not on the way from @now back: they hear that @t has left. */
-static void leave_stages(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			 struct weir_pipe weir_mem *at, struct weir_pipe weir_mem *now,
-			 struct weir_task weir_mem *t)
+static void leave_stages(struct weir_ctx weir_mem *ctx, struct weir_pipe weir_mem *at,
+			 struct weir_pipe weir_mem *now, struct weir_task weir_mem *t)
 {
 	struct weir_pipe weir_mem *p = at, *q;
 
@@ -230,7 +228,7 @@ static void leave_stages(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 		if (q)
 			break;
 		if (p->stages)
-			tell(s, ctx, p->to, p, t, WEIR_LEFT);
+			tell(ctx, p->to, p, t, WEIR_LEFT);
 		p = weir_before(p, t);
 	}
 }
@@ -246,10 +244,10 @@ WEIR_GLOBAL int weir_review_here(struct weir_sched weir_mem *s weir_arg,
 
 	while (at->stages && at->to->home == h && weir_loop) {
 		struct weir_instance weir_mem *inst = at->to;
-		u32 port = ctx->moved == t ? weir_take_step(s, inst, at, t,
-							    known ? WEIR_REVIEW : WEIR_ARRIVED)
-					   : weir_step_at(s, ctx, inst, at,
-							  known ? WEIR_REVIEW : WEIR_ARRIVED, t);
+		u32 port = ctx->moved == t
+				   ? weir_take_step(inst, at, t, known ? WEIR_REVIEW : WEIR_ARRIVED)
+				   : weir_step_at(ctx, inst, at, known ? WEIR_REVIEW : WEIR_ARRIVED,
+						  t);
 
 		if (port == WEIR_WITHHOLD)
 			break;
@@ -268,7 +266,7 @@ WEIR_GLOBAL int weir_review_here(struct weir_sched weir_mem *s weir_arg,
 	}
 	if (at != old && h->hears & WEIR_HEARS_LEFT) {
 		ctx->step.why = WEIR_WHY_WENT;
-		leave_stages(s, ctx, old, at, t);
+		leave_stages(ctx, old, at, t);
 	}
 	weir_unlink_at(h, old, t, 0);
 	weir_link_at(h, ctx, at, t, 0);

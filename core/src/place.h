@@ -75,8 +75,8 @@ WEIR_INLINE void weir_unlink(struct weir_pipe weir_mem *p, struct weir_task weir
 /* --- its way ------------------------------------------------------------------------------------------------ */
 
 /* A step for which more is to be done: several in-pipes, ties, a lock, a wish for a port, records. */
-u32 weir_take_step(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst,
-		   struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u32 what);
+u32 weir_take_step(struct weir_instance weir_mem *inst, struct weir_pipe weir_mem *pipe,
+		   struct weir_task weir_mem *t, u32 what);
 /* @inst has answered with a port that it has not. */
 u32 weir_no_port(struct weir_instance weir_mem *inst, u32 port);
 /* @t was linked in @at of home @h (@by 1), by @steps down its tree, or is about to be unlinked (-1): what is recorded, and what others count. */
@@ -87,27 +87,26 @@ int weir_attract(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 		 struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 
 /* @t, which has come to @pipe, whose receiver is @inst: its answer, a port or WEIR_WITHHOLD. */
-WEIR_INLINE u32 weir_step_at(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			     struct weir_instance weir_mem *inst, struct weir_pipe weir_mem *pipe,
-			     u32 what, struct weir_task weir_mem *t)
+WEIR_INLINE u32 weir_step_at(struct weir_ctx weir_mem *ctx, struct weir_instance weir_mem *inst,
+			     struct weir_pipe weir_mem *pipe, u32 what,
+			     struct weir_task weir_mem *t)
 {
 	u32 port;
 
 	if (weir_unlikely(inst->careful))
-		return weir_take_step(s, inst, pipe, t, what);
+		return weir_take_step(inst, pipe, t, what);
 	port = weir_class_step(inst, what, t, &ctx->step);
 	return weir_unlikely(port >= inst->nr_out) ? weir_no_port(inst, port) : port;
 }
 
 /* @t arrives in @at: where the way through the shared stages stops. */
-WEIR_PART u64 weir_walk_shared(struct weir_sched weir_mem *s weir_arg,
-			       struct weir_ctx weir_mem *ctx weir_arg,
+WEIR_PART u64 weir_walk_shared(struct weir_ctx weir_mem *ctx weir_arg,
 			       struct weir_pipe weir_mem *at weir_arg,
 			       struct weir_task weir_mem *t weir_arg)
 {
 	while (at->kind == WEIR_AT_SHARED && weir_loop) {
 		struct weir_instance weir_mem *inst = at->to;
-		u32 port = weir_step_at(s, ctx, inst, at, WEIR_ARRIVED, t);
+		u32 port = weir_step_at(ctx, inst, at, WEIR_ARRIVED, t);
 
 		if (port == WEIR_WITHHOLD)
 			break;
@@ -149,15 +148,13 @@ WEIR_INLINE void weir_call_for(struct weir_ctx weir_mem *ctx, struct weir_pipe w
 }
 
 /*
- * The home of @at is locked: @t is placed in it from there on, by number @number. @keeps: it was somewhere before, and keeps its order; @late: @at
+ * @h, the home of @at, is locked: @t is placed in it from there on, by number @number. @keeps: it was somewhere before, and keeps its order; @late: @at
  * may be a postponed pipe, which it has left.
  */
-WEIR_INLINE void weir_place_from(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+WEIR_INLINE void weir_place_from(struct weir_ctx weir_mem *ctx, struct weir_pipe weir_mem *h,
 				 struct weir_pipe weir_mem *at, struct weir_task weir_mem *t,
 				 u32 number, int keeps, int late)
 {
-	struct weir_pipe weir_mem *h = weir_holder(at);
-
 	weir_store(&h->nr_added, weir_load(&h->nr_added) + 1);
 	if (!keeps) {
 		u32 stamp = h->stamp;
@@ -174,7 +171,7 @@ WEIR_INLINE void weir_place_from(struct weir_sched weir_mem *s, struct weir_ctx 
 	while ((at->kind == WEIR_AT_HOME || (late && at->kind == WEIR_AT_REST && at->home)) &&
 	       weir_loop) {
 		struct weir_instance weir_mem *inst = at->to;
-		u32 port = weir_step_at(s, ctx, inst, at, WEIR_ARRIVED, t);
+		u32 port = weir_step_at(ctx, inst, at, WEIR_ARRIVED, t);
 
 		if (port == WEIR_WITHHOLD)
 			break;
@@ -187,12 +184,12 @@ WEIR_INLINE void weir_place_from(struct weir_sched weir_mem *s, struct weir_ctx 
 }
 
 /* The same for a call that brings it. */
-WEIR_PART int weir_place_new(struct weir_sched weir_mem *s weir_arg,
-			     struct weir_ctx weir_mem *ctx weir_arg,
+WEIR_PART int weir_place_new(struct weir_ctx weir_mem *ctx weir_arg,
+			     struct weir_pipe weir_mem *h weir_arg,
 			     struct weir_pipe weir_mem *at weir_arg,
 			     struct weir_task weir_mem *t weir_arg, u32 number)
 {
-	weir_place_from(s, ctx, at, t, number, 0, 0);
+	weir_place_from(ctx, h, at, t, number, 0, 0);
 	return 0;
 }
 
@@ -208,7 +205,7 @@ WEIR_INLINE void weir_tell_picked(struct weir_sched weir_mem *s, struct weir_ctx
 	ctx->step.why = WEIR_WHY_NONE;
 	ctx->step.runs = 0;
 	if (ear)
-		weir_step_at(s, ctx, ear, ear->in[0], WEIR_PICKED, t);
+		weir_step_at(ctx, ear, ear->in[0], WEIR_PICKED, t);
 	else
 		weir_hear(s, exit, t, WEIR_PICKED, 0);
 }

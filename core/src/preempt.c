@@ -151,12 +151,6 @@ WEIR_INLINE int some_idle(struct weir_sched weir_mem *s, const struct weir_pipe 
 	return 0;
 }
 
-/* One of the idle CPUs behind @pipe is woken for @t. 0: others have woken them. */
-static WEIR_RARE int wake_one(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
-{
-	return weir_kick(pipe, t);
-}
-
 /* @cpu is behind @pipe, @mask allows it, and it is choosing: none is less urgent. */
 WEIR_INLINE int chooses(const struct weir_pipe weir_mem *pipe,
 			const struct weir_cpumask weir_mem *mask, const struct weir_cpu weir_mem *c,
@@ -167,24 +161,46 @@ WEIR_INLINE int chooses(const struct weir_pipe weir_mem *pipe,
 	       (!mask || weir_mask_test(mask, cpu));
 }
 
-WEIR_COLD int weir_attract(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			   struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+/* @t with urgency @key is linked in @pipe: CPU @cpu, which makes this call, gives up its task. 1: it takes @t, or a more urgent one, without a message. */
+WEIR_INLINE int takes_next(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *pipe,
+			   const struct weir_cpumask weir_mem *mask, u32 cpu, u64 key)
+{
+	struct weir_cpu weir_mem *c = &s->cpus[cpu];
+
+	if (!chooses(pipe, mask, c, cpu))
+		return 0;
+	weir_cas(&c->curr_key, WEIR_KEY_NONE, key);
+	return 1;
+}
+
+/* Somebody has to be asked, woken or preempted. */
+static WEIR_RARE int attract_others(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+				    struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	const struct weir_cpumask weir_mem *mask;
-	struct weir_cpu weir_mem *c = &s->cpus[ctx->cpu];
 	u64 key = ctx->step.urgency;
 
 	/* What CPUs of another coherence domain do is not known here. */
 	if (!pipe->nr_cpus || (WEIR_DOMAINS && pipe->outward))
 		return 0;
 	mask = pipe->nr_cpus > 1 ? weir_affinity(s, t) : 0;
-	if (weir_unlikely(some_idle(s, pipe, mask)) && wake_one(pipe, t))
+	if (some_idle(s, pipe, mask) && weir_kick(pipe, t))
 		return 0;
-	if (!ctx->step.urgent)
+	if (!ctx->step.urgent || takes_next(s, pipe, mask, ctx->cpu, key))
 		return 0;
-	/* Most often it is the CPU of this call that has given up its task: it takes @t, or a more urgent one, without a message. */
-	if (!chooses(pipe, mask, c, ctx->cpu))
-		return weir_preempt_for(s, pipe, t, mask, key);
-	weir_cas(&c->curr_key, WEIR_KEY_NONE, key);
-	return 0;
+	return weir_preempt_for(s, pipe, t, mask, key);
+}
+
+WEIR_COLD int weir_attract(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			   struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	/* Most often no CPU is idle, and that of this call has given up its task. */
+	if (weir_at_hand(s, WEIR_TOPIC_AFFINITY)) {
+		const struct weir_cpumask weir_mem *mask = weir_affinity(s, t);
+
+		if (ctx->step.urgent && !some_idle(s, pipe, 0) &&
+		    takes_next(s, pipe, mask, ctx->cpu, ctx->step.urgency))
+			return 0;
+	}
+	return attract_others(s, ctx, pipe, t);
 }

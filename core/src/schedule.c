@@ -119,7 +119,7 @@ WEIR_INLINE void submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem 
 	}
 	weir_store(&t->entry_cpu, cpu);
 	weir_begin_steps(ctx, why);
-	to = (struct weir_pipe weir_mem *)weir_walk_shared(s, ctx, ctx->entry, t);
+	to = (struct weir_pipe weir_mem *)weir_walk_shared(ctx, ctx->entry, t);
 	y = weir_holder(to);
 	if (weir_unlikely(to->kind == WEIR_AT_REST || weir_home_lock(s, y))) {
 		ctx->reached = to;
@@ -135,7 +135,7 @@ WEIR_INLINE void submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem 
 			ctx->reached = to;
 			weir_submit_slowly(s, t, number, 1);
 		} else {
-			weir_place_new(s, ctx, to, t, number);
+			weir_place_new(ctx, y, to, t, number);
 			weir_home_unlock(s, y);
 		}
 	}

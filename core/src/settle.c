@@ -270,7 +270,7 @@ WEIR_PART u32 weir_review_running(struct weir_sched weir_mem *s weir_arg,
 	weir_begin_steps(ctx, WEIR_WHY_NONE);
 	ctx->step.runs = 1;
 	while (at->stages && weir_loop) {
-		weir_step_at(s, ctx, at->to, at, WEIR_REVIEW, t);
+		weir_step_at(ctx, at->to, at, WEIR_REVIEW, t);
 		at = at->to->nr_out == 1 ? at->to->out[0] : weir_went_on(at, h, t);
 	}
 	cpu = weir_claim_raw_cpu(weir_load(&t->claim));

@@ -19,4 +19,12 @@ WEIR_PART u64 weir_property(struct weir_sched weir_mem *s weir_arg, u32 topic,
 		(u64 weir_mem *)((char weir_mem *)weir_priv(subs->responder, t) + at - 1));
 }
 
+/* Nobody need be called for it: the answer is a word of the data of a task, or there is no responder. */
+WEIR_INLINE int weir_at_hand(struct weir_sched weir_mem *s, u32 topic)
+{
+	const struct weir_subs weir_mem *subs = weir_subs(s, topic);
+
+	return subs->answer_at || !subs->responder;
+}
+
 #endif
