@@ -9,7 +9,7 @@
 /* Heap weight: a mix of the task's number, so runs are repeatable. */
 static u32 weight_of(const struct weir_task weir_mem *t)
 {
-	return (t->id + 1) * 2654435761u;
+	return t->id * 2654435761u;
 }
 
 /* @a goes before @b, which is linked and arrived another time. */
@@ -90,7 +90,7 @@ WEIR_INLINE void list_link(struct weir_pipe weir_mem *p, struct weir_task weir_m
 WEIR_INLINE void rise(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
 {
 	struct weir_task weir_mem *up = t->up, *below = t, *inner;
-	u32 weight = weight_of(t);
+	u32 weight = weight_of(t), gated = p->gated;
 
 	while (up && weight_of(up) < weight && weir_loop) {
 		if (up->left == below) {
@@ -107,7 +107,7 @@ WEIR_INLINE void rise(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t
 		below = up;
 		up = below->up;
 		below->up = t;
-		if (p->gated) {
+		if (gated) {
 			t->least = below->least;
 			below->least = least_of(below);
 		}

@@ -71,7 +71,7 @@ WEIR_GLOBAL WEIR_RARE u64 weir_take_other(struct weir_sched weir_mem *s weir_arg
 WEIR_INLINE u64 take_first(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu,
 			   int simple)
 {
-	struct weir_task weir_mem *t = !simple && exit->gated ? weir_pipe_first(exit) : exit->head;
+	struct weir_task weir_mem *t = simple ? exit->head : weir_first_of(exit);
 
 	if (!t)
 		return 0;

@@ -34,7 +34,7 @@ WEIR_INLINE void weir_list_unlink(struct weir_pipe weir_mem *p, struct weir_task
 WEIR_INLINE u32 weir_link(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t,
 			  const struct weir_step weir_mem *place, int last)
 {
-	u32 nr = weir_load(&p->nr) + 1, steps = 0;
+	u32 nr, steps = 0;
 
 	weir_store(&t->key, place->key);
 	if (p->keyed) {
@@ -55,10 +55,17 @@ WEIR_INLINE u32 weir_link(struct weir_pipe weir_mem *p, struct weir_task weir_me
 		weir_list_insert(p, t);
 	}
 	weir_store_release(&t->landing, p->mark);
+	nr = weir_load(&p->nr) + 1;
 	weir_store(&p->nr, nr);
 	if (nr > p->max_nr)
 		weir_store(&p->max_nr, nr);
 	return steps;
+}
+
+/* weir_pipe_first(), which is called only for a gated one. */
+WEIR_INLINE struct weir_task weir_mem *weir_first_of(const struct weir_pipe weir_mem *p)
+{
+	return p->gated ? weir_pipe_first(p) : p->head;
 }
 
 /* @list: it is known to be no more than a list. */

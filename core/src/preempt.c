@@ -151,26 +151,18 @@ WEIR_INLINE int some_idle(struct weir_sched weir_mem *s, const struct weir_pipe 
 	return 0;
 }
 
-/* @cpu is behind @pipe, @mask allows it, and it is choosing: none is less urgent. */
-WEIR_INLINE int chooses(const struct weir_pipe weir_mem *pipe,
-			const struct weir_cpumask weir_mem *mask, const struct weir_cpu weir_mem *c,
-			u32 cpu)
-{
-	return !weir_load(&c->curr) && weir_load(&c->curr_key) == WEIR_KEY_NONE &&
-	       !weir_load(&c->away) && weir_mask_test(pipe->cpus, cpu) &&
-	       (!mask || weir_mask_test(mask, cpu));
-}
-
-/* @t with urgency @key is linked in @pipe: CPU @cpu, which makes this call, gives up its task. 1: it takes @t, or a more urgent one, without a message. */
+/*
+ * @t with urgency @key is linked in @pipe. 1: CPU @cpu, which makes this call, is behind it, @mask allows it, and it has given up its task, so none is
+ * less urgent: it takes @t, or a more urgent one, without a message.
+ */
 WEIR_INLINE int takes_next(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *pipe,
 			   const struct weir_cpumask weir_mem *mask, u32 cpu, u64 key)
 {
 	struct weir_cpu weir_mem *c = &s->cpus[cpu];
 
-	if (!chooses(pipe, mask, c, cpu))
-		return 0;
-	weir_cas(&c->curr_key, WEIR_KEY_NONE, key);
-	return 1;
+	return !weir_load(&c->curr) && !weir_load(&c->away) && weir_mask_test(pipe->cpus, cpu) &&
+	       (!mask || weir_mask_test(mask, cpu)) &&
+	       weir_cas(&c->curr_key, WEIR_KEY_NONE, key) == WEIR_KEY_NONE;
 }
 
 /* Somebody has to be asked, woken or preempted. */

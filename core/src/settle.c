@@ -90,15 +90,25 @@ static u32 work_begin(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *c
 	return work_walk(s, ctx, WEIR_REVIEW);
 }
 
+/* Where the stages of home @h begin for @t, which is linked in it or runs. */
+WEIR_INLINE struct weir_pipe weir_mem *first_stage(struct weir_sched weir_mem *s,
+						   struct weir_pipe weir_mem *h,
+						   struct weir_task weir_mem *t)
+{
+	u32 landing = t->landing;
+
+	return (struct weir_pipe
+		weir_mem *)weir_came_in(h, landing ? &s->graph->pipes[landing - 1] : h, t);
+}
+
 /* A valid place is looked at again. */
 static u32 work_again(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
 	struct weir_todo weir_mem *w = &ctx->work;
 	struct weir_task weir_mem *t = w->task;
 	struct weir_pipe weir_mem *h = w->home;
-	struct weir_pipe weir_mem *at = t->landing ? &s->graph->pipes[t->landing - 1] : h;
 
-	w->at = (struct weir_pipe weir_mem *)weir_came_in(h, at, t);
+	w->at = first_stage(s, h, t);
 	if (!t->landing)
 		return ACT_RUNNING;
 	if (w->at->keyed || !h->home) {
@@ -254,16 +264,15 @@ WEIR_GLOBAL u32 weir_work_on(struct weir_sched weir_mem *s weir_arg)
 }
 
 /*
- * The running @t is shown to its stages: they say how urgent it is. 0, or 1 + the CPU that is to be preempted, because one that waits is more
- * urgent: by how much is in the step.
+ * The running @t is shown to its stages, from @at on, which say how urgent it is; its home @h is locked. 0, or 1 + the CPU that is to be preempted,
+ * because one that waits is more urgent: by how much is in the step.
  */
-WEIR_PART u32 weir_review_running(struct weir_sched weir_mem *s weir_arg,
-				  struct weir_ctx weir_mem *ctx weir_arg,
-				  struct weir_pipe weir_mem *h weir_arg,
-				  struct weir_pipe weir_mem *at weir_arg,
-				  struct weir_task weir_mem *t weir_arg)
+WEIR_INLINE u32 review_running(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			       struct weir_pipe weir_mem *h, struct weir_pipe weir_mem *at,
+			       struct weir_task weir_mem *t)
 {
 	struct weir_task weir_mem *first;
+	struct weir_cpu weir_mem *c;
 	u64 key;
 	u32 cpu;
 
@@ -274,16 +283,28 @@ WEIR_PART u32 weir_review_running(struct weir_sched weir_mem *s weir_arg,
 		at = at->to->nr_out == 1 ? at->to->out[0] : weir_went_on(at, h, t);
 	}
 	cpu = weir_claim_raw_cpu(weir_load(&t->claim));
-	if (!ctx->step.urgent || cpu >= s->nr_cpus || weir_load(&s->cpus[cpu].curr) != t)
+	if (!ctx->step.urgent || cpu >= s->nr_cpus)
+		return 0;
+	c = &s->cpus[cpu];
+	if (weir_load(&c->curr) != t)
 		return 0;
 	key = ctx->step.urgency;
 	weir_store(&t->key, key);
-	weir_store(&s->cpus[cpu].curr_key, key);
-	first = h->keyed ? weir_pipe_first(h) : 0;
-	if (!first || !h->from || first->key >= key)
+	weir_store(&c->curr_key, key);
+	first = h->keyed ? weir_first_of(h) : 0;
+	if (!first || first->key >= key)
 		return 0;
 	ctx->step.urgency = first->key;
 	return cpu + 1;
+}
+
+WEIR_PART u32 weir_review_running(struct weir_sched weir_mem *s weir_arg,
+				  struct weir_ctx weir_mem *ctx weir_arg,
+				  struct weir_pipe weir_mem *h weir_arg,
+				  struct weir_pipe weir_mem *at weir_arg,
+				  struct weir_task weir_mem *t weir_arg)
+{
+	return review_running(s, ctx, h, at, t);
 }
 
 /* What it left to do. */
@@ -315,81 +336,48 @@ WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 }
 
 /*
- * Under the lock of its home, and with a place that agrees with its claim, a task may be looked at without its token: nobody else changes the
- * place meanwhile. If a call has it in its hand, that looks at it once more, because `changes` has moved on.
+ * What is to be noted of @t because of a message on @topic: WEIR_AGAIN, if only stages of its home @h review it for that; WEIR_AFRESH, if others do;
+ * 0: nothing.
  */
-WEIR_INLINE u32 look_over(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 topic,
-			  struct weir_task weir_mem *t, u32 now)
+WEIR_INLINE u32 reviewed(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t,
+			 struct weir_pipe weir_mem *weir_mem *home)
 {
-	struct weir_todo weir_mem *w = &ctx->work;
 	struct weir_pipe weir_mem *h, *at;
-	u64 bit = 1ull << topic, claim;
+	u64 bit = 1ull << topic;
 	u32 landing;
 
 	h = weir_home_of(s, t);
 	if (!h) {
 		if (weir_in_hand(s, t))
-			return ACT_NONE;
+			return 0;
 		h = weir_home_of(s, t);
 	}
+	*home = h;
 	if (!h) {
-		weir_note(s, t, WEIR_AFRESH);
 		/* Perhaps it waits in a postponed pipe. */
 		weir_recall_posted(s);
-		return ACT_NONE;
+		return WEIR_AFRESH;
 	}
 	landing = weir_load_acquire(&t->landing);
 	at = landing ? &s->graph->pipes[landing - 1] : h;
-	if (landing && at->reviews_far & bit) {
-		weir_note(s, t, WEIR_AFRESH);
-		return ACT_NONE;
-	}
+	if (landing && at->reviews_far & bit)
+		return WEIR_AFRESH;
 	/* At an exit shared by several CPUs, a CPU that may run the task only now can be idle. */
-	if (!(at->reviews & bit ||
-	      (landing && topic == WEIR_TOPIC_AFFINITY && h->nr_cpus > 1 && h->home)))
-		return ACT_NONE;
-	if (!now || !h->home || weir_load(&t->pend) || weir_home_lock(s, h)) {
-		weir_note(s, t, WEIR_AGAIN);
-		return ACT_NONE;
-	}
-	claim = weir_load_acquire(&t->claim);
-	w->home = h;
-	if (weir_load(&t->home) == h->idx + 1 && weir_place_valid(t, claim)) {
-		landing = t->landing;
-		w->at = h->border;
-		if (!w->at)
-			w->at = (struct weir_pipe weir_mem *)weir_came_in(
-				h, landing ? &s->graph->pipes[landing - 1] : h, t);
-		w->task = t;
-		if (!landing)
-			return ACT_RUNNING;
-		if (!w->at->keyed) {
-			weir_begin_steps(ctx, WEIR_WHY_NONE);
-			return ACT_REVIEW;
-		}
-		w->task = 0;
-		weir_home_unlock(s, h);
-		weir_note(s, t, WEIR_AFRESH);
-		return ACT_NONE;
-	}
-	weir_fetch_add(&s->changes, 1);
-	weir_home_unlock(s, h);
-	return ACT_NONE;
+	if (at->reviews & bit ||
+	    (landing && topic == WEIR_TOPIC_AFFINITY && h->nr_cpus > 1 && h->home))
+		return WEIR_AGAIN;
+	return 0;
 }
 
 WEIR_GLOBAL WEIR_RARE int weir_look_at(struct weir_sched weir_mem *s weir_arg, u32 topic,
 				       struct weir_task weir_mem *t weir_arg)
 {
-	look_over(s, weir_ctx(s), topic, t, 0);
-	return 0;
-}
+	struct weir_pipe weir_mem *h;
+	u32 bits = reviewed(s, topic, t, &h);
 
-/* At once, if it waits or runs in the home of those: what is to be done, with that home locked (ctx->work). */
-WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
-			    struct weir_ctx weir_mem *ctx weir_arg, u32 topic,
-			    struct weir_task weir_mem *t weir_arg)
-{
-	return look_over(s, ctx, topic, t, 1);
+	if (bits)
+		weir_note(s, t, bits);
+	return 0;
 }
 
 /* The CPU that runs @t is to be preempted. No lock is held: if only the runtime hears that, and no message waits, it has it now. */
@@ -403,45 +391,79 @@ WEIR_INLINE void preempt(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 		weir_tell_preempt(s, exit, t, cpu, ctx->step.urgency);
 }
 
-/* The message in the context has reached its recipients. */
-WEIR_INLINE void delivered(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+/*
+ * The same at once, if @t waits or runs in the home of those that review it. If it waits, the review itself is left to the caller, with the home
+ * locked (ctx->work): ACT_REVIEW.
+ *
+ * Under the lock of its home, and with a place that agrees with its claim, a task may be looked at without its token: nobody else changes the
+ * place meanwhile. If a call has it in its hand, that looks at it once more, because `changes` has moved on.
+ */
+WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
+			    struct weir_ctx weir_mem *ctx weir_arg, u32 topic,
+			    struct weir_task weir_mem *t weir_arg)
 {
-	struct weir_msg weir_mem *msg = &ctx->msg;
 	struct weir_todo weir_mem *w = &ctx->work;
-	u32 what = ACT_NONE, cpu = 0;
+	struct weir_pipe weir_mem *h, *at;
+	u32 bits = reviewed(s, topic, t, &h), cpu;
+
+	if (!bits)
+		return ACT_NONE;
+	if (bits != WEIR_AGAIN || !h->home || weir_load(&t->pend) || weir_home_lock(s, h)) {
+		weir_note(s, t, bits);
+		return ACT_NONE;
+	}
+	if (weir_load(&t->home) != h->mark || !weir_place_valid(t, weir_load_acquire(&t->claim))) {
+		weir_fetch_add(&s->changes, 1);
+		weir_home_unlock(s, h);
+		return ACT_NONE;
+	}
+	at = h->border ? h->border : first_stage(s, h, t);
+	if (!t->landing) {
+		cpu = review_running(s, ctx, h, at, t);
+		weir_home_unlock(s, h);
+		if (cpu)
+			preempt(s, ctx, h, t, cpu - 1);
+		return ACT_NONE;
+	}
+	if (at->keyed) {
+		/* Its way begins before the home. */
+		weir_home_unlock(s, h);
+		weir_note(s, t, WEIR_AFRESH);
+		return ACT_NONE;
+	}
+	w->home = h;
+	w->at = at;
+	w->task = t;
+	weir_begin_steps(ctx, WEIR_WHY_NONE);
+	return ACT_REVIEW;
+}
+
+/* The message in the context, on @topic, has reached its recipients. */
+WEIR_INLINE void delivered(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 topic)
+{
+	struct weir_task weir_mem *t = ctx->msg.task;
+	struct weir_todo weir_mem *w = &ctx->work;
 
 	ctx->delivery = 0;
-	if (msg->task && s->graph->reviewed >> msg->topic & 1)
-		what = weir_look_now(s, ctx, msg->topic, msg->task);
-	if (what == ACT_RUNNING)
-		cpu = weir_review_running(s, ctx, w->home, w->at, w->task);
-	else if (what)
-		act(s, ctx, what);
-	if (what) {
+	if (weir_unlikely(weir_distributed(s) || s->rt_topics >> topic & 1))
+		weir_tell_others(s);
+	if (t && s->graph->reviewed >> topic & 1 && weir_look_now(s, ctx, topic, t)) {
+		act(s, ctx, ACT_REVIEW);
 		weir_home_unlock(s, w->home);
 		w->task = 0;
 	}
-	if (weir_unlikely(weir_distributed(s) || s->rt_topics >> msg->topic & 1))
-		weir_tell_others(s);
-	if (cpu)
-		preempt(s, ctx, w->home, msg->task, cpu - 1);
 }
 
-/* The message in the context has another recipient, ctx->recipient, the only one: nobody but the responder hears it. */
-WEIR_INLINE int to_responder(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+/* The message in the context, on @topic, which nobody hears but the responder, if there is one. */
+WEIR_INLINE void deliver_alone(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			       u32 topic)
 {
-	struct weir_instance weir_mem *to = weir_subs(s, ctx->msg.topic)->responder;
+	struct weir_instance weir_mem *to = weir_subs(s, topic)->responder;
 
-	weir_op(s, WEIR_OP_NOTIFY, ctx->msg.topic, 0);
-	ctx->recipient = to;
-	return to && to->on >> ctx->msg.topic & 1;
-}
-
-WEIR_INLINE void deliver_alone(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
-{
-	if (to_responder(s, ctx))
-		weir_class_on(ctx->recipient, &ctx->msg);
-	delivered(s, ctx);
+	weir_op(s, WEIR_OP_NOTIFY, topic, 0);
+	if (to && to->on >> topic & 1)
+		weir_class_on(to, &ctx->msg);
+	delivered(s, ctx, topic);
 }
 
 /* Nobody hears @m but the runtime, if that wants it: then it has it now. */
@@ -483,12 +505,12 @@ WEIR_GLOBAL WEIR_RARE int weir_drain(struct weir_sched weir_mem *s weir_arg)
 		}
 		if (ctx->delivery) {
 			if (ctx->delivery == 1 && s->graph->alone >> ctx->msg.topic & 1) {
-				deliver_alone(s, ctx);
+				deliver_alone(s, ctx, ctx->msg.topic);
 			} else if (weir_next_recipient(s)) {
 				weir_class_on(ctx->recipient, &ctx->msg);
 				continue;
 			} else {
-				delivered(s, ctx);
+				delivered(s, ctx, ctx->msg.topic);
 			}
 			if (ctx->own_first)
 				continue;
@@ -574,7 +596,7 @@ WEIR_FLAT int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct w
 		return -WEIR_EAGAIN;
 	if (!ctx->todo && s->graph->alone >> msg->topic & 1) {
 		weir_set_msg(&ctx->msg, msg);
-		deliver_alone(s, ctx);
+		deliver_alone(s, ctx, msg->topic);
 	} else {
 		weir_msg_push(s, msg);
 	}

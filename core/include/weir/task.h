@@ -38,8 +38,8 @@ enum weir_task_state {
 /* The same claim with another state; and the next one, of a task that has become schedulable. */
 #define weir_claim_with(w, state) (((w) & ~0xffull) | (state))
 #define weir_claim_next(w)	  (weir_claim_with(w, WEIR_SCHEDULABLE) + (1ull << 24))
-/* The same, running on @cpu. */
-#define weir_claim_on(w, cpu) (((w) & ~0xffffffull) | ((u64)((cpu) & 0xffff) << 8) | WEIR_RUNNING)
+/* The same, running on @cpu, which there is. */
+#define weir_claim_on(w, cpu) (((w) & ~0xffffffull) | (u64)(cpu) << 8 | WEIR_RUNNING)
 /* CPU numbers that no CPU has, the one for none among them, are not below the number of CPUs. */
 #define weir_claim_raw_cpu(w) ((u32)((w) >> 8) & 0xffff)
 
