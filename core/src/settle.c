@@ -340,7 +340,7 @@ WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
  * 0: nothing.
  */
 WEIR_INLINE u32 reviewed(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t,
-			 struct weir_pipe weir_mem *weir_mem *home)
+			 struct weir_pipe weir_mem **home)
 {
 	struct weir_pipe weir_mem *h, *at;
 	u64 bit = 1ull << topic;
