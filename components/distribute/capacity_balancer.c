@@ -21,7 +21,6 @@
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    ours; that memory-bound tasks lose less on slow CPUs is the idea
  *            of bias scheduling (Koufaty, Reddy, Hahn, 2010)
- * long:      choosing an idle CPU and taking from a busy one compare the same scores
  *
  * Give it an out-pipe per cluster of equal CPUs. Of the pipes with an idle CPU, a compute-bound task
  * gets the fastest, a memory-bound one the slowest; ties go to its last one. If no CPU is
