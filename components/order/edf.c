@@ -46,8 +46,9 @@ WEIR_ENTRY u32 edf_step(struct edf weir_mem *self, u32 what, struct weir_task we
 		weir_store(&t->slice_ns, WEIR_SLICE_UNLIMITED);
 	if (deadline)
 		return weir_place_urgent(s, deadline);
+	/* (What an order before says of a running task of its own stands.) */
 	if (s->runs)
-		return weir_place_urgent(s, WEIR_KEY_NONE);
+		return s->urgent ? 0 : weir_place_urgent(s, WEIR_KEY_NONE);
 	s->key = weir_key_before(s);
 	return 0;
 }
