@@ -254,8 +254,17 @@ fn nearest_topic(word: &str, topics: &[String]) -> String {
 }
 
 fn of_old_form(what: &str, at: std::ops::Range<usize>) -> Finding {
-    let step = "`pub fn step(me: &mut State, what: What, task: Task, step: &mut Step) -> Port`";
-    source::of_old_form(what, at, step, "`reviews: TOPIC` in the header")
+    let now = match what {
+        "changes:" => "write `hears: picked, left` if it counts tasks, else nothing".into(),
+        f if f.starts_with("follow_") => {
+            let topic = f["follow_".len()..].to_uppercase();
+            format!("its step looks at the task again if the header says `reviews: {topic}`")
+        }
+        _ => {
+            "write `pub fn step(me: &mut State, what: What, task: Task, step: &mut Step) -> Port`".to_owned()
+        }
+    };
+    source::of_old_form(what, at, &now)
 }
 
 /// What is wrong with the text of the component's file `name.rs`; `taken` are names that the program has already.
@@ -607,7 +616,7 @@ mod tests {
             let text = TEXT.replace("pub fn step(", &format!("pub fn {old}("));
             let found = check("mine", &text, &["TICK", "PRIORITY"], &[]);
             assert!(found.len() == 1 && found[0].message.starts_with(what), "{found:?}");
-            assert!(found[0].help.contains("pub fn step("), "{found:?}");
+            assert!(found[0].help.contains("step"), "{found:?}");
         }
     }
 

@@ -421,27 +421,40 @@ fn old_form(file: &Text, name: &str) -> Option<Finding> {
         let function = e.text.strip_prefix(name).and_then(|r| r.strip_prefix('_'));
         function.is_some_and(|f| OLD_ENTRIES.iter().any(|o| f == *o || o.ends_with('_') && f.starts_with(o)))
     };
-    let entry = file.entries.iter().find(mine);
-    let field = || ["change_kinds", "carries"].into_iter().find_map(|f| Some((f, file.field(f)?)));
-    let (what, at) = match entry {
+    let (what, at) = match file.entries.iter().find(mine) {
         Some(e) => (e.text.clone(), e.at.clone()),
         None => {
-            let (f, at) = field()?;
+            let (f, at) = ["change_kinds", "carries"].into_iter().find_map(|f| Some((f, file.field(f)?)))?;
             (format!(".{f}"), at.end - file.plain[at.clone()].trim_start().len()..at.end)
         }
     };
-    Some(of_old_form(&what, at, &signature(name, "step"), ".reviews = WEIR_TOPIC_BIT(TOPIC)"))
+    let now = match what.as_str() {
+        ".change_kinds" => {
+            "write .hears = WEIR_HEARS_PICKED | WEIR_HEARS_LEFT if it counts tasks, else nothing".into()
+        }
+        ".carries" => "take it out; .serial = 1 if its steps change its state".into(),
+        f if f.contains("_follow_") => {
+            let topic = f.split("_follow_").nth(1).unwrap_or_default().to_uppercase();
+            format!(
+                "its step looks at the task again if the descriptor says .reviews = WEIR_TOPIC_BIT({topic})"
+            )
+        }
+        _ => format!(
+            "write {}, which answers for one task at a time with its out-port",
+            signature(name, "step")
+        ),
+    };
+    Some(of_old_form(&what, at, &now))
 }
 
 /// Entry points that are no more; the last one is followed by a topic.
 pub(crate) const OLD_ENTRIES: [&str; 2] = ["update", "follow_"];
 
-pub(crate) fn of_old_form(what: &str, at: Range<usize>, step: &str, reviews: &str) -> Finding {
-    let message = format!("`{what}` is of the component interface before 1.0, where changes came in logs");
-    let help = format!(
-        "in place of update: {step}, which is called for each change of one task and answers with the out-port; in place of \
-         follow_TOPIC: {reviews}; docs/component-files.md has both side by side, `runweir component new` an example"
-    );
+/// The finding for what was part of the interface before 1.0, with what is in its place.
+pub(crate) fn of_old_form(what: &str, at: Range<usize>, now: &str) -> Finding {
+    let message = format!("`{what}` is of the component interface before 1.0");
+    let help =
+        format!("{now}; docs/component-files.md has the whole list, `runweir component new` an example");
     Finding { at, message, help, warning: false, late: false }
 }
 
