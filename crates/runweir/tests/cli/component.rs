@@ -184,7 +184,8 @@ fn a_component_that_crashes_or_hangs_ends_the_run_with_its_name() {
             "weir_spin_lock(&self->inst.lock);\n\t\t\tweir_spin_lock(&self->inst.lock);",
             "it waits for a lock that nobody will release",
         ),
-        ("weir_pipe_lock(weir_out(&self->inst, 0));\n\t\treturn 0;", "it came back with 1 pipe locked"),
+        // A step is taken under that lock.
+        ("weir_pipe_lock(weir_out(&self->inst, 0));", "it waits for a lock that nobody will release"),
     ] {
         let dir = temp();
         broken(dir.path(), code);
@@ -205,6 +206,27 @@ fn a_component_that_crashes_or_hangs_ends_the_run_with_its_name() {
         let trace = std::fs::metadata(dir.path().join("o/trace.pftrace")).expect("it is kept").len();
         assert!(trace > 3_000, "{trace}");
     }
+}
+
+#[test]
+fn a_component_that_keeps_a_lock_ends_the_run_with_its_name() {
+    let dir = temp();
+    let text = new(dir.path(), "mine", "order");
+    let text = text.replace(
+        "BIT(PRIORITY),\n\t       .reviews",
+        "BIT(PRIORITY) | WEIR_TOPIC_BIT(DISPATCH),\n\t       .reviews",
+    );
+    let on = "\nWEIR_ENTRY int mine_on_dispatch(struct mine weir_mem *self, const struct weir_msg *msg)\n\
+              {\n\treturn weir_steps_lock(&self->inst);\n}\n";
+    std::fs::write(dir.path().join("mine.c"), text + on).expect("writable");
+    let built = runweir_in(dir.path(), &["component", "build", "mine.c"]);
+    assert_eq!(built.status, 0, "{}", built.stderr);
+    std::fs::write(dir.path().join("t.weir"), "annotate priority;\nentry -> m :: mine -> cpus;\n")
+        .expect("writable");
+    let ran = runweir_in(dir.path(), &RUN);
+    assert_eq!(ran.status, 1, "{}", ran.stderr);
+    let said = ran.stderr.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("it came back with 1 pipe locked (instance `m`, in `mine_on_dispatch`"), "{said}");
 }
 
 #[test]
