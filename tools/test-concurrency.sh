@@ -204,7 +204,7 @@ try_mutant() { # folder name scenario file,file... sed-script
 		fi
 		case $file in
 		*.c) changed+=("$tree/core/src/$file") ;;
-		call.h) mapfile -t -O ${#changed[@]} changed < <(grep -l "\"$file\"" "$tree"/core/src/*.c) ;;
+		settle.h) mapfile -t -O ${#changed[@]} changed < <(grep -l "\"$file\"" "$tree"/core/src/*.c) ;;
 		*) changed=("$tree"/core/{src,kit}/*.c "$work/components/components.c") ;;
 		esac
 	done
@@ -264,10 +264,10 @@ mutant "a CPU declines a claim without a place" decline-waiting schedule.c '/^WE
 mutant "a declined task loses its next place" decline schedule.c 's/if (!WEIR_DECLINES || !weir_place_valid(t, weir_load_acquire(&t->claim)))/if (1)/'
 mutant "a place of before is taken for a new one" decline-waiting schedule.c '/^WEIR_INLINE int stale_place/,/^}/s/return WEIR_DECLINES \&\& .*/return 0;/'
 mutant "a place that is no longer valid stays" move-block settle.c '/^static u32 work_look/,/^}/s/if (!weir_place_valid(t, claim))/if (0)/'
-mutant "callers do not look for a writer" swap-block call.h 's/return !weir_load_acquire(&s->writer);/return 1;/'
+mutant "callers do not look for a writer" swap-block settle.h 's/return !weir_load_acquire(&s->writer);/return 1;/'
 mutant "a writer does not wait for callers" swap-admit swap.c 's/while (busy \&\& weir_wait_long(wait, s->patience) \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
 mutant "a kick that hits a CPU with a task is lost" idle-kick-spent pick.c 's/if (idle \&\& !weir_mask_clear(s->idle, cpu) \&\& .*/if (idle) weir_mask_clear(s->idle, cpu); if (0)/'
-mutant "no barrier before the look for a writer" swap-block call.h '/^WEIR_INLINE int weir_may_go_in/,/^}/s/weir_light_fence();/;/'
+mutant "no barrier before the look for a writer" swap-block settle.h '/^WEIR_INLINE int weir_may_go_in/,/^}/s/weir_light_fence();/;/'
 mutant "a CPU held off by a swap does not look again" stop-swap-pick pick.c '/weir_mem \*enter_to_pick/,/^}/s/^\t\tif (weir_load(&s->writer))/\t\tif (1)/'
 mutant "the end of a swap wakes nobody" stop-swap-pick swap.c '/^WEIR_GLOBAL int weir_start_readers/,/^}/s/if (!weir_load(&s->ctx\[i\].missed))/if (1)/'
 mutant "a task is withheld without a second look" idle-withheld ../kit/assign.c 's/^\t\t\tweir_review(self, t);/\t\t\t;/'

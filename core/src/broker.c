@@ -187,25 +187,6 @@ WEIR_GLOBAL int weir_next_recipient(struct weir_sched weir_mem *s weir_arg)
 	return next_subscriber(s, ctx);
 }
 
-/* The other domains and the runtime are notified. (Usually they do not want it.) */
-WEIR_GLOBAL WEIR_RARE int weir_tell_others(struct weir_sched weir_mem *s weir_arg)
-{
-	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	struct weir_msg msg;
-
-	weir_set_msg(&msg, &ctx->msg);
-	if (weir_distributed(s)) {
-		weir_reconsider(s, &msg);
-		/* The runtime got it in the domain that published it. */
-		if (ctx->from_remote)
-			return 0;
-		weir_remote_send(s, &msg);
-	}
-	if (s->rt_topics >> msg.topic & 1)
-		weir_rt_message(s, &msg);
-	return 0;
-}
-
 /* A queued message that nobody hears but the runtime. */
 WEIR_GLOBAL int weir_report(struct weir_sched weir_mem *s weir_arg,
 			    const struct weir_queued weir_mem *m weir_arg)
@@ -216,17 +197,6 @@ WEIR_GLOBAL int weir_report(struct weir_sched weir_mem *s weir_arg,
 	weir_set_msg(&msg, &m->msg);
 	weir_rt_message(s, &msg);
 	return 0;
-}
-
-/* The message in the context, to all its recipients. */
-void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
-{
-	while (weir_next_recipient(s) && weir_loop)
-		weir_class_on(ctx->recipient, &ctx->msg);
-	ctx->delivery = 0;
-	if (ctx->msg.task && s->graph->reviewed >> ctx->msg.topic & 1)
-		weir_look_at(s, ctx->msg.topic, ctx->msg.task);
-	weir_tell_others(s);
 }
 
 WEIR_FLAT int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg)
@@ -251,6 +221,16 @@ WEIR_GLOBAL int weir_request(struct weir_sched weir_mem *s weir_arg,
 			     struct weir_msg *msg weir_arg_record)
 {
 	return weir_request_here(s, msg);
+}
+
+WEIR_GLOBAL WEIR_RARE u64 weir_property_asked(struct weir_sched weir_mem *s weir_arg, u32 topic,
+					      struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_msg msg = { .topic = topic, .task = t };
+
+	if (weir_request_here(s, &msg))
+		return 0;
+	return topic == WEIR_TOPIC_AFFINITY ? (u64)msg.mask : msg.value;
 }
 
 /* --- topics added at run time ------------------------------------------------------------------ */

@@ -191,6 +191,15 @@ WEIR_INLINE void weir_own(struct weir_sched weir_mem *s, struct weir_ctx weir_me
 	ctx->own_last = t->id + 1;
 }
 
+/* --- order.c: the order of a pipe; the home's lock is held -------------------------------------------------- */
+
+/* Into the tree and the list; the number of steps down. */
+u32 weir_tree_link(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t);
+/* Out of the tree, and not of the list. */
+int weir_tree_unlink(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t);
+/* By arrival: one that is reviewed may come in between. */
+int weir_list_insert(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t);
+
 /* --- place.c: a task's way and its place ------------------------------------------------------------------ */
 
 /* The pipe through which @t came to @pipe; null: @pipe is an entry. */
@@ -275,6 +284,8 @@ WEIR_INLINE struct weir_pipe weir_mem *weir_home_of(const struct weir_sched weir
 u32 weir_work_on(struct weir_sched weir_mem *s);
 /* A message on @topic about @t may change its way or its place: it is noted that those on its way whose topic it is are to see it again. */
 int weir_look_at(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t);
+/* The message in the context, to all its recipients. */
+void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 /* What a call has left to do: tasks in its hand, messages. No lock is held. */
 int weir_drain(struct weir_sched weir_mem *s);
 /* The same, but where there are only messages for the runtime, with little ado. */
@@ -313,9 +324,7 @@ int weir_topics_bind(struct weir_sched weir_mem *s, struct weir_instance weir_me
 int weir_topics_unbind(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 /* Delivery of the message in the context, one recipient at a time (see broker.c). */
 int weir_next_recipient(struct weir_sched weir_mem *s);
-int weir_tell_others(struct weir_sched weir_mem *s);
 int weir_report(struct weir_sched weir_mem *s, const struct weir_queued weir_mem *m);
-void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 
 /* Copy a message field by field: either side may be in the arena or in the caller's memory, which differ in kind. */
 #define weir_set_msg(to, from)                 \
@@ -343,11 +352,6 @@ struct weir_pipe weir_mem *weir_same_border(struct weir_sched weir_mem *s,
 					    const struct weir_pipe weir_mem *p);
 /* @t was created elsewhere, has ended, and is free here: its number is returned with the next remote messages. */
 void weir_number_ended(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
-/* The first message for another domain, after all that is ready to leave was added; null: none. */
-const struct weir_remote_msg weir_mem *weir_remote_collect(struct weir_sched weir_mem *s);
-/* @p, which is no call and is about @t if that is not null, has come from another domain. */
-int weir_remote_take_in(struct weir_sched weir_mem *s, const struct weir_remote_msg *p,
-			struct weir_task weir_mem *t);
 #else
 #define weir_domains_init(s, plan) 0
 #define weir_borders(s, plan, g)   0
@@ -382,7 +386,7 @@ int weir_instance_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem
 int weir_instance_priv(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 int weir_instance_priv_free(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 
-/* call.c: the calling CPU enters, or -WEIR_EAGAIN; publish a state change of @t. See call.h. */
+/* The calling CPU enters, or -WEIR_EAGAIN; publish a state change of @t. See settle.h. */
 int weir_enter(struct weir_sched weir_mem *s, u32 cpu);
 int weir_announce(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t, u32 cpu);
 

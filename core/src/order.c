@@ -4,7 +4,7 @@
  * arrival. The nodes of a gated pipe know the least gate below them, so the first member whose gate is open is found in O(log n), as in Linux's
  * tree of EEVDF. The home's lock is held.
  */
-#include "place.h"
+#include "internal.h"
 
 /* Heap weight: a mix of the task's number, so runs are repeatable. */
 static u32 weight_of(const struct weir_task weir_mem *t)
@@ -165,7 +165,6 @@ WEIR_FLAT int weir_tree_unlink(struct weir_pipe weir_mem *p, struct weir_task we
 	if (only)
 		only->up = t->up;
 	replace_child(p, t->up, t, only);
-	weir_list_unlink(p, t);
 	for (at = p->gated ? t->up : 0; at && weir_loop; at = at->up) {
 		u64 least = least_of(at);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* The one question of a runtime: what does this CPU run next? And the hand-over, which gives the answer with the question. */
-#include "call.h"
 #include "place.h"
+#include "settle.h"
 
 /* A shared exit may hold tasks that must not run on this CPU. */
 WEIR_INLINE int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *exit,

@@ -10,13 +10,7 @@
 
 /* --- the one link of a task: a list, and for a keyed pipe a tree over it (order.c); the home's lock is held ------ */
 
-/* In the tree and in the list; the number of steps down. */
-u32 weir_tree_link(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t);
-int weir_tree_unlink(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t);
-/* By arrival: one that is reviewed may come in between. */
-int weir_list_insert(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t);
-
-WEIR_INLINE void weir_list_unlink(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
+WEIR_INLINE void list_unlink(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
 {
 	struct weir_task weir_mem *prev = t->prev, *next = t->next;
 
@@ -73,8 +67,7 @@ WEIR_INLINE void weir_unlink(struct weir_pipe weir_mem *p, struct weir_task weir
 {
 	if (!list && p->keyed)
 		weir_tree_unlink(p, t);
-	else
-		weir_list_unlink(p, t);
+	list_unlink(p, t);
 	weir_store(&p->nr, weir_load(&p->nr) - 1);
 	weir_store_release(&t->landing, 0);
 }

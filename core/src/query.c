@@ -44,16 +44,6 @@ WEIR_GLOBAL int weir_port_map(struct weir_instance weir_mem *self weir_arg,
 	return 0;
 }
 
-WEIR_GLOBAL WEIR_RARE u64 weir_property_asked(struct weir_sched weir_mem *s weir_arg, u32 topic,
-					      struct weir_task weir_mem *t weir_arg)
-{
-	struct weir_msg msg = { .topic = topic, .task = t };
-
-	if (weir_request_here(s, &msg))
-		return 0;
-	return topic == WEIR_TOPIC_AFFINITY ? (u64)msg.mask : msg.value;
-}
-
 WEIR_GLOBAL WEIR_RARE int weir_pipe_allows(const struct weir_pipe weir_mem *pipe weir_arg,
 					   const struct weir_cpumask weir_mem *mask weir_arg)
 {

@@ -10,7 +10,7 @@
  * the task is created again under its number. The record that it left is freed when the other domain confirms its arrival.
  * A message about a task reaches the domain that has the task; any other message reaches all domains where somebody hears it.
  */
-#include "internal.h"
+#include "settle.h"
 
 #if WEIR_DOMAINS
 
@@ -626,7 +626,8 @@ static void accept_load(struct weir_sched weir_mem *s, const struct weir_remote_
 
 /* --- what crosses --------------------------------------------------------------------------------------------- */
 
-const struct weir_remote_msg weir_mem *weir_remote_collect(struct weir_sched weir_mem *s)
+/* The first message for another domain, after all that is ready to leave was added; null: none. */
+static const struct weir_remote_msg weir_mem *collect(struct weir_sched weir_mem *s)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	struct outgoing weir_mem *o;
@@ -653,8 +654,9 @@ const struct weir_remote_msg weir_mem *weir_remote_collect(struct weir_sched wei
 	return o ? &o->msg : 0;
 }
 
-int weir_remote_take_in(struct weir_sched weir_mem *s, const struct weir_remote_msg *p,
-			struct weir_task weir_mem *t)
+/* @p, which is no call and is about @t if that is not null, has come from another domain. */
+static int take_in(struct weir_sched weir_mem *s, const struct weir_remote_msg *p,
+		   struct weir_task weir_mem *t)
 {
 	int err = 0;
 
@@ -676,6 +678,63 @@ int weir_remote_take_in(struct weir_sched weir_mem *s, const struct weir_remote_
 	default:
 		accept_load(s, p);
 	}
+	return err;
+}
+
+/* --- for a runtime, which moves remote messages from domain to domain ------------------------------------------ */
+
+const struct weir_remote_msg weir_mem *weir_remote_next(struct weir_sched weir_mem *s, u32 cpu)
+{
+	const struct weir_remote_msg weir_mem *msg;
+
+	if (!weir_distributed(s) || weir_enter(s, cpu))
+		return 0;
+	msg = collect(s);
+	weir_end_call(weir_ctx(s));
+	return msg;
+}
+
+/* The task is here, and not about to leave. */
+static struct weir_task weir_mem *present(struct weir_sched weir_mem *s, u32 id)
+{
+	struct weir_task weir_mem *t = weir_task_get(s, id);
+	u32 state = t ? weir_state(t) : WEIR_FREE;
+
+	return state == WEIR_FREE || state == WEIR_DEAD || state == WEIR_AWAY ? 0 : t;
+}
+
+static int carry_out(struct weir_sched weir_mem *s, u32 cpu, u32 call, struct weir_task weir_mem *t)
+{
+	switch (call) {
+	case WEIR_REMOTE_ADMIT:
+		return weir_admit(s, cpu, t);
+	case WEIR_REMOTE_UNBLOCK:
+		return weir_unblock(s, cpu, t);
+	case WEIR_REMOTE_BLOCK:
+		return weir_block(s, cpu, t);
+	default:
+		return weir_exit(s, cpu, t);
+	}
+}
+
+int weir_remote_accept(struct weir_sched weir_mem *s, u32 cpu, const struct weir_remote_msg *p)
+{
+	struct weir_task weir_mem *t = 0;
+	int err;
+
+	if ((p->kind == WEIR_REMOTE_MSG_MESSAGE && p->task != WEIR_NO_TASK) ||
+	    p->kind == WEIR_REMOTE_MSG_CALL) {
+		t = present(s, p->task);
+		if (!t)
+			return WEIR_ELSEWHERE;
+	}
+	if (p->kind == WEIR_REMOTE_MSG_CALL)
+		return carry_out(s, cpu, p->call, t);
+	if (weir_enter(s, cpu))
+		return -WEIR_EAGAIN;
+	err = take_in(s, p, t);
+	weir_drain(s);
+	weir_end_call(weir_ctx(s));
 	return err;
 }
 

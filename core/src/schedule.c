@@ -4,8 +4,8 @@
  * their caller: the verifier checks their parts separately, and components are called with as few frames above them as possible
  * (docs/decisions/0012).
  */
-#include "call.h"
 #include "place.h"
+#include "settle.h"
 
 struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu, u64 cookie)
 {

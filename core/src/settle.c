@@ -8,8 +8,8 @@
  * Whoever empties an inbox takes its tasks into its own hand, with their tokens, and sees to them when its call holds no lock. All that takes
  * steps is called beside each other from one loop (weir_drain()), not below each other: chains of calls in the kernel are short.
  */
-#include "call.h"
 #include "place.h"
+#include "settle.h"
 
 /* The notes, with the token alone left; the last word of an exit stays. */
 WEIR_INLINE u32 take_notes(struct weir_task weir_mem *t)
@@ -438,6 +438,25 @@ WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
 	return ACT_REVIEW;
 }
 
+/* The other domains and the runtime are notified. (Usually they do not want it.) */
+WEIR_GLOBAL WEIR_RARE int weir_tell_others(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_msg msg;
+
+	weir_set_msg(&msg, &ctx->msg);
+	if (weir_distributed(s)) {
+		weir_reconsider(s, &msg);
+		/* The runtime got it in the domain that published it. */
+		if (ctx->from_remote)
+			return 0;
+		weir_remote_send(s, &msg);
+	}
+	if (s->rt_topics >> msg.topic & 1)
+		weir_rt_message(s, &msg);
+	return 0;
+}
+
 /* The message in the context, on @topic, has reached its recipients. */
 WEIR_INLINE void delivered(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 topic)
 {
@@ -452,6 +471,17 @@ WEIR_INLINE void delivered(struct weir_sched weir_mem *s, struct weir_ctx weir_m
 		weir_home_unlock(s, w->home);
 		w->task = 0;
 	}
+}
+
+/* The message in the context, to all its recipients. */
+void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	while (weir_next_recipient(s) && weir_loop)
+		weir_class_on(ctx->recipient, &ctx->msg);
+	ctx->delivery = 0;
+	if (ctx->msg.task && s->graph->reviewed >> ctx->msg.topic & 1)
+		weir_look_at(s, ctx->msg.topic, ctx->msg.task);
+	weir_tell_others(s);
 }
 
 /* The message in the context, on @topic, which nobody hears but the responder, if there is one. */
@@ -539,6 +569,62 @@ WEIR_FLAT int weir_settle(struct weir_sched weir_mem *s, struct weir_ctx weir_me
 	ctx->todo = 0;
 	ctx->nr_msgs = 0;
 	ctx->next_msg = 0;
+	return 0;
+}
+
+/* --- calls: how one begins that may have to wait, and what it publishes --------------------------------- */
+
+WEIR_GLOBAL WEIR_RARE int weir_enter(struct weir_sched weir_mem *s weir_arg, u32 cpu)
+{
+	struct weir_ctx weir_mem *ctx;
+
+	weir_port_set_cpu(cpu);
+	weir_budget_reset();
+	ctx = weir_ctx(s);
+	ctx->waited = 0;
+	if (!WEIR_SWAPS)
+		return s->graph ? 0 : -WEIR_EAGAIN;
+	while (weir_loop) {
+		u32 writer = 1;
+
+		if (weir_may_go_in(s, ctx))
+			return 0;
+		weir_end_call(ctx);
+		while (writer && weir_loop) {
+			writer = weir_load_acquire(&s->writer);
+			if (writer == WEIR_NO_GRAPH)
+				return -WEIR_EAGAIN;
+			if (writer && !weir_wait(ctx->waited, s->patience))
+				break;
+		}
+		if (writer)
+			break;
+	}
+	weir_give_up(s);
+	return -WEIR_EAGAIN;
+}
+
+int weir_gave_up(struct weir_sched weir_mem *s, u32 cpu)
+{
+	struct weir_ctx weir_mem *ctx = &s->ctx[cpu];
+
+	if (!ctx->gave_up)
+		return 0;
+	ctx->gave_up = 0;
+	return 1;
+}
+
+/*
+ * Publish a state change, if it has a recipient; it is delivered when the call settles. (A separate function, like
+ * weir_fault().)
+ */
+WEIR_GLOBAL WEIR_RARE int weir_announce(struct weir_sched weir_mem *s weir_arg, u32 topic,
+					struct weir_task weir_mem *t weir_arg, u32 cpu)
+{
+	struct weir_msg msg = { .topic = topic, .cpu = cpu, .task = t };
+
+	if (weir_is_heard(s, topic))
+		weir_msg_push(s, &msg);
 	return 0;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * How each call of a runtime (schedule.c, pick.c, settle.c, call.c) begins and ends. Inline, because every call pays for it; what is
- * rarely needed is in call.c.
+ * How each call of a runtime (schedule.c, pick.c, settle.c, remote.c) begins and ends. Inline, because every call pays for it; what is
+ * rarely needed is in settle.c.
  */
-#ifndef WEIR_CALL_H
-#define WEIR_CALL_H
+#ifndef WEIR_SETTLE_H
+#define WEIR_SETTLE_H
 
 #include "internal.h"
 
