@@ -5,7 +5,6 @@
  * class:     distribute
  * pipes:     in 1.., out 1..
  * listens:   TENANT: move the task
- * publishes: WITHHELD: only if it has no out-pipe
  * asks:      TENANT: the tenant of the task; needed
  * answers:   -
  * params:    -
@@ -35,8 +34,8 @@ struct tenant_split {
 WEIR_COMPONENT(tenant_split, .summary = "send the tasks of each tenant to a pipe of their own",
 	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
 	       .out_min = 1, .out_max = WEIR_ANY, .listens = WEIR_TOPIC_BIT(TENANT),
-	       .reviews = WEIR_TOPIC_BIT(TENANT), .publishes = WEIR_TOPIC_BIT(WITHHELD),
-	       .asks = WEIR_TOPIC_BIT(TENANT), .needs = WEIR_TOPIC_BIT(TENANT),
+	       .reviews = WEIR_TOPIC_BIT(TENANT), .asks = WEIR_TOPIC_BIT(TENANT),
+	       .needs = WEIR_TOPIC_BIT(TENANT),
 	       WEIR_TOPICS(WEIR_TOPIC_OF(TENANT, 0x9c1f3b7ae24d5680ull, 1,
 					 sizeof(struct tenant_split_record), "tenant",
 					 WEIR_FROM_USER, "the tenant that a task belongs to")));

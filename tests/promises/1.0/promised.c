@@ -26,14 +26,14 @@ struct promised {
 };
 
 /* The facts: what the language, the checker and the manual know. Topics that code uses are listed here. */
-WEIR_COMPONENT(promised, .summary = "run the task with the greatest priority first", .cls = WEIR_ORDER,
-	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .keyed_out = 1, .listens = WEIR_TOPIC_BIT(PRIORITY),
-	       .reviews = WEIR_TOPIC_BIT(PRIORITY),
-	       .publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_TOPIC_BIT(PRIORITY),
-	       .needs = WEIR_TOPIC_BIT(PRIORITY),
-	       WEIR_PARAMS(promised, WEIR_PARAM(promised, slice, NS, 5000000, 100000, 10000000000ull,
-						"for how long a task runs at a time")));
+WEIR_COMPONENT(promised, .summary = "run the task with the greatest priority first",
+	       .cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(PRIORITY),
+	       .reviews = WEIR_TOPIC_BIT(PRIORITY), .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_TOPIC_BIT(PRIORITY), .needs = WEIR_TOPIC_BIT(PRIORITY),
+	       WEIR_PARAMS(promised,
+			   WEIR_PARAM(promised, slice, NS, 5000000, 100000, 10000000000ull,
+				      "for how long a task runs at a time")));
 
 /* The key of a task: the out-pipe is sorted by it, the smallest first. Priorities are signed. */
 static u64 promised_key(u64 priority)

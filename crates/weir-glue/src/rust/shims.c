@@ -10,7 +10,7 @@ _Static_assert(__builtin_offsetof(struct weir_step, tie) == 24, "support.rs: Ste
 _Static_assert(__builtin_offsetof(struct weir_step, urgent) == 32, "support.rs: Step");
 _Static_assert(__builtin_offsetof(struct weir_step, in) == 36, "support.rs: Step");
 _Static_assert(__builtin_offsetof(struct weir_step, runs) == 40, "support.rs: Step");
-_Static_assert(__builtin_offsetof(struct weir_step, unused) == 44, "support.rs: Step");
+_Static_assert(__builtin_offsetof(struct weir_step, keeps_tie) == 44, "support.rs: Step");
 _Static_assert(__builtin_offsetof(struct weir_step, why) == 48, "support.rs: Step");
 _Static_assert(__builtin_offsetof(struct weir_step, want) == 52, "support.rs: Step");
 _Static_assert(sizeof(struct weir_step) == 56, "support.rs: Step");

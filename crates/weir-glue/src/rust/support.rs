@@ -117,7 +117,7 @@ pub struct Step {
     urgent: u32,
     input: u32,
     runs: u32,
-    unused: u32,
+    keeps_tie: u32,
     why: u32,
     want: u32,
 }
@@ -143,6 +143,7 @@ impl Step {
     pub fn urgent(&mut self, key: u64) {
         self.urgent = 1;
         self.urgency = key;
+        self.gate = 0;
     }
 
     /// The answer of an order by `key`: port 0, that place, and that urgency.
@@ -150,6 +151,11 @@ impl Step {
         self.key = key;
         self.urgent(key);
         Some(0)
+    }
+
+    /// Among equal keys the order before the key that came in decides.
+    pub fn keep_tie(&mut self) {
+        self.keeps_tie = 1;
     }
 
     /// The in-port by which the task came.

@@ -32,9 +32,8 @@ WEIR_COMPONENT(NAME, .summary = "send each task to the first CPU that it may use
 	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
 	       .out_min = 1, .out_max = WEIR_ANY,
 	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
-	       .reviews = WEIR_TOPIC_BIT(AFFINITY),
-	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
-	       .needs = WEIR_TOPIC_BIT(AFFINITY));
+	       .reviews = WEIR_TOPIC_BIT(AFFINITY), .publishes = WEIR_TOPIC_BIT(WITHHELD),
+	       .asks = WEIR_TOPIC_BIT(AFFINITY), .needs = WEIR_TOPIC_BIT(AFFINITY));
 
 /* The out-pipe for a task that may run on the CPUs of @mask (null: everywhere); null: none. */
 static struct weir_pipe weir_mem *NAME_choose(struct NAME weir_mem *self,

@@ -29,9 +29,8 @@ struct NAME {
 WEIR_COMPONENT(NAME, .summary = "run the task with the greatest priority first", .cls = WEIR_ORDER,
 	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
 	       .keyed_out = 1, .listens = WEIR_TOPIC_BIT(PRIORITY),
-	       .reviews = WEIR_TOPIC_BIT(PRIORITY),
-	       .publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_TOPIC_BIT(PRIORITY),
-	       .needs = WEIR_TOPIC_BIT(PRIORITY),
+	       .reviews = WEIR_TOPIC_BIT(PRIORITY), .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_TOPIC_BIT(PRIORITY), .needs = WEIR_TOPIC_BIT(PRIORITY),
 	       WEIR_PARAMS(NAME, WEIR_PARAM(NAME, slice, NS, 5000000, 100000, 10000000000ull,
 					    "for how long a task runs at a time")));
 
