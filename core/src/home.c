@@ -196,10 +196,13 @@ WEIR_GLOBAL int weir_put_off(struct weir_sched weir_mem *s weir_arg,
 			     struct weir_pipe weir_mem *p weir_arg,
 			     struct weir_task weir_mem *t weir_arg, int wake)
 {
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	u64 w = weir_load(&p->word), seen;
 
 	weir_op(s, WEIR_OP_LINK, p->idx, 0);
 	weir_fetch_add(&p->behind, 1);
+	if (!ctx->keeps)
+		t->seq = ++ctx->stamp;
 	while (weir_loop) {
 		weir_store(&t->in_next, (u32)(w >> 32));
 		seen = weir_cas(&p->word, w, ((u64)t->id + 1) << 32);

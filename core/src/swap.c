@@ -123,7 +123,19 @@ static void collect_task(struct weir_graph weir_mem *g, struct weir_task weir_me
 		g->first = t;
 }
 
-/* What was put off in @p arrives now, behind all others. */
+/*
+ * The pipe from another domain through which @t came to @at: it starts there again (weir_keep_borders()). Null: it came from an entry of
+ * this domain.
+ */
+static struct weir_pipe weir_mem *border_of(struct weir_pipe weir_mem *at,
+					    const struct weir_task weir_mem *t)
+{
+	while (WEIR_DOMAINS && at->from && weir_loop)
+		at = weir_before(at, t);
+	return WEIR_DOMAINS && at->inward ? at : 0;
+}
+
+/* What was put off in @p. */
 static void collect_posted(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
 			   struct weir_pipe weir_mem *p)
 {
@@ -131,17 +143,16 @@ static void collect_posted(struct weir_sched weir_mem *s, struct weir_graph weir
 
 	while (id && weir_loop) {
 		struct weir_task weir_mem *t = weir_record(s, id - 1);
+		struct weir_pipe weir_mem *start = border_of(p, t);
 
 		id = weir_load(&t->in_next);
 		p->behind--;
 		weir_store(&t->pend, 0);
-		weir_store(&t->in_next, 0);
-		if (weir_state(t) == WEIR_SCHEDULABLE) {
-			t->seq = g->last ? g->last->seq + 1 : 1;
+		weir_store(&t->in_next, start ? start->idx + 1 : 0);
+		if (weir_state(t) == WEIR_SCHEDULABLE)
 			collect_task(g, t);
-		} else if (weir_state(t) == WEIR_DEAD) {
+		else if (weir_state(t) == WEIR_DEAD)
 			weir_task_ended(s, t);
-		}
 	}
 }
 
@@ -190,17 +201,9 @@ WEIR_GLOBAL int weir_collect(struct weir_sched weir_mem *s weir_arg,
 		struct weir_pipe weir_mem *p = &g->pipes[i], *start;
 		for (t = p->head; t && weir_loop; t = next) {
 			next = t->next;
-			start = 0;
-			if (inst) {
-				if (!way_to(inst, p, t))
-					continue;
-				start = start_of(inst, p, t);
-			} else if (WEIR_DOMAINS) {
-				/* From another domain: see weir_keep_borders(). */
-				for (start = p; start->from && weir_loop;)
-					start = weir_before(start, t);
-				start = start->inward ? start : 0;
-			}
+			if (inst && !way_to(inst, p, t))
+				continue;
+			start = inst ? start_of(inst, p, t) : border_of(p, t);
 			ctx->until = inst ? start : 0;
 			weir_drop(s, weir_holder(p), t, WEIR_WHY_AGAIN);
 			weir_store(&t->in_next, start ? start->idx + 1 : 0);
@@ -266,14 +269,14 @@ WEIR_GLOBAL u32 weir_present(struct weir_sched weir_mem *s weir_arg,
 		weir_begin_steps(ctx, WEIR_WHY_AGAIN);
 		weir_walk(s, to, t, WEIR_ARRIVED, start != 0);
 		to = ctx->reached;
+		ctx->keeps = 1;
 		if (to->postponed && (to != start || !to->home)) {
 			weir_store(&t->pend, WEIR_TOKEN | WEIR_HAND);
 			weir_put_off(s, to, t, 1);
 		} else {
-			ctx->keeps = 1;
 			weir_place(s, to, t, weir_claim_number(t->claim));
-			ctx->keeps = 0;
 		}
+		ctx->keeps = 0;
 		n++;
 	}
 	return n;

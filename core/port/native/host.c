@@ -256,11 +256,19 @@ u32 weir_host_pipe_tasks(const struct weir_sched *s, u32 pipe, u32 *ids, u32 cap
 
 		for (u32 k = 0; (late = posted(s, &g->pipes[i], k)); k++) {
 			const struct weir_pipe *p = &g->pipes[i];
+			u32 at = n;
 
 			while (p && p != &g->pipes[pipe])
 				p = weir_before(p, late);
-			if (p && n < cap && weir_state(late) == WEIR_SCHEDULABLE)
-				ids[n++] = late->id;
+			if (!p || n == cap || weir_state(late) != WEIR_SCHEDULABLE)
+				continue;
+			while (at && !p->keyed &&
+			       weir_came_before(late, weir_record(s, ids[at - 1]))) {
+				ids[at] = ids[at - 1];
+				at--;
+			}
+			ids[at] = late->id;
+			n++;
 		}
 	}
 	return n;
