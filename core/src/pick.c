@@ -196,9 +196,13 @@ WEIR_GLOBAL u32 weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 	}
 	exit = &s->graph->pipes[pc->exit];
 	if (ctx->pick_stage == PICK_BEGIN) {
+		/* Once for each of them: what was put off in one pipe may be put off in the next. */
+		if (ctx->pick_at < pc->nr_postponed) {
+			ctx->pick_at++;
+			if (weir_catch_up(s, target))
+				return PICK_BEGIN;
+		}
 		ctx->pick_at = 0;
-		if (pc->nr_postponed && weir_catch_up(s, target))
-			return PICK_FIRST;
 	}
 	if (ctx->pick_stage <= PICK_FIRST) {
 		if (weir_load(&exit->nr) && !weir_home_lock(s, exit)) {
@@ -237,6 +241,7 @@ WEIR_FLAT WEIR_RARE static struct weir_task weir_mem *search(struct weir_sched w
 							     u32 target)
 {
 	ctx->pick_stage = PICK_BEGIN;
+	ctx->pick_at = 0;
 	ctx->picked = 0;
 	ctx->puller = 0;
 	weir_settle_call(s, ctx);
