@@ -350,7 +350,7 @@ struct weir_instance {
 	u32 careful; /* (b) its steps need more than the call: weir_take_step() */
 	/* (b) the class's, see WEIR_ANSWER_AT(); construct may set it to 0: then this instance is called for its answer */
 	u32 answer_at;
-	u32 unused;
+	u32 stamp; /* of a serial one without a home, under `step_lock`: the latest arrival that it knows */
 	struct weir_pipe weir_mem
 	*home;	      /* (b) the exit whose lock its steps are taken under, null: shared by exits */
 	u64 nr_steps; /* (a) arrivals; where several come at once, some may be missed */

@@ -172,7 +172,7 @@ plain! {
         came_at: u32,
         careful: u32,
         answer_at: u32,
-        unused: u32,
+        stamp: u32,
         home: u64,
         nr_steps: u64,
         timer_ns: u64,
