@@ -246,10 +246,9 @@ static void facts_of_pipe(struct weir_sched weir_mem *s, struct weir_pipe weir_m
 		return;
 	}
 	if (s->classes[from->class].keyed_out) {
+		/* A stable order keeps the one from before among equals, where there was one. */
+		p->tied = s->classes[from->class].ordering == WEIR_STABLE && p->keyed;
 		p->keyed = 1;
-		/* A stable order keeps the one from before among equals. */
-		p->tied = s->classes[from->class].ordering == WEIR_STABLE && from->nr_in &&
-			  from->in[0]->keyed;
 		p->gated |= s->classes[from->class].keyed_out >= WEIR_GATED;
 	}
 }

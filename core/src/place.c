@@ -47,10 +47,11 @@ WEIR_COLD u32 weir_take_step(struct weir_instance weir_mem *inst, struct weir_pi
 	if (weir_unlikely(alone) && weir_lock_word(s, &inst->step_lock))
 		alone = 0;
 	/* Who passes its lock has arrived later than who passed it before, wherever both are going. */
-	if (alone && what == WEIR_ARRIVED) {
+	if (alone && what == WEIR_ARRIVED && !ctx->keeps) {
 		if ((s32)(inst->stamp - ctx->stamp) > 0)
 			ctx->stamp = inst->stamp;
-		inst->stamp = ++ctx->stamp;
+		t->seq = ++ctx->stamp;
+		inst->stamp = ctx->stamp;
 	}
 	port = weir_class_step(inst, what, t, step);
 	if (weir_unlikely(alone))

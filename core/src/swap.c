@@ -267,9 +267,9 @@ WEIR_GLOBAL u32 weir_present(struct weir_sched weir_mem *s weir_arg,
 		if (!inst)
 			weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
 		weir_begin_steps(ctx, WEIR_WHY_AGAIN);
+		ctx->keeps = 1;
 		weir_walk(s, to, t, WEIR_ARRIVED, start != 0);
 		to = ctx->reached;
-		ctx->keeps = 1;
 		if (to->postponed && (to != start || !to->home)) {
 			weir_store(&t->pend, WEIR_TOKEN | WEIR_HAND);
 			weir_put_off(s, to, t, 1);

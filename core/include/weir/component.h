@@ -501,7 +501,7 @@ int weir_pipe_allows(const struct weir_pipe weir_mem *pipe,
  * one that is about to choose from an empty pipe of its own.
  */
 u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle);
-/* @t, which is being placed by @s, goes behind @other, which is linked in @pipe; both are of one home. */
+/* @t, which is being placed by @s, goes behind @other, which is linked in @pipe; both are of one home, or of a stage with a lock of its own. */
 WEIR_INLINE int weir_step_after(const struct weir_step weir_mem *s,
 				const struct weir_pipe weir_mem *pipe,
 				const struct weir_task weir_mem *t,
