@@ -498,15 +498,21 @@ WEIR_HELPER int rbed_period(struct rbed weir_mem *self weir_arg,
 	struct weir_rate_task weir_mem *rated = &p->rated;
 	u64 due = p->late ? rated->release + p->relative : p->deadline;
 	int unserved = rated->begun && rated->used < rated->limit && !p->blocked;
+	u64 released = p->deadline - p->relative;
+	u64 limit = weir_rate_granted(&self->inst, &self->rates, rated, p->wcet);
+	int came_back = why == WEIR_WHY_WOKE || why == WEIR_WHY_REQUEUED;
 
-	if (!rated->begun)
-		p->blocked = rbed_is_slot(p) && p->deadline - p->relative < now;
-	else if (p->deadline - p->relative > rated->release)
+	if (!rated->begun) {
+		p->blocked = rbed_is_slot(p) && released < now;
+		/* Admitted as it comes back: the period that was declared may be over by now. */
+		if (came_back)
+			weir_rate_period(&self->rates, rated, released, limit);
+	}
+	if (rated->begun && released > rated->release)
 		p->blocked = 0;
-	else if (rated->kind == WEIR_RATE_HARD)
+	else if (rated->begun && rated->kind == WEIR_RATE_HARD)
 		rbed_skip(p, now, why);
-	weir_rate_period(&self->rates, rated, p->deadline - p->relative,
-			 weir_rate_granted(&self->inst, &self->rates, rated, p->wcet));
+	weir_rate_period(&self->rates, rated, released, limit);
 	rated->deadline =
 		rated->release + (rated->kind == WEIR_RATE_HARD ? p->relative : rated->period);
 	/* A slot goes on without new jobs; what counts is that it had its time. */
