@@ -223,8 +223,8 @@ WEIR_GLOBAL int weir_request(struct weir_sched weir_mem *s weir_arg,
 	return weir_request_here(s, msg);
 }
 
-WEIR_GLOBAL WEIR_RARE u64 weir_property_asked(struct weir_sched weir_mem *s weir_arg, u32 topic,
-					      struct weir_task weir_mem *t weir_arg)
+WEIR_COLD u64 weir_property_asked(struct weir_sched weir_mem *s, u32 topic,
+				  struct weir_task weir_mem *t)
 {
 	struct weir_msg msg = { .topic = topic, .task = t };
 
@@ -389,7 +389,7 @@ int weir_topic_remove(struct weir_sched weir_mem *s, u32 topic)
 
 /* --- an instance's own topics ------------------------------------------------------------------ */
 
-WEIR_GLOBAL u32 weir_own_number(const struct weir_instance weir_mem *i weir_arg, u32 topic)
+WEIR_FLAT u32 weir_own_number(const struct weir_instance weir_mem *i, u32 topic)
 {
 	return weir_own_topic_at(i, topic);
 }

@@ -283,8 +283,7 @@ WEIR_GLOBAL int weir_review_here(struct weir_sched weir_mem *s weir_arg,
 
 /* --- for components ---------------------------------------------------------------------------------------- */
 
-WEIR_GLOBAL int weir_pipe_has(const struct weir_pipe weir_mem *pipe weir_arg,
-			      const struct weir_task weir_mem *t weir_arg)
+WEIR_INLINE int has(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t)
 {
 	u32 landing = weir_load_acquire(&t->landing);
 	struct weir_pipe weir_mem *at;
@@ -295,6 +294,12 @@ WEIR_GLOBAL int weir_pipe_has(const struct weir_pipe weir_mem *pipe weir_arg,
 		if (at == pipe)
 			return 1;
 	return 0;
+}
+
+WEIR_GLOBAL int weir_pipe_has(const struct weir_pipe weir_mem *pipe weir_arg,
+			      const struct weir_task weir_mem *t weir_arg)
+{
+	return has(pipe, t);
 }
 
 WEIR_GLOBAL WEIR_RARE u32 weir_port_of(const struct weir_instance weir_mem *self weir_arg,
@@ -321,7 +326,7 @@ WEIR_GLOBAL u64 weir_member(struct weir_pipe weir_mem *pipe weir_arg,
 	t = t ? t->next : at->head;
 	while (weir_loop) {
 		for (; t && weir_loop; t = t->next)
-			if (at == pipe || weir_pipe_has(pipe, t))
+			if (at == pipe || has(pipe, t))
 				return (u64)t;
 		if (!at->next_in_home)
 			break;

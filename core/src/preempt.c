@@ -38,8 +38,8 @@ static u32 first_idle(const struct weir_pipe weir_mem *pipe)
  * The idle CPU nearest to @t that its affinity allows. A CPU that another caller wakes meanwhile is for that caller's task: then take the
  * next one, or @t would wait while a CPU sleeps.
  */
-static u32 take_near(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
-		     struct weir_task weir_mem *t)
+WEIR_FLAT static u32 take_near(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
+			       struct weir_task weir_mem *t)
 {
 	const struct weir_cpumask weir_mem *mask = t ? weir_affinity(s, t) : 0;
 	u32 cpu;

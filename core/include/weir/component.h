@@ -73,11 +73,11 @@ struct weir_step {
 	u64 gate;    /* out, gated out-pipes: from which `now` on it is eligible */
 	u64 tie;     /* the core's: the key before the last one */
 	u32 urgent;
-	u32 in;	  /* in: the in-port */
-	u32 runs; /* in: LEFT, REVIEW: the task runs or ran */
+	u32 in;	       /* in: the in-port */
+	u32 runs;      /* in: LEFT, REVIEW: the task runs or ran */
 	u32 keeps_tie; /* out: among equal keys the order before the key that came in decides (a class of tasks in one piece) */
-	u32 why;  /* in: enum weir_why */
-	u32 want; /* in: the port that weir_move() asks for, or WEIR_WITHHOLD */
+	u32 why;       /* in: enum weir_why */
+	u32 want;      /* in: the port that weir_move() asks for, or WEIR_WITHHOLD */
 };
 
 /* The answer of a step that keeps the task: it waits in its in-pipe until it is asked for (weir_review()). */

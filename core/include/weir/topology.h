@@ -17,7 +17,7 @@ struct weir_plan_pipe {
 	u32 slot;
 	u32 keyed;
 	u32 postponed; /* its changes wait until a CPU asks an exit behind it */
-	u32 from; /* instance, WEIR_NONE for an entry pipe */
+	u32 from;      /* instance, WEIR_NONE for an entry pipe */
 	u32 to;
 	u32 to_port;
 	u32 mask; /* index of the set of CPUs reachable through it */

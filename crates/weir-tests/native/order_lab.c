@@ -35,7 +35,7 @@ void order_link(struct order_lab *lab, u32 id, u64 key, u64 tie, u64 gate, u32 s
 {
 	struct weir_task *t = &lab->task[id];
 
-	struct weir_step place = {.key = key, .tie = tie, .gate = gate};
+	struct weir_step place = { .key = key, .tie = tie, .gate = gate };
 
 	t->seq = seq;
 	weir_link(&lab->pipe, t, &place, 0);

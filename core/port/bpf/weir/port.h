@@ -34,7 +34,7 @@ typedef long long s64;
 #define WEIR_DOMAINS   0
 #define WEIR_INLINE    static inline __attribute__((always_inline, unused))
 /* One translation unit: components are static and kept apart by their prefix. */
-#define WEIR_ENTRY static __attribute__((unused))
+#define WEIR_ENTRY static inline __attribute__((always_inline, unused))
 /*
  * A function that the verifier checks once, by itself, instead of at each call (the unit is compiled
  * with hidden visibility, which makes all others static to the verifier). It returns a number, and its
