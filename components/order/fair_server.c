@@ -4,7 +4,7 @@
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   -
+ * listens:   DISPATCH: while the server serves, a turn is at most the rest of the budget
  * publishes: PREEMPT: the server serves, and a CPU runs a less urgent task than a fair one
  * asks:      PRIORITY: 101 to 199 is real time; needed. DEADLINE: absolute, ns; a task with one is not fair.
  *            AFFINITY: which CPUs the task may take
@@ -77,7 +77,8 @@ WEIR_COMPONENT(fair_server,
 	       .summary = "reserve a part of the time for tasks below the real-time classes",
 	       .cls = WEIR_ORDER, .serial = 1, .hears = WEIR_HEARS_PICKED | WEIR_HEARS_LEFT,
 	       .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = 1, .keyed_out = 1, .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .out_min = 1, .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DISPATCH),
+	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(DEADLINE) |
 		       WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(PRIORITY), .per_task = sizeof(u64),
@@ -257,9 +258,23 @@ static void fair_server_run(struct fair_server weir_mem *self, struct weir_task 
 		return;
 	}
 	fair_server_count(self, t, FAIR_SERVER_RUNS);
+}
+
+/* Served, it runs for the rest of the budget at most. This is after all stages heard that it was picked: those before may grant slices then. */
+WEIR_ENTRY int fair_server_on_dispatch(struct fair_server weir_mem *self,
+				       const struct weir_msg *msg)
+{
+	struct weir_task weir_mem *t = msg->task;
+
+	if (weir_steps_lock(&self->inst))
+		return 0;
 	/* The runtime's default slice, 0, may be longer, too. */
-	if (self->state == FAIR_SERVER_SERVES && weir_load(&t->slice_ns) - 1 >= self->left)
+	if (self->state == FAIR_SERVER_SERVES &&
+	    *(u64 weir_mem *)weir_priv(&self->inst, t) == FAIR_SERVER_RUNS &&
+	    weir_load(&t->slice_ns) - 1 >= self->left)
 		weir_store(&t->slice_ns, self->left);
+	weir_steps_unlock(&self->inst);
+	return 0;
 }
 
 /* Its place in the out-pipe, or how urgent it is while it runs. */
