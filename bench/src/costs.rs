@@ -192,6 +192,8 @@ fn subjects() -> Vec<Subject> {
     let worksteal = include_str!("../../topologies/worksteal.weir");
     let central = include_str!("../../topologies/central.weir");
     let priority = include_str!("../../topologies/priority.weir");
+    // Elsewhere each call takes one lock, and the lock's price could not be told from the call's.
+    let late = "annotate affinity;\nentry ~> load_balancer -> each cpu { round_robin -> cpu };";
     let cfs = "annotate affinity, weight, fair;\nentry -> cfs -> cpus;";
     let mut all: Vec<Subject> = [1, 3, 6, 9]
         .map(|n| Subject {
@@ -213,6 +215,8 @@ fn subjects() -> Vec<Subject> {
         all.push(catalogue("central", central, cpus, 8, Turn::Relinquish));
         all.push(catalogue("priority", priority, cpus, 8, Turn::Sleep));
     }
+    all.push(catalogue("postponed", late, 4, 16, Turn::Relinquish));
+    all.push(catalogue("postponed", late, 4, 4, Turn::Sleep));
     all.push(catalogue("eevdf", EEVDF, 1, 16, Turn::Timed));
     all.push(catalogue("eevdf", EEVDF, 1, 4, Turn::Sleep));
     all.push(catalogue("cfs", cfs, 1, 16, Turn::Timed));
