@@ -116,6 +116,8 @@ int weir_check(struct weir_sched weir_mem *s)
 		REQUIRE(!t->landing || t->home);
 		REQUIRE(t->home || state != WEIR_SCHEDULABLE || t->pend & WEIR_TOKEN);
 		REQUIRE(!t->home || state == WEIR_SCHEDULABLE || state == WEIR_RUNNING);
+		/* What runs is found by its CPU: so a swap shows it to the next graph. */
+		REQUIRE(!t->home || state != WEIR_RUNNING || s->cpus[weir_last_cpu(t)].curr == t);
 		line = check_path(g, t);
 		if (line)
 			return line;

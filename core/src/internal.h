@@ -251,11 +251,19 @@ WEIR_INLINE void weir_begin_steps(struct weir_ctx weir_mem *ctx, u32 why)
 	ctx->step.want = WEIR_WITHHOLD;
 }
 
-/* The place of @t, whose claim is @w, was given for that claim; its home is locked. */
-WEIR_INLINE int weir_place_valid(const struct weir_task weir_mem *t, u64 w)
+/*
+ * The place of @t, whose claim is @w, was given for that claim; its home is locked. Where tasks are declined, a CPU may have chosen again without its
+ * last task having been taken from it: that has no place any more.
+ */
+WEIR_INLINE int weir_place_valid(const struct weir_sched weir_mem *s,
+				 const struct weir_task weir_mem *t, u64 w)
 {
 	u32 state = weir_claim_state(w);
 
+	if (WEIR_DECLINES && state == WEIR_RUNNING &&
+	    (weir_claim_raw_cpu(w) >= s->nr_cpus ||
+	     weir_load(&s->cpus[weir_claim_raw_cpu(w)].curr) != t))
+		return 0;
 	return (state == WEIR_SCHEDULABLE || state == WEIR_RUNNING) &&
 	       weir_claim_number(w) == t->placed;
 }

@@ -300,6 +300,26 @@ WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *
 	return taken(s, ctx, exit, t);
 }
 
+/*
+ * @cpu chooses again, and its last task was not taken from it: it could not run that, or runs it outside the graph. No home counts the task any more,
+ * whatever the runtime does with it.
+ */
+WEIR_GLOBAL WEIR_RARE int weir_leave_behind(struct weir_sched weir_mem *s weir_arg, u32 cpu)
+{
+	struct weir_task weir_mem *t = weir_load(&s->cpus[cpu].curr);
+
+	if (!t || weir_cas(&s->cpus[cpu].curr, t, 0) != t)
+		return 0;
+	weir_store(&s->cpus[cpu].curr_key, WEIR_KEY_NONE);
+	return weir_note(s, t, WEIR_LOOK);
+}
+
+WEIR_INLINE void chooses(struct weir_sched weir_mem *s, u32 cpu)
+{
+	if (WEIR_DECLINES && weir_unlikely(weir_load(&s->cpus[cpu].curr)))
+		weir_leave_behind(s, cpu);
+}
+
 /* @t runs on @cpu. */
 WEIR_INLINE void picked(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 			struct weir_task weir_mem *t, u32 cpu)
@@ -318,6 +338,7 @@ WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u3
 		ctx = enter_to_pick(s, cpu, target);
 	if (weir_unlikely(!ctx))
 		return 0;
+	chooses(s, target);
 	t = pick_at_once(s, ctx, target);
 	if (weir_unlikely(!t))
 		t = search(s, ctx, target);
@@ -369,6 +390,7 @@ WEIR_FLAT int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu,
 	ctx = weir_begin_call(s, cpu);
 	if (!ctx)
 		return 1;
+	chooses(s, cpu);
 	exit = s->graph->cpus[cpu].exit;
 	err = exit == WEIR_NONE || !weir_claim_given(s, &s->graph->pipes[exit], to, cpu);
 	picked(s, ctx, err ? 0 : to, cpu);

@@ -64,12 +64,6 @@ WEIR_INLINE int make_schedulable(struct weir_sched weir_mem *s, struct weir_task
 	return 0;
 }
 
-/* The home that the task of this call has is from before it was declined, by a CPU that has still to take it out there. */
-WEIR_INLINE int stale_place(const struct weir_ctx weir_mem *ctx)
-{
-	return WEIR_DECLINES && ctx->step.why != WEIR_WHY_REQUEUED;
-}
-
 /* What is not the common case of submit(): the home of before, a lock that is taken, a postponed pipe. 0. */
 WEIR_GLOBAL WEIR_RARE int weir_submit_slowly(struct weir_sched weir_mem *s weir_arg,
 					     struct weir_task weir_mem *t weir_arg, u32 number,
@@ -83,7 +77,7 @@ WEIR_GLOBAL WEIR_RARE int weir_submit_slowly(struct weir_sched weir_mem *s weir_
 	if (!walked)
 		return weir_note(s, t, WEIR_HAND);
 	y = weir_holder(to);
-	if (h && (h != y || to->postponed || stale_place(ctx))) {
+	if (h && (h != y || to->postponed)) {
 		if (weir_home_lock(s, h))
 			return weir_post(h, t, WEIR_HAND, 0);
 		weir_drop(s, h, t, WEIR_WHY_WENT);
@@ -118,6 +112,9 @@ WEIR_INLINE void submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem 
 		return;
 	}
 	weir_store(&t->entry_cpu, cpu);
+	/* Its CPU has chosen again since, and all stages have heard that it left. */
+	if (WEIR_DECLINES && why == WEIR_WHY_REQUEUED && !weir_load(&t->home))
+		why = WEIR_WHY_CAME;
 	weir_begin_steps(ctx, why);
 	to = (struct weir_pipe weir_mem *)weir_walk_shared(ctx, ctx->entry, t);
 	y = weir_holder(to);
@@ -129,7 +126,7 @@ WEIR_INLINE void submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem 
 		/* (Somebody who looked at it meanwhile may have found that it ran here no longer.) */
 		if (why == WEIR_WHY_REQUEUED && weir_unlikely(!home))
 			ctx->step.why = WEIR_WHY_CAME;
-		if (weir_unlikely(home && (home != y->mark || stale_place(ctx)))) {
+		if (weir_unlikely(home && home != y->mark)) {
 			/* It leaves another home first, and no call holds two locks. */
 			weir_home_unlock(s, y);
 			ctx->reached = to;
@@ -201,9 +198,7 @@ WEIR_INLINE void leave_home(struct weir_sched weir_mem *s, struct weir_task weir
 		weir_post(h, t, WEIR_LOOK, 0);
 		return;
 	}
-	/* A task that was declined may have come back already, with a place of its own. */
-	if (!WEIR_DECLINES || !weir_place_valid(t, weir_load_acquire(&t->claim)))
-		weir_drop(s, h, t, why);
+	weir_drop(s, h, t, why);
 	weir_home_unlock(s, h);
 }
 
@@ -244,31 +239,36 @@ WEIR_INLINE int end_any_claim(struct weir_sched weir_mem *s, struct weir_task we
 }
 
 /*
- * This claim of @t, and no later one, is ended by a CPU whose task it need not be. A claim without a place is that of a call which is not
- * complete: -WEIR_EAGAIN.
+ * This claim of @t, and no later one, is ended by a CPU whose task it need not be, with its place, under the lock of its home: whoever lets the task
+ * in again finds neither, and no CPU picks it there meanwhile. A claim without a place is that of a call which is not complete: -WEIR_EAGAIN.
  */
 WEIR_INLINE int end_this_claim(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
-			       u32 from)
+			       u64 claim)
 {
-	u64 w = weir_load_acquire(&t->claim);
+	struct weir_pipe weir_mem *h = weir_home_of(s, t);
+	int err = -WEIR_EAGAIN;
 
-	if (weir_claim_state(w) != from)
+	if (weir_load_acquire(&t->claim) != claim)
 		return -WEIR_ESTATE;
-	if (from == WEIR_SCHEDULABLE &&
-	    (!weir_load_acquire(&t->home) || weir_load(&t->placed) != weir_claim_number(w)))
-		return -WEIR_EAGAIN;
-	return end_claim(s, t, w, WEIR_UNCONSIDERED) == w ? 0 : -WEIR_ESTATE;
+	if (!h || weir_home_lock(s, h))
+		return err;
+	if (weir_load(&t->home) == h->mark && weir_place_valid(s, t, claim)) {
+		err = end_claim(s, t, claim, WEIR_UNCONSIDERED) == claim ? 0 : -WEIR_ESTATE;
+		if (!err)
+			weir_drop(s, h, t, WEIR_WHY_BLOCKED);
+	}
+	weir_home_unlock(s, h);
+	return err;
 }
 
-WEIR_INLINE int block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t,
-		      u32 from)
+WEIR_FLAT int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
 {
 	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
 	int err;
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	err = from ? end_this_claim(s, t, from) : end_any_claim(s, t, WEIR_UNCONSIDERED);
+	err = end_any_claim(s, t, WEIR_UNCONSIDERED);
 	if (!err) {
 		leave_home(s, t, WEIR_WHY_BLOCKED);
 		weir_announce(s, WEIR_TOPIC_BLOCK, t, cpu);
@@ -278,15 +278,20 @@ WEIR_INLINE int block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task w
 	return err;
 }
 
-WEIR_FLAT int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
-{
-	return block(s, cpu, t, 0);
-}
-
 WEIR_FLAT int weir_decline(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t,
-			   u32 from)
+			   u64 claim)
 {
-	return block(s, cpu, t, from);
+	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
+	int err;
+
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	err = end_this_claim(s, t, claim);
+	if (!err)
+		weir_announce(s, WEIR_TOPIC_BLOCK, t, cpu);
+	weir_settle_call(s, ctx);
+	weir_end_call(ctx);
+	return err;
 }
 
 /* All recipients have been notified of its end. */

@@ -138,10 +138,10 @@ static u32 work_look(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 		return ACT_NONE;
 	claim = weir_load_acquire(&t->claim);
 	state = weir_claim_state(claim);
-	if (!weir_place_valid(t, claim)) {
-		w->what = state == WEIR_DEAD	       ? WEIR_WHY_ENDED
-			  : state == WEIR_UNCONSIDERED ? WEIR_WHY_BLOCKED
-						       : WEIR_WHY_WENT;
+	if (!weir_place_valid(s, t, claim)) {
+		w->what = state == WEIR_DEAD	      ? WEIR_WHY_ENDED
+			  : state == WEIR_SCHEDULABLE ? WEIR_WHY_WENT
+						      : WEIR_WHY_BLOCKED;
 		return ACT_DROP;
 	}
 	w->hand = 0;
@@ -412,7 +412,8 @@ WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
 		weir_note(s, t, bits);
 		return ACT_NONE;
 	}
-	if (weir_load(&t->home) != h->mark || !weir_place_valid(t, weir_load_acquire(&t->claim))) {
+	if (weir_load(&t->home) != h->mark ||
+	    !weir_place_valid(s, t, weir_load_acquire(&t->claim))) {
 		weir_fetch_add(&s->changes, 1);
 		weir_home_unlock(s, h);
 		return ACT_NONE;

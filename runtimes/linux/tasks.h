@@ -229,12 +229,13 @@ WEIR_INLINE void report_cost(u32 call, u32 task, u64 start)
 				  bpf_ktime_get_ns() - start);
 }
 
-/* A CPU has chosen @t for @cpu, or it runs there. */
-WEIR_INLINE int runs_on(struct weir_task weir_mem *t, s32 cpu)
+/* The claim of @t, if a CPU has chosen it for @cpu, or it runs there; or 0. */
+WEIR_INLINE u64 claim_on(struct weir_task weir_mem *t, s32 cpu)
 {
 	u64 claim = weir_load_acquire(&t->claim);
 
-	return weir_claim_state(claim) == WEIR_RUNNING && weir_claim_cpu(claim) == (u32)cpu;
+	return weir_claim_state(claim) == WEIR_RUNNING && weir_claim_cpu(claim) == (u32)cpu ? claim
+											    : 0;
 }
 
 /*
@@ -363,14 +364,16 @@ static void let_out(struct weir_task weir_mem *t)
 {
 	struct task_struct *p = bpf_task_from_pid((s32)weir_load(&t->cookie));
 	struct weir_linux_task *own;
+	u64 claim;
 	int err;
 
 	if (!p)
 		return;
 	own = of(p);
-	if (own && own->task == (u64)t && weir_state(t) == WEIR_SCHEDULABLE &&
+	claim = weir_load_acquire(&t->claim);
+	if (own && own->task == (u64)t && weir_claim_state(claim) == WEIR_SCHEDULABLE &&
 	    weir_load(&live_task(t->id)->withheld)) {
-		err = TIMED(BLOCK, weir_decline(SCHED, weir_port_cpu(), t, WEIR_SCHEDULABLE));
+		err = TIMED(BLOCK, weir_decline(SCHED, weir_port_cpu(), t, claim));
 		if (!err) {
 			if (take_out(t, bpf_ktime_get_ns()))
 				COUNT(dequeues);

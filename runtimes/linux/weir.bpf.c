@@ -182,6 +182,7 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 	struct task_struct *p = bpf_task_from_pid((s32)weir_load(&t->cookie));
 	struct weir_linux_task *own;
 	int done = 0, aside = 0;
+	u64 claim;
 
 	if (!p) {
 		/* It has ended since; its record is freed when the kernel reports the end. */
@@ -191,18 +192,20 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 	if (own && own->task == (u64)t) {
 		if (target == cpu) {
 			weir_dsq_insert(p, SCX_DSQ_LOCAL, weir_linux_slice(t), 0);
-			done = runs_on(t, cpu);
+			claim = claim_on(t, cpu);
+			done = claim != 0;
 			/* The graph does not know affinities, or not this one yet: the task may not run here. */
 			aside = done &&
 				(!bpf_cpumask_test_cpu(cpu, p->cpus_ptr) || p->migration_disabled);
 			if (!done || aside)
 				scx_bpf_dispatch_cancel();
 		} else {
-			aside = runs_on(t, target);
+			claim = claim_on(t, target);
+			aside = claim != 0;
 		}
 		if (aside) {
 			/* Its own CPU may remove it at the same time, and let it in again: then it is in the graph. */
-			if (TIMED(BLOCK, weir_decline(SCHED, weir_port_cpu(), t, WEIR_RUNNING)) !=
+			if (TIMED(BLOCK, weir_decline(SCHED, weir_port_cpu(), t, claim)) !=
 			    -WEIR_ESTATE) {
 				if (take_out(t, bpf_ktime_get_ns()))
 					COUNT(dequeues);

@@ -299,11 +299,12 @@ int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct weir_task wei
 /* running or schedulable -> unconsidered. */
 int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
 /*
- * The same from a CPU that does not own the task: it has picked the task and cannot run it (@from is running), or has found it waiting
- * (schedulable). If WEIR_DECLINES is 1, the owner may make calls about the task at the same time. -WEIR_ESTATE: the owner came first,
- * and nothing was changed.
+ * The same from a CPU that does not own the task: it has picked the task and cannot run it, or has found it waiting. @claim is the task's
+ * claim as that CPU has read it, running or schedulable: no later one is ended. If WEIR_DECLINES is 1, the owner may make calls about the
+ * task at the same time, and a CPU may pick while the core counts its last task as running: that one stays running, and has no place.
+ * -WEIR_ESTATE: the owner came first; -WEIR_EAGAIN: another call is at it. Then nothing was changed.
  */
-int weir_decline(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 from);
+int weir_decline(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u64 claim);
 /* Any state -> gone. The record lives until the last change that refers to it is handled. */
 int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
 /* Claim the next task for CPU @target, or null. */

@@ -1271,20 +1271,70 @@ static void stop_move_stopped(void)
  * Whose task it is takes it away and lets it in again at the same time (docs/decisions/0056).
  */
 
+static u64 picked_claim;
+
 static void picked_setup(void)
 {
 	one_task_setup();
 	REQUIRE(weir_pick(sched, 0, 0) == a);
+	picked_claim = a->claim;
 }
 
 static void decline_a_0(void)
 {
-	outcome.err[0] = weir_decline(sched, 0, a, WEIR_RUNNING);
+	outcome.err[0] = weir_decline(sched, 0, a, picked_claim);
 }
 
 static void decline_waiting_a_0(void)
 {
-	outcome.err[0] = weir_decline(sched, 0, a, WEIR_SCHEDULABLE);
+	u64 claim = weir_load_acquire(&a->claim);
+
+	if (weir_claim_state(claim) == WEIR_SCHEDULABLE)
+		outcome.err[0] = weir_decline(sched, 0, a, claim);
+}
+
+/* The same, and a CPU takes it; if it has been taken from that CPU, too, once more. */
+static void renew_pick_a_1(void)
+{
+	struct weir_task *t;
+
+	for (u32 i = 0; i < 2; i++) {
+		weir_block(sched, 1, a);
+		REQUIRE(!weir_unblock(sched, 1, a));
+		t = weir_pick(sched, 1, 1);
+		if (!t || weir_state(a) == WEIR_RUNNING)
+			break;
+	}
+}
+
+/* Only the claim of CPU 0 can have been declined. */
+static void declined_other_check(void)
+{
+	REQUIRE(weir_state(a) == WEIR_RUNNING && weir_last_cpu(a) == 1);
+	REQUIRE(sched->cpus[1].curr == a && !sched->cpus[0].curr);
+}
+
+/* CPU 0 takes another task while it counts as running @a, which it lets go by and by. */
+static void leave_a_behind_0(void)
+{
+	outcome.picked[0] = weir_pick(sched, 0, 0);
+}
+
+static void left_setup(void)
+{
+	swap_pick_setup();
+	REQUIRE(weir_pick(sched, 0, 0) == a);
+	admit(0, b);
+}
+
+static void left_check(void)
+{
+	REQUIRE(outcome.picked[0] == b || !outcome.picked[0]);
+	if (outcome.picked[0]) {
+		REQUIRE(weir_state(a) == WEIR_RUNNING && !a->home && sched->cpus[0].curr == b);
+		REQUIRE(!weir_relinquish(sched, 0, a));
+		REQUIRE(!weir_check(sched));
+	}
 }
 
 /* As a runtime does: a task that another CPU is about to block is blocked already. */
@@ -1333,6 +1383,8 @@ const struct scenario scenarios[] = {
 	THREE("admit-admit-pick", merged_setup, pick_0, admit_a_1, admit_b_2,
 	      admit_admit_pick_check),
 	TWO("decline", picked_setup, decline_a_0, renew_a_1, declined_check),
+	TWO("decline-other", picked_setup, decline_a_0, renew_pick_a_1, declined_other_check),
+	TWO("leave-behind", left_setup, leave_a_behind_0, swap_ctl, left_check),
 	TWO("decline-waiting", one_task_setup, decline_waiting_a_0, renew_a_1, declined_check),
 	TWO("idle-admit", begin_shared, pick_0, admit_a_1, idle_check),
 	TWO("idle-admit-admit", near_setup, admit_a_0, admit_b_1, near_check),
