@@ -242,8 +242,8 @@ WEIR_INLINE int end_any_claim(struct weir_sched weir_mem *s, struct weir_task we
  * This claim of @t, and no later one, is ended by a CPU whose task it need not be, with its place, under the lock of its home: whoever lets the task
  * in again finds neither, and no CPU picks it there meanwhile. A claim without a place is that of a call which is not complete: -WEIR_EAGAIN.
  */
-WEIR_INLINE int end_this_claim(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
-			       u64 claim)
+WEIR_GLOBAL WEIR_RARE int weir_end_this_claim(struct weir_sched weir_mem *s weir_arg,
+					      struct weir_task weir_mem *t weir_arg, u64 claim)
 {
 	struct weir_pipe weir_mem *h = weir_home_of(s, t);
 	int err = -WEIR_EAGAIN;
@@ -286,7 +286,7 @@ WEIR_FLAT int weir_decline(struct weir_sched weir_mem *s, u32 cpu, struct weir_t
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	err = end_this_claim(s, t, claim);
+	err = weir_end_this_claim(s, t, claim);
 	if (!err)
 		weir_announce(s, WEIR_TOPIC_BLOCK, t, cpu);
 	weir_settle_call(s, ctx);
