@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # The calls between files: reads C files and headers with functions, prints each pair of files of which one calls functions of the other, as `from to`, then the files
-# that reach themselves in this way, as `circle FILE`, and the floor of each, as `floor N FILE`: one above the highest of those that it calls, without the arrows to `top`, which
-# are reported as `up from to` unless they lead down anyway. A function belongs to the file that defines it, at the beginning of a line.
+# that reach themselves in this way, as `circle FILE`, and the floor of each, as `floor N FILE`: one above the highest of those that it calls. Both are without the arrows to `top`,
+# which are reported as `up from to` unless they lead down anyway. A function belongs to the file that defines it, at the beginning of a line.
 # Usage: awk -v top=FILE -f tools/layers.awk FILE... (names without folder and ending; what lies in kit/ is one room)
 
 function room(path) {
@@ -54,7 +54,7 @@ END {
 	for (via in rooms)
 		for (from in rooms)
 			for (to in rooms)
-				if (((from, via) in calls || (from, via) in reach) && ((via, to) in calls || (via, to) in reach))
+				if (via != top && to != top && ((from, via) in calls || (from, via) in reach) && ((via, to) in calls || (via, to) in reach))
 					reach[from, to] = 1
 	for (pair in calls) {
 		split(pair, p, SUBSEP)

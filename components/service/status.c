@@ -41,7 +41,7 @@ static int status_of_pipe(const struct weir_pipe weir_mem *pipe, struct weir_msg
 		msg->value = weir_pipe_load(pipe, &idle);
 		return 0;
 	case WEIR_STATUS_PIPE_MAX:
-		msg->value = weir_load(&pipe->max_nr);
+		msg->value = weir_pipe_max(pipe);
 		return 0;
 	case WEIR_STATUS_PIPE_ADDED:
 		msg->value = weir_pipe_added(pipe);

@@ -136,8 +136,6 @@ static void count_behind(struct weir_pipe weir_mem *at, const struct weir_task w
 WEIR_COLD int weir_count_at(struct weir_pipe weir_mem *h, struct weir_pipe weir_mem *at,
 			    struct weir_task weir_mem *t, u32 by, u32 steps)
 {
-	struct weir_pipe weir_mem *in = h->border;
-
 	weir_op(h->sched, by == 1 ? WEIR_OP_LINK : WEIR_OP_UNLINK, at->idx, steps);
 	if (at->counts)
 		count_behind(at, t, by);
@@ -146,8 +144,8 @@ WEIR_COLD int weir_count_at(struct weir_pipe weir_mem *h, struct weir_pipe weir_
 		h->apart = 1;
 		h->simple = 0;
 	}
-	if (in && weir_home_nr(h) > in->max_nr)
-		weir_store(&in->max_nr, weir_home_nr(h));
+	if (weir_home_nr(h) > h->max_nr)
+		weir_store(&h->max_nr, weir_home_nr(h));
 	return 0;
 }
 

@@ -373,7 +373,7 @@ static void put_graph(void)
 		put(",\"to\":");
 		put_instance_name(p->to);
 		put_number("depth", depth);
-		put_number("max_depth", weir_load(&p->max_nr));
+		put_number("max_depth", weir_pipe_max(p));
 		put_number("added", added);
 		put_number("removed", added > depth ? added - depth : 0);
 		put_set(p->cpus);

@@ -41,7 +41,7 @@ struct weir_pipe {
 	struct weir_task weir_mem *root; /* (h) treap of a keyed pipe */
 	u64 nr_added;			 /* (a) since the graph was built; written under the lock */
 	u64 now;    /* (h) gated: members whose gate is not beyond are eligible */
-	u32 max_nr; /* (a) high-water mark of members; written under the lock */
+	u32 max_nr; /* (a) most tasks that it, of a home: all its pipes, held at once; written under the lock */
 	u32 stamp;  /* (h) of a home: the latest arrival there */
 
 	struct weir_sched weir_mem *sched;   /* (c) */
@@ -156,6 +156,12 @@ WEIR_INLINE u32 weir_home_nr(const struct weir_pipe weir_mem *h)
 WEIR_INLINE u32 weir_pipe_nr(const struct weir_pipe weir_mem *pipe)
 {
 	return pipe->tally ? weir_home_nr(pipe->tally) : weir_pipe_count(pipe);
+}
+
+/* The most of them at one time since the graph was built. */
+WEIR_INLINE u32 weir_pipe_max(const struct weir_pipe weir_mem *pipe)
+{
+	return weir_load(pipe->tally ? &pipe->tally->max_nr : &pipe->max_nr);
 }
 
 /* Arrivals since the graph was built, at the homes to which the pipe leads; a task that moves between two of them arrives twice. O(pipes). */

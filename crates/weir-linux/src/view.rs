@@ -188,7 +188,7 @@ impl View {
                 from: p.from.map_or("entry".into(), |(i, _)| instance(i)),
                 to: instance(p.to.0),
                 depth,
-                max_depth: raw.max_nr,
+                max_depth: self.whole(&graph, &all, raw).unwrap_or(raw).max_nr,
                 added,
                 removed: added - u64::from(depth),
                 cpus: self.cpus_behind(raw),
