@@ -40,9 +40,9 @@ struct weir_pipe {
 	struct weir_task weir_mem *tail; /* (h) */
 	struct weir_task weir_mem *root; /* (h) treap of a keyed pipe */
 	u64 nr_added;			 /* (a) since the graph was built; written under the lock */
-	u64 now;    /* (h) gated: members whose gate is not beyond are eligible */
+	u64 now; /* (h) gated: members whose gate is not beyond are eligible */
 	u32 max_nr; /* (a) most tasks that it, of a home: all its pipes, held at once; written under the lock */
-	u32 stamp;  /* (h) of a home: the latest arrival there */
+	u32 stamp; /* (h) of a home: the latest arrival there */
 
 	struct weir_sched weir_mem *sched;   /* (c) */
 	struct weir_instance weir_mem *from; /* (b) null for an entry pipe */
