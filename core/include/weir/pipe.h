@@ -161,7 +161,7 @@ WEIR_INLINE u32 weir_pipe_nr(const struct weir_pipe weir_mem *pipe)
 /* The most of them at one time since the graph was built. */
 WEIR_INLINE u32 weir_pipe_max(const struct weir_pipe weir_mem *pipe)
 {
-	return weir_load(pipe->tally ? &pipe->tally->max_nr : &pipe->max_nr);
+	return pipe->tally ? weir_load(&pipe->tally->max_nr) : weir_load(&pipe->max_nr);
 }
 
 /* Arrivals since the graph was built, at the homes to which the pipe leads; a task that moves between two of them arrives twice. O(pipes). */
