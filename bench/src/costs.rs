@@ -258,7 +258,6 @@ const KEYS: [(&str, Option<&str>); 11] = [
     ("call", Some("call")),
     ("pipe_add", Some("link")),
     ("pipe_remove", Some("link")),
-    ("pipe_move", Some("link")),
     ("key_step", Some("key step")),
     ("update", Some("step")),
     ("change", None),

@@ -61,8 +61,6 @@ pub struct CoreCosts {
     pub pipe_add: u64,
     /// Take a task out of a pipe.
     pub pipe_remove: u64,
-    /// Move a task within a pipe.
-    pub pipe_move: u64,
     /// One level walked in a keyed pipe: log2 of the tasks in it for an insertion.
     pub key_step: u64,
     /// Call a component's update function.
@@ -84,7 +82,7 @@ pub struct CoreCosts {
 /// How a task's way through the components is charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stages {
-    /// As if the task were linked in each pipe and went through its log, like in the prototype of source 0: where it arrives, a lock of the
+    /// As if each stage linked the task in its pipe and logged that, like the prototype of source 0: where it arrives, a lock of the
     /// pipe that the stage reads and an addition to it, an update, and a lock of the pipe that it writes; where it is taken out, a removal
     /// from each pipe on its way, with the lock.
     #[default]
@@ -249,7 +247,6 @@ impl Default for Costs {
                 call: 230,
                 pipe_add: 90,
                 pipe_remove: 90,
-                pipe_move: 60,
                 key_step: 15,
                 update: 64,
                 change: 20,
@@ -354,7 +351,6 @@ const ENTRIES: &[Entry] = entries! {
         "call": TIME core.call;
         "pipe_add": TIME core.pipe_add;
         "pipe_remove": TIME core.pipe_remove;
-        "pipe_move": TIME core.pipe_move;
         "key_step": TIME core.key_step;
         "update": TIME core.update;
         "change": TIME core.change;
@@ -380,14 +376,13 @@ impl Costs {
         costs
     }
 
-    /// The default table with scheduler code as it takes natively on a present server: tasks are carried, and prices are those that
+    /// The default table with scheduler code as it takes natively on a present server; its prices are those that
     /// `tools/bench.sh costs` has fitted (docs/costs.md).
     pub fn native() -> Self {
         let core = CoreCosts {
             call: 6,
             pipe_add: 0,
             pipe_remove: 0,
-            pipe_move: 0,
             key_step: 7,
             update: 24,
             change: 0,
