@@ -27,7 +27,7 @@ unsafe extern "C" {
 }
 
 /// Bytes of `struct weir_instance`, the whole state; `state_is_the_bare_instance` holds it to C.
-const INSTANCE_SIZE: u32 = 160;
+const INSTANCE_SIZE: u32 = 152;
 
 #[unsafe(no_mangle)]
 static rusty_descriptor: CDescriptor = CDescriptor {

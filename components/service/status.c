@@ -106,7 +106,7 @@ WEIR_ENTRY int status_answer_status(struct status weir_mem *self, struct weir_ms
 	case WEIR_STATUS_INSTANCE_UPDATES:
 		if (msg->value2 >= g->nr_instances)
 			return -WEIR_ENOENT;
-		msg->value = weir_load(&g->instances[msg->value2]->nr_steps);
+		msg->value = weir_came_to(g->instances[msg->value2]);
 		return 0;
 	case WEIR_STATUS_NR_TASKS:
 		msg->value = weir_load(&s->nr_tasks);

@@ -205,46 +205,56 @@ WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-/* What the receiver of @p, and the instances before it, hear and review; @p is in the order of the graph. */
-static void facts_of_pipe(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *p)
+/* What instances hear and review, and how tasks are ordered, from the entries up to a pipe. */
+struct facts {
+	u64 reviews, reviews_far;
+	u32 hears, counts, keyed, gated, tied;
+};
+
+/* At the in-pipes of @inst together. */
+WEIR_INLINE void facts_before(const struct weir_instance weir_mem *inst, struct facts *all)
+{
+	for (u32 i = 0; i < inst->nr_in && weir_loop; i++) {
+		const struct weir_pipe weir_mem *in = inst->in[i];
+
+		all->hears |= in->hears;
+		all->reviews |= in->reviews;
+		all->reviews_far |= in->reviews_far;
+		all->counts |= in->counts;
+		/* Who keeps the order of what comes sorted has sorted out-pipes. */
+		all->keyed |= in->keyed;
+		all->gated |= in->gated;
+		all->tied |= in->tied;
+	}
+}
+
+/* At @p, the sender of which has @before at its in-pipes. */
+WEIR_INLINE void facts_of_pipe(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *p,
+			       const struct facts *before)
 {
 	struct weir_instance weir_mem *from = p->from;
 
-	p->hears = 0;
-	p->reviews = 0;
-	p->reviews_far = 0;
+	p->hears = before->hears;
+	p->reviews = before->reviews;
+	p->reviews_far = before->reviews_far;
+	p->counted = from && !p->home && !p->postponed && p->stages;
+	p->counts = before->counts || p->counted;
+	if (p->stages) {
+		p->hears |= p->to->hears;
+		if (p->to->home)
+			p->reviews |= p->to->reviews;
+		else
+			p->reviews_far |= p->to->reviews;
+	}
+	/* Where it is postponed, or leads elsewhere, the sender decides nothing any more: its tasks are in a list, in order of arrival. */
 	p->keyed = 0;
 	p->gated = 0;
 	p->tied = 0;
-	p->counts = p->counted = from && !p->home && !p->postponed && p->stages;
-	if (p->stages) {
-		p->hears = p->to->hears;
-		if (p->to->home)
-			p->reviews = p->to->reviews;
-		else
-			p->reviews_far = p->to->reviews;
-	}
-	if (!from)
+	if (!from || p->outward || p->postponed)
 		return;
-	for (u32 i = 0; i < from->nr_in && weir_loop; i++) {
-		const struct weir_pipe weir_mem *in = from->in[i];
-
-		p->hears |= in->hears;
-		p->reviews |= in->reviews;
-		p->reviews_far |= in->reviews_far;
-		p->counts |= in->counts;
-		/* Who keeps the order of what comes sorted has sorted out-pipes. */
-		p->keyed |= in->keyed;
-		p->gated |= in->gated;
-		p->tied |= in->tied;
-	}
-	if (p->outward || p->postponed) {
-		/* The sender decides nothing any more about tasks there: they are in a list, in order of arrival. */
-		p->keyed = 0;
-		p->gated = 0;
-		p->tied = 0;
-		return;
-	}
+	p->keyed = before->keyed;
+	p->gated = before->gated;
+	p->tied = before->tied;
 	if (s->classes[from->class].keyed_out) {
 		/* A stable order keeps the one from before among equals, where there was one. */
 		p->tied = s->classes[from->class].ordering == WEIR_STABLE && p->keyed;
@@ -308,6 +318,7 @@ static void find_ear(struct weir_pipe weir_mem *exit)
 WEIR_GLOBAL int weir_graph_facts(struct weir_sched weir_mem *s weir_arg,
 				 struct weir_graph weir_mem *g weir_arg)
 {
+	const struct facts none = {};
 	u32 i;
 
 	for (i = 0; i < g->nr_pipes && weir_loop; i++) {
@@ -324,15 +335,17 @@ WEIR_GLOBAL int weir_graph_facts(struct weir_sched weir_mem *s weir_arg,
 	/* Instances are in an order in which each comes after those that feed it; so are their out-pipes. */
 	for (i = 0; i < g->nr_pipes && weir_loop; i++)
 		if (!g->pipes[i].from)
-			facts_of_pipe(s, &g->pipes[i]);
+			facts_of_pipe(s, &g->pipes[i], &none);
 	for (i = 0; i < g->nr_instances && weir_loop; i++) {
 		struct weir_instance weir_mem *inst = g->instances[i];
+		struct facts before = {};
 
 		if (weir_gap(inst))
 			continue;
 		facts_of_instance(s, inst);
+		facts_before(inst, &before);
 		for (u32 k = 0; k < inst->nr_out && weir_loop; k++)
-			facts_of_pipe(s, inst->out[k]);
+			facts_of_pipe(s, inst->out[k], &before);
 		inst->careful = s->log || inst->nr_in > 1 || (inst->serial && !inst->home) ||
 				(inst->ties && inst->nr_in && inst->in[0]->keyed);
 	}

@@ -34,7 +34,6 @@ WEIR_COLD u32 weir_take_step(struct weir_instance weir_mem *inst, struct weir_pi
 	int alone = inst->serial && !inst->home;
 	u32 port;
 
-	weir_store(&inst->nr_steps, weir_load(&inst->nr_steps) + (what == WEIR_ARRIVED));
 	step->in = pipe->to_port;
 	step->want = WEIR_WITHHOLD;
 	step->keeps_tie = 0;

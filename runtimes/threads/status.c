@@ -391,7 +391,7 @@ static void put_graph(void)
 		put_instance_name(in);
 		put(",\"component\":");
 		put_text(weir_descriptors[in->class]->name, WEIR_NAME_MAX);
-		put_number("updates", weir_load(&in->nr_steps));
+		put_number("updates", weir_came_to(in));
 		put("}");
 	}
 	put("]");

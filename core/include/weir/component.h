@@ -353,7 +353,6 @@ struct weir_instance {
 	u32 stamp; /* of a serial one without a home, under `step_lock`: the latest arrival that it knows */
 	struct weir_pipe weir_mem
 	*home;	      /* (b) the exit whose lock its steps are taken under, null: shared by exits */
-	u64 nr_steps; /* (a) arrivals; where several come at once, some may be missed */
 	u64 timer_ns; /* (a) armed for this time, 0: not armed */
 	struct weir_region region; /* (b) memory of weir_instance_alloc() */
 	u64 on;			   /* (c) the class's topics, by their places in the topic table */
@@ -381,6 +380,16 @@ WEIR_INLINE u32 weir_own_topic_at(const struct weir_instance weir_mem *self, u32
 WEIR_INLINE struct weir_pipe weir_mem *weir_in(const struct weir_instance weir_mem *self, u32 port)
 {
 	return self->in[port];
+}
+
+/* Tasks that came to it since the graph was built: arrivals at its in-pipes, see weir_pipe_added(). O(pipes). */
+WEIR_INLINE u64 weir_came_to(const struct weir_instance weir_mem *inst)
+{
+	u64 n = 0;
+
+	for (u32 i = 0; i < inst->nr_in && weir_loop; i++)
+		n += weir_pipe_added(inst->in[i]);
+	return n;
 }
 
 WEIR_INLINE struct weir_pipe weir_mem *weir_out(const struct weir_instance weir_mem *self, u32 port)

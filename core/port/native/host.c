@@ -306,7 +306,7 @@ u64 weir_host_updates(const struct weir_sched *s, u32 instance)
 	const struct weir_graph *g = s->graph;
 
 	return instance < g->nr_instances && g->instances[instance]
-		       ? g->instances[instance]->nr_steps
+		       ? weir_came_to(g->instances[instance])
 		       : 0;
 }
 

@@ -153,35 +153,6 @@ plain! {
         tied: u32,
         room: [u64; 5],
     }
-    /// `struct weir_instance`.
-    "weir_instance" Instance {
-        sched: u64,
-        class: u32,
-        idx: u32,
-        nr_in: u32,
-        nr_out: u32,
-        ins: u64,
-        out: u64,
-        private: u64,
-        per_task: u32,
-        lock: u32,
-        step_lock: u32,
-        hears: u32,
-        serial: u32,
-        ties: u32,
-        came_at: u32,
-        careful: u32,
-        answer_at: u32,
-        stamp: u32,
-        home: u64,
-        nr_steps: u64,
-        timer_ns: u64,
-        region: u64,
-        on: u64,
-        reviews: u64,
-        answers: u64,
-        topics: [u32; 4],
-    }
     /// `struct weir_task`.
     "weir_task" Task {
         id: u32,

@@ -979,7 +979,7 @@ impl Sched {
         tasks_of(self.domains.as_ref().map_or(self.s, |d| d.before_pipe(pipe)), pipe)
     }
 
-    /// Update calls of an instance since the graph was built.
+    /// Tasks that came to an instance since the graph was built.
     pub fn updates(&self, instance: u32) -> u64 {
         // SAFETY: valid scheduler; an unknown instance has none.
         unsafe { ffi::weir_host_updates(self.of_instance(instance), instance) }

@@ -48,18 +48,11 @@ impl Control {
 
     /// How deep the pipes are; cheaper than a snapshot.
     pub fn sample(&self) -> Sample {
-        let (topology, pipes, instances) = {
-            let facts = self.facts();
-            (facts.plan.name.clone(), facts.plan.pipes.len(), facts.plan.instances.len())
-        };
-        let mut sample = Sample { t_ns: clock::now_ns(), topology, ..Sample::default() };
+        let facts = self.facts();
+        let mut sample =
+            Sample { t_ns: clock::now_ns(), topology: facts.plan.name.clone(), ..Sample::default() };
         if let Some(graph) = self.view.graph() {
-            // Where plan and graph disagree a switch is under way.
-            sample.depths = self.view.depths(&graph);
-            sample.depths.truncate(pipes);
-            let instances = instances.min(graph.nr_instances as usize) as u32;
-            let updates = |i| self.view.instance(&graph, i).map(|i| i.nr_steps);
-            sample.updates = (0..instances).map_while(updates).collect();
+            (sample.depths, sample.updates) = self.view.flow(&graph, &facts.plan);
         }
         sample
     }

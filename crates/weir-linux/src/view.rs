@@ -248,10 +248,22 @@ impl View {
         }
     }
 
-    /// Tasks in each pipe and behind it.
-    pub fn depths(&self, graph: &raw::Graph) -> Vec<u32> {
+    /// Tasks in each pipe and behind it, and the arrivals at each instance. (Where plan and graph disagree a switch is under way.)
+    pub fn flow(&self, graph: &raw::Graph, plan: &Plan) -> (Vec<u32>, Vec<u64>) {
         let all = self.raw_pipes(graph);
-        all.iter().map(|p| self.members(graph, &all, p)).collect()
+        let depths = all.iter().take(plan.pipes.len()).map(|p| self.members(graph, &all, p)).collect();
+        (depths, self.arrivals(graph, &all, plan))
+    }
+
+    /// Tasks that came to each instance since the graph was built, as `weir_came_to()` counts them.
+    fn arrivals(&self, graph: &raw::Graph, all: &[raw::Pipe], plan: &Plan) -> Vec<u64> {
+        let mut came = vec![0u64; plan.instances.len().min(graph.nr_instances as usize)];
+        for (p, raw) in plan.pipes.iter().zip(all) {
+            if let Some(n) = came.get_mut(p.to.0 as usize) {
+                *n += self.added(graph, all, raw);
+            }
+        }
+        came
     }
 
     fn cpus_behind(&self, pipe: &raw::Pipe) -> String {
@@ -266,24 +278,19 @@ impl View {
     fn instances(&self, plan: &Plan) -> Vec<InstanceView> {
         let Some(graph) = self.graph() else { return Vec::new() };
         let mut out = Vec::with_capacity(plan.instances.len());
-        for (idx, i) in plan.instances.iter().enumerate().take(graph.nr_instances as usize) {
-            let Some(raw) = self.instance(&graph, idx as u32) else { break };
+        let updates = self.arrivals(&graph, &self.raw_pipes(&graph), plan);
+        for (idx, (i, updates)) in plan.instances.iter().zip(updates).enumerate() {
             let info = catalog().class(i.class);
             let changed = info.iter().flat_map(|c| c.changed(&i.params));
             out.push(InstanceView {
                 idx: idx as u32,
                 name: i.name.clone(),
                 component: info.map_or("?", |c| &c.name).into(),
-                updates: raw.nr_steps,
+                updates,
                 params: changed.map(|(p, v)| (p.name.clone(), weir_lang::show_value(v, p.unit))).collect(),
             });
         }
         out
-    }
-
-    pub fn instance(&self, graph: &raw::Graph, idx: u32) -> Option<raw::Instance> {
-        let at: u64 = self.memory.entry(graph.instances, idx.into())?;
-        self.memory.read(at)
     }
 
     /// Where the tasks' records stand, and how many may be in use.

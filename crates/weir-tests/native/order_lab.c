@@ -62,6 +62,7 @@ u32 order_list(struct order_lab *lab, u32 *ids)
 	struct weir_task *t, *prev = 0;
 	u32 n = 0;
 
+	weir_budget_reset();
 	weir_for_task(t, &lab->pipe) {
 		u64 least = t->gate;
 
