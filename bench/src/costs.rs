@@ -254,7 +254,7 @@ pub fn run() {
 }
 
 /// The keys of `[core]`, in the order of a cost file, and whose price each has; a step is an update with its change.
-const KEYS: [(&str, Option<&str>); 11] = [
+const KEYS: [(&str, Option<&str>); 10] = [
     ("call", Some("call")),
     ("pipe_add", Some("link")),
     ("pipe_remove", Some("link")),
