@@ -185,61 +185,87 @@ static struct weir_pipe weir_mem *way_to(struct weir_instance weir_mem *inst,
 	return at;
 }
 
-/* @inst, null: the whole graph, is about to be replaced: what waits behind it leaves the graph, and what runs there its home. */
-WEIR_GLOBAL int weir_collect(struct weir_sched weir_mem *s weir_arg,
-			     struct weir_instance weir_mem *inst weir_arg)
+/* @t, which waits in @p or runs there, is the next that leaves the graph. 0: it did not come through @inst (null: the whole graph is replaced). */
+WEIR_INLINE int leaves(struct weir_ctx weir_mem *ctx, struct weir_graph weir_mem *g,
+		       struct weir_instance weir_mem *inst, struct weir_pipe weir_mem *p,
+		       struct weir_task weir_mem *t)
+{
+	if (inst && !way_to(inst, p, t))
+		return 0;
+	ctx->until = inst ? start_of(inst, p, t) : 0;
+	g->leaves = t;
+	g->leaves_at = weir_holder(p);
+	return 1;
+}
+
+/* The next task that leaves the graph, or its home as it runs: 1, or 0: none. The one before has done so, and waits among those collected. */
+WEIR_GLOBAL int weir_next_leaves(struct weir_sched weir_mem *s weir_arg,
+				 struct weir_instance weir_mem *inst weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	struct weir_graph weir_mem *g = s->graph;
-	struct weir_task weir_mem *t, *next;
+	struct weir_task weir_mem *t;
 	u32 i;
 
-	g->first = 0;
-	g->last = 0;
-	ctx->collects = 1;
-	for (i = 0; i < g->nr_pipes && weir_loop; i++) {
-		struct weir_pipe weir_mem *p = &g->pipes[i], *start;
-		for (t = p->head; t && weir_loop; t = next) {
-			next = t->next;
-			if (inst && !way_to(inst, p, t))
+	if (g->leaves && g->scan < g->nr_pipes)
+		collect_task(g, g->leaves);
+	for (; g->scan < g->nr_pipes && weir_loop; g->scan++) {
+		struct weir_pipe weir_mem *p = &g->pipes[g->scan], *start;
+
+		t = g->leaves ? g->follows : p->head;
+		for (; t && weir_loop; t = t->next) {
+			if (!leaves(ctx, g, inst, p, t))
 				continue;
-			start = inst ? start_of(inst, p, t) : border_of(p, t);
-			ctx->until = inst ? start : 0;
-			weir_drop(s, weir_holder(p), t, WEIR_WHY_AGAIN);
+			start = inst ? ctx->until : border_of(p, t);
 			weir_store(&t->in_next, start ? start->idx + 1 : 0);
-			collect_task(g, t);
+			g->follows = t->next;
+			return 1;
 		}
+		g->leaves = 0;
+		if (!inst && p->postponed)
+			collect_posted(s, g, p);
+	}
+	for (; g->scan < g->nr_pipes + s->nr_cpus && weir_loop;) {
+		i = g->scan++ - g->nr_pipes;
+		t = weir_load(&s->cpus[i].curr);
+		i = g->cpus[i].exit;
+		if (t && i != WEIR_NONE && weir_load(&t->home) == i + 1 &&
+		    leaves(ctx, g, inst, &g->pipes[i], t))
+			return 1;
 	}
 	ctx->until = 0;
-	for (i = 0; i < g->nr_pipes && !inst && weir_loop; i++)
-		if (g->pipes[i].postponed)
-			collect_posted(s, g, &g->pipes[i]);
-	for (i = 0; i < s->nr_cpus && weir_loop; i++) {
-		struct weir_pipe weir_mem *start;
-		u32 exit = g->cpus[i].exit;
-
-		t = weir_load(&s->cpus[i].curr);
-		if (!t || exit == WEIR_NONE || weir_load(&t->home) != exit + 1)
-			continue;
-		start = inst ? way_to(inst, &g->pipes[exit], t) : 0;
-		if (inst && !start)
-			continue;
-		ctx->until = inst ? start_of(inst, &g->pipes[exit], t) : 0;
-		weir_drop(s, &g->pipes[exit], t, WEIR_WHY_AGAIN);
-		ctx->until = 0;
-	}
 	ctx->collects = 0;
 	return 0;
 }
 
-/* Present what was collected, from @t on, to the graph in use, where @inst (null: all) is new, and show that what runs. Their number. */
-WEIR_GLOBAL u32 weir_present(struct weir_sched weir_mem *s weir_arg,
-			     struct weir_task weir_mem *t weir_arg,
-			     struct weir_instance weir_mem *inst weir_arg)
+/* What the graph has of tasks that are to leave it: what waits behind the instance that is replaced, and what runs there; all, if the graph is. */
+WEIR_GLOBAL int weir_collect(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_graph weir_mem *g = s->graph;
+	struct weir_instance weir_mem *inst = g && g->other ? g->instances[g->other->idx] : 0;
+
+	if (!g)
+		return 0;
+	g->first = 0;
+	g->last = 0;
+	g->leaves = 0;
+	/* Behind an end there are no tasks. */
+	if (inst && !inst->nr_out)
+		return 0;
+	weir_ctx(s)->collects = 1;
+	g->scan = 0;
+	while (weir_next_leaves(s, inst) && weir_loop)
+		weir_drop(s, g->leaves_at, g->leaves, WEIR_WHY_AGAIN);
+	return 0;
+}
+
+/* Present what was collected to the graph in use, where one instance, or all, is new, and show that what runs. Their number. */
+WEIR_GLOBAL u32 weir_present(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	struct weir_graph weir_mem *g = s->graph;
-	struct weir_task weir_mem *next;
+	struct weir_instance weir_mem *inst = g->other ? g->instances[g->other->idx] : 0;
+	struct weir_task weir_mem *t = g->first, *next;
 	u32 n = 0;
 
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
@@ -324,15 +350,13 @@ static struct weir_task weir_mem *weir_keep_borders(struct weir_sched weir_mem *
 #define weir_keep_borders(s, old) ((old)->first)
 #endif
 
-static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
-		   struct weir_graph weir_mem *g, struct weir_swap_stats *stats)
+/* The new graph takes the place of the old one, which no task is in any more. */
+static void switch_graph(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+			 struct weir_swap_stats *stats)
 {
-	struct weir_graph weir_mem *old = s->graph;
+	struct weir_graph weir_mem *old = s->graph, *g = s->spent;
 	u32 i;
 
-	forget_work(s);
-	if (old)
-		weir_collect(s, 0);
 	for (i = 0; old && i < old->nr_instances && weir_loop; i++)
 		if (!weir_gap(old->instances[i]))
 			old->instances[i]->idx = WEIR_NONE; /* no instance inherits its state yet */
@@ -359,6 +383,7 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 			weir_each_task(s, old->instances[i], 0);
 	}
 	s->graph = g;
+	s->spent = old;
 	for (i = 0; i < s->nr_cpus && weir_loop; i++) {
 		const struct weir_plan_cpu weir_mem *pc = &g->cpus[i];
 
@@ -374,8 +399,7 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 		if (g->instances[i]->timer_ns)
 			weir_timer_set(g->instances[i], g->instances[i]->timer_ns);
 	}
-	if (old)
-		stats->represented = weir_present(s, weir_keep_borders(s, old), 0);
+	g->first = old ? weir_keep_borders(s, old) : 0;
 }
 
 /* A call is under way on this CPU: a component may not swap the graph that it runs in. */
@@ -386,34 +410,27 @@ static int inside_call(struct weir_sched weir_mem *s, u32 cpu)
 	return weir_load(&weir_ctx(s)->readers) != 0;
 }
 
-/* The switch to the finished new graph: the only part for which callers wait. */
-WEIR_GLOBAL int weir_change_over(struct weir_sched weir_mem *s weir_arg,
-				 const struct weir_plan weir_mem *plan weir_arg,
-				 struct weir_graph weir_mem *g weir_arg,
-				 struct weir_swap_stats *stats weir_arg_record)
+/* Callers are held off, and all is there that the new graph @g needs. */
+static int hold_off(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g)
 {
-	u64 start = weir_rt_now(s);
 	int err = weir_stop_readers(s);
 
-	if (!err) {
-		stats->built = 0;
-		stats->kept = 0;
-		stats->represented = 0;
-		err = weir_prepare(s, g);
-		if (!err)
-			commit(s, plan, g, stats);
+	if (err)
+		return err;
+	err = weir_prepare(s, g);
+	if (err)
 		weir_start_readers(s);
-	}
-	stats->pause_ns = weir_rt_now(s) - start;
+	else
+		forget_work(s);
 	return err;
 }
 
-/* Build and switch. The graph left over is the old one, or the new one after a failure. */
 WEIR_GLOBAL int weir_swap_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 				const struct weir_plan weir_mem *plan weir_arg,
 				struct weir_swap_stats *stats weir_arg_record)
 {
-	struct weir_graph weir_mem *g, *old;
+	struct weir_graph weir_mem *g;
+	u64 began;
 	int err;
 
 	if (inside_call(s, cpu))
@@ -421,41 +438,20 @@ WEIR_GLOBAL int weir_swap_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 	/* Of two concurrent swaps, each would free what the other builds on. */
 	if (weir_cas(&s->swapping, 0, 1))
 		return -WEIR_EBUSY;
-	old = s->graph;
 	g = weir_alloc(s, sizeof(struct weir_graph));
 	err = g ? weir_graph_build(s, plan, g) : -WEIR_ENOMEM;
 	stats->refused = g ? g->refused : 0;
-	if (!err)
-		err = weir_change_over(s, plan, g, stats);
-	s->spent = err ? g : old;
+	stats->built = 0;
+	stats->kept = 0;
+	stats->represented = 0;
+	s->spent = g;
+	if (!err) {
+		began = weir_rt_now(s);
+		err = hold_off(s, g);
+		stats->pause_ns = err ? weir_rt_now(s) - began : began;
+	}
 	if (err)
 		weir_swap_clean(s);
-	return err;
-}
-
-/* Free what is left over. */
-WEIR_GLOBAL int weir_swap_clean(struct weir_sched weir_mem *s weir_arg)
-{
-	if (s->spent)
-		weir_graph_free(s, s->spent);
-	weir_store_release(&s->swapping, 0);
-	return 0;
-}
-
-WEIR_FLAT void weir_swap_end(struct weir_sched weir_mem *s)
-{
-	/* KICKs, and what components have asked for. */
-	weir_drain(s);
-	weir_swap_clean(s);
-}
-
-WEIR_FLAT int weir_swap(struct weir_sched weir_mem *s, u32 cpu,
-			const struct weir_plan weir_mem *plan, struct weir_swap_stats *stats)
-{
-	int err = weir_swap_begin(s, cpu, plan, stats);
-
-	if (!err)
-		weir_swap_end(s);
 	return err;
 }
 
@@ -489,19 +485,15 @@ static void keep_ways(struct weir_sched weir_mem *s, struct weir_instance weir_m
 	}
 }
 
-/* The exchange itself; no other call is under way. */
-static int exchange(struct weir_sched weir_mem *s, const struct weir_replacement *with,
-		    struct weir_swap_stats *stats)
+/* The instance that @with asks for, beside the one in use. No other call is under way. */
+static int make_other(struct weir_sched weir_mem *s, const struct weir_replacement *with,
+		      struct weir_swap_stats *stats)
 {
 	u32 instance = with->instance, class = with->class;
 	struct weir_instance weir_mem *old, *new;
 	struct weir_graph weir_mem *g = s->graph;
 	int err;
 
-	stats->built = 1;
-	stats->kept = 0;
-	stats->represented = 0;
-	stats->refused = 0;
 	if (!g || instance >= g->nr_instances || class >= s->nr_classes ||
 	    weir_gap(g->instances[instance]))
 		return -WEIR_ENOENT;
@@ -523,14 +515,20 @@ static int exchange(struct weir_sched weir_mem *s, const struct weir_replacement
 		err = weir_class_construct(new);
 		stats->refused = err ? instance + 1 : 0;
 	}
-	if (err) {
+	if (err)
 		weir_instance_free(s, g, new);
-		return err;
-	}
-	/* Behind an end there are no tasks. */
-	g->first = 0;
-	if (old->nr_out)
-		weir_collect(s, old);
+	else
+		g->other = new;
+	return err;
+}
+
+/* The exchange itself: no task is behind the old one. */
+static int exchange(struct weir_sched weir_mem *s, struct weir_swap_stats *stats)
+{
+	struct weir_graph weir_mem *g = s->graph;
+	struct weir_instance weir_mem *new = g->other, *old = g->instances[new->idx];
+	int err;
+
 	replace(g, old, new);
 	err = weir_graph_subscribe(s, g);
 	if (err) {
@@ -540,50 +538,111 @@ static int exchange(struct weir_sched weir_mem *s, const struct weir_replacement
 	}
 	weir_graph_facts(s, g);
 	weir_graph_follow(g);
-	if (err) {
-		weir_present(s, g->first, old);
-		weir_instance_free(s, g, new);
+	if (err)
 		return err;
-	}
+	g->other = old;
 	if (old->timer_ns)
-		weir_rt_timer(s, instance, 0);
+		weir_rt_timer(s, old->idx, 0);
 	if (new->timer_ns)
 		weir_timer_set(new, new->timer_ns);
-	if (class == old->class) {
+	if (new->class == old->class) {
 		inherit(s, new, old);
 		stats->kept = 1;
 	} else {
 		weir_each_task(s, old, 0);
 		weir_each_task(s, new, 1);
 	}
-	if (new->nr_in > 1 && class != old->class)
+	if (new->nr_in > 1 && new->class != old->class)
 		keep_ways(s, new, old);
-	stats->represented = weir_present(s, g->first, new);
-	weir_class_destroy(old);
-	return weir_instance_free(s, g, old);
+	return 0;
 }
 
 WEIR_GLOBAL int weir_swap_instance_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 					 const struct weir_replacement *with weir_arg_record,
 					 struct weir_swap_stats *stats weir_arg_record)
 {
-	u64 start = weir_rt_now(s);
+	u64 began = weir_rt_now(s);
 	int err;
 
 	if (inside_call(s, cpu))
 		return -WEIR_EDEADLK;
 	if (weir_cas(&s->swapping, 0, 1))
 		return -WEIR_EBUSY;
+	stats->built = 1;
+	stats->kept = 0;
+	stats->represented = 0;
+	stats->refused = 0;
+	s->spent = 0;
 	err = weir_stop_readers(s);
 	if (!err) {
-		err = exchange(s, with, stats);
-		weir_start_readers(s);
+		err = make_other(s, with, stats);
+		if (err)
+			weir_start_readers(s);
 	}
-	stats->pause_ns = weir_rt_now(s) - start;
-	s->spent = 0;
+	stats->pause_ns = err ? weir_rt_now(s) - began : began;
 	if (err)
 		weir_store_release(&s->swapping, 0);
 	return err;
+}
+
+/* --- the second half of either --------------------------------------------------------------------- */
+
+/* What is new takes its place: the whole graph, which @plan describes, or one instance. */
+WEIR_GLOBAL int weir_take_place(struct weir_sched weir_mem *s weir_arg,
+				const struct weir_plan weir_mem *plan weir_arg,
+				struct weir_swap_stats *stats weir_arg_record)
+{
+	if (!s->spent)
+		return exchange(s, stats);
+	switch_graph(s, plan, stats);
+	return 0;
+}
+
+/* Callers go on. Of one instance that was to be replaced, the one that is not in use is freed; @err: that is the new one. */
+WEIR_GLOBAL int weir_swapped(struct weir_sched weir_mem *s weir_arg, int err)
+{
+	struct weir_graph weir_mem *g = s->graph;
+
+	if (g->other) {
+		if (!err)
+			weir_class_destroy(g->other);
+		weir_instance_free(s, g, g->other);
+		g->other = 0;
+	}
+	return weir_start_readers(s);
+}
+
+/* Free what is left over. */
+WEIR_GLOBAL int weir_swap_clean(struct weir_sched weir_mem *s weir_arg)
+{
+	if (s->spent)
+		weir_graph_free(s, s->spent);
+	weir_store_release(&s->swapping, 0);
+	return 0;
+}
+
+WEIR_FLAT int weir_swap_end(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+			    struct weir_swap_stats *stats)
+{
+	int err;
+
+	weir_collect(s);
+	err = weir_take_place(s, plan, stats);
+	stats->represented = weir_present(s);
+	weir_swapped(s, err);
+	stats->pause_ns = weir_rt_now(s) - stats->pause_ns;
+	/* KICKs, and what components have asked for. */
+	weir_drain(s);
+	weir_swap_clean(s);
+	return err;
+}
+
+WEIR_FLAT int weir_swap(struct weir_sched weir_mem *s, u32 cpu,
+			const struct weir_plan weir_mem *plan, struct weir_swap_stats *stats)
+{
+	int err = weir_swap_begin(s, cpu, plan, stats);
+
+	return err ? err : weir_swap_end(s, plan, stats);
 }
 
 WEIR_FLAT int weir_swap_instance(struct weir_sched weir_mem *s, u32 cpu,
@@ -591,7 +650,5 @@ WEIR_FLAT int weir_swap_instance(struct weir_sched weir_mem *s, u32 cpu,
 {
 	int err = weir_swap_instance_begin(s, cpu, with, stats);
 
-	if (!err)
-		weir_swap_end(s);
-	return err;
+	return err ? err : weir_swap_end(s, 0, stats);
 }

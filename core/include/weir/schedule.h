@@ -386,7 +386,9 @@ int weir_swap_begin(struct weir_sched weir_mem *s, u32 cpu, const struct weir_pl
 		    struct weir_swap_stats *stats);
 int weir_swap_instance_begin(struct weir_sched weir_mem *s, u32 cpu,
 			     const struct weir_replacement *with, struct weir_swap_stats *stats);
-void weir_swap_end(struct weir_sched weir_mem *s);
+/* Of either; @plan is null after the second. @stats are complete after this. */
+int weir_swap_end(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+		  struct weir_swap_stats *stats);
 
 /* 0, or the line in core/src/check.c of a broken invariant. No call may be under way. */
 int weir_check(struct weir_sched weir_mem *s);
