@@ -148,25 +148,38 @@ WEIR_COLD int weir_count_at(struct weir_pipe weir_mem *h, struct weir_pipe weir_
 	return 0;
 }
 
-WEIR_FLAT int weir_drop(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h,
-			struct weir_task weir_mem *t, u32 why)
+/* @h counts @t no longer, which waited or ran there; its instances are still to hear of it. The pipe where it was. */
+WEIR_PART u64 weir_take_out(struct weir_sched weir_mem *s weir_arg,
+			    struct weir_pipe weir_mem *h weir_arg,
+			    struct weir_task weir_mem *t weir_arg)
 {
-	struct weir_pipe weir_mem *at = h;
 	u32 waits = t->landing;
+	struct weir_pipe weir_mem *at = h;
 
-	if (weir_load(&t->home) != h->idx + 1)
-		return 0;
 	if (waits) {
 		at = &s->graph->pipes[waits - 1];
 		weir_unlink_at(h, at, t, 0);
 	}
-	if (at->hears & WEIR_HEARS_LEFT) {
-		u32 was = weir_ctx(s)->step.why;
+	return (u64)at;
+}
 
-		weir_ctx(s)->step.why = why;
+WEIR_FLAT int weir_drop(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h,
+			struct weir_task weir_mem *t, u32 why)
+{
+	struct weir_ctx weir_mem *ctx;
+	struct weir_pipe weir_mem *at;
+	u32 waits = t->landing, was;
+
+	if (weir_load(&t->home) != h->idx + 1)
+		return 0;
+	at = (struct weir_pipe weir_mem *)weir_take_out(s, h, t);
+	if (at->hears & WEIR_HEARS_LEFT) {
+		ctx = weir_ctx(s);
+		was = ctx->step.why;
+		ctx->step.why = why;
 		weir_hear(s, at, t, WEIR_LEFT, !waits);
-		weir_ctx(s)->step.why = was;
-		weir_ctx(s)->step.runs = 0;
+		ctx->step.why = was;
+		ctx->step.runs = 0;
 	}
 	weir_store_release(&t->home, 0);
 	return 0;
@@ -237,13 +250,14 @@ static void leave_stages(struct weir_ctx weir_mem *ctx, struct weir_pipe weir_me
 	}
 }
 
-WEIR_GLOBAL int weir_review_here(struct weir_sched weir_mem *s weir_arg,
-				 struct weir_pipe weir_mem *h weir_arg,
-				 struct weir_pipe weir_mem *at weir_arg,
-				 struct weir_task weir_mem *t weir_arg)
+/* The steps of a review, from pipe @at of home @h on: where they place @t now. */
+WEIR_PART u64 weir_steps_again(struct weir_sched weir_mem *s weir_arg,
+			       struct weir_pipe weir_mem *h weir_arg,
+			       struct weir_pipe weir_mem *at weir_arg,
+			       struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	struct weir_pipe weir_mem *old = &s->graph->pipes[t->landing - 1], *on = at;
+	struct weir_pipe weir_mem *old = &s->graph->pipes[t->landing - 1], *on;
 	int known = 1;
 
 	while (at->stages && at->to->home == h && weir_loop) {
@@ -261,6 +275,18 @@ WEIR_GLOBAL int weir_review_here(struct weir_sched weir_mem *s weir_arg,
 			known = 0;
 		at = on;
 	}
+	return (u64)at;
+}
+
+/* @t is in @h where the last step has placed it, in @at. */
+WEIR_PART int weir_place_again(struct weir_sched weir_mem *s weir_arg,
+			       struct weir_pipe weir_mem *h weir_arg,
+			       struct weir_pipe weir_mem *at weir_arg,
+			       struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_pipe weir_mem *old = &s->graph->pipes[t->landing - 1];
+
 	if (at == old && (!at->keyed || (ctx->step.key == t->key && ctx->step.tie == t->tie &&
 					 ctx->step.gate == t->gate))) {
 		/* It may be that a CPU may take it only now. */
@@ -276,6 +302,13 @@ WEIR_GLOBAL int weir_review_here(struct weir_sched weir_mem *s weir_arg,
 	weir_link_at(h, ctx, at, t, 0);
 	weir_call_for(ctx, at, t);
 	return 0;
+}
+
+WEIR_FLAT int weir_review_here(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h,
+			       struct weir_pipe weir_mem *at, struct weir_task weir_mem *t)
+{
+	at = (struct weir_pipe weir_mem *)weir_steps_again(s, h, at, t);
+	return weir_place_again(s, h, at, t);
 }
 
 /* --- for components ---------------------------------------------------------------------------------------- */

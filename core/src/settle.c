@@ -45,11 +45,12 @@ enum work_stage {
 	WORK_HAND,
 	WORK_PLACE,
 	WORK_PLACED,
+	WORK_LOOKED_AT,
 	WORK_END
 };
 
-/* What takes steps, and so is done from the loop at the top, between two stages. */
-enum work_act { ACT_NONE, ACT_WALK, ACT_DROP, ACT_REVIEW, ACT_RUNNING, ACT_PLACE };
+/* What takes steps, or is a message to an instance, and so is done from the loop at the top, between two stages. */
+enum work_act { ACT_NONE, ACT_WALK, ACT_DROP, ACT_REVIEW, ACT_RUNNING, ACT_PLACE, ACT_TELL, ACT_OVER };
 
 /* Leave it to whoever has the lock of @h. */
 static u32 work_post(struct weir_todo weir_mem *w, struct weir_pipe weir_mem *h, u32 bits)
@@ -202,6 +203,10 @@ static u32 work_unlock(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *
 	struct weir_todo weir_mem *w = &ctx->work;
 
 	weir_home_unlock(s, w->home);
+	if (w->stage == WORK_LOOKED_AT) {
+		w->task = 0;
+		return ACT_NONE;
+	}
 	if (w->stage == WORK_PLACED) {
 		ctx->keeps = 0;
 		w->stage = WORK_END;
@@ -307,6 +312,15 @@ WEIR_PART u32 weir_review_running(struct weir_sched weir_mem *s weir_arg,
 	return review_running(s, ctx, h, at, t);
 }
 
+/* The CPU that runs @t is to be preempted for a task that waits in @h. */
+WEIR_PART int weir_ask_preempt(struct weir_ctx weir_mem *ctx weir_arg,
+			       struct weir_pipe weir_mem *h weir_arg,
+			       struct weir_task weir_mem *t weir_arg, u32 cpu)
+{
+	weir_publish(h->from, WEIR_TOPIC_PREEMPT, t, cpu, ctx->step.urgency);
+	return 0;
+}
+
 /* What it left to do. */
 WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 what)
 {
@@ -326,11 +340,13 @@ WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 	case ACT_RUNNING:
 		cpu = weir_review_running(s, ctx, w->home, w->at, w->task);
 		if (cpu)
-			weir_publish(w->home->from, WEIR_TOPIC_PREEMPT, w->task, cpu - 1,
-				     ctx->step.urgency);
+			weir_ask_preempt(ctx, w->home, w->task, cpu - 1);
 		break;
 	case ACT_PLACE:
 		weir_place(s, w->at, w->task, w->number);
+		break;
+	case ACT_TELL:
+		weir_class_on(ctx->recipient, &ctx->msg);
 		break;
 	}
 }
@@ -435,6 +451,7 @@ WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
 	w->home = h;
 	w->at = at;
 	w->task = t;
+	w->stage = WORK_LOOKED_AT;
 	weir_begin_steps(ctx, WEIR_WHY_NONE);
 	return ACT_REVIEW;
 }
@@ -458,20 +475,15 @@ WEIR_GLOBAL WEIR_RARE int weir_tell_others(struct weir_sched weir_mem *s weir_ar
 	return 0;
 }
 
-/* The message in the context, on @topic, has reached its recipients. */
-WEIR_INLINE void delivered(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 topic)
+/* The message in the context, on @topic, has reached its recipients: what is to be done now. */
+WEIR_INLINE u32 delivered(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 topic)
 {
 	struct weir_task weir_mem *t = ctx->msg.task;
-	struct weir_todo weir_mem *w = &ctx->work;
 
 	ctx->delivery = 0;
 	if (weir_unlikely(weir_distributed(s) || s->rt_topics >> topic & 1))
 		weir_tell_others(s);
-	if (t && s->graph->reviewed >> topic & 1 && weir_look_now(s, ctx, topic, t)) {
-		act(s, ctx, ACT_REVIEW);
-		weir_home_unlock(s, w->home);
-		w->task = 0;
-	}
+	return t && s->graph->reviewed >> topic & 1 ? weir_look_now(s, ctx, topic, t) : ACT_NONE;
 }
 
 /* The message in the context, to all its recipients. */
@@ -490,11 +502,16 @@ WEIR_INLINE void deliver_alone(struct weir_sched weir_mem *s, struct weir_ctx we
 			       u32 topic)
 {
 	struct weir_instance weir_mem *to = weir_subs(s, topic)->responder;
+	struct weir_todo weir_mem *w = &ctx->work;
 
 	weir_op(s, WEIR_OP_NOTIFY, topic, 0);
 	if (to && to->on >> topic & 1)
 		weir_class_on(to, &ctx->msg);
-	delivered(s, ctx, topic);
+	if (delivered(s, ctx, topic)) {
+		act(s, ctx, ACT_REVIEW);
+		weir_home_unlock(s, w->home);
+		w->task = 0;
+	}
 }
 
 /* Nobody hears @m but the runtime, if that wants it: then it has it now. */
@@ -525,36 +542,55 @@ WEIR_INLINE void take_message(struct weir_sched weir_mem *s, struct weir_ctx wei
 	ctx->delivery = 1;
 }
 
-WEIR_GLOBAL WEIR_RARE int weir_drain(struct weir_sched weir_mem *s weir_arg)
+/* The call has nothing left to do. */
+WEIR_INLINE u32 settled(struct weir_ctx weir_mem *ctx)
 {
-	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-
-	while (weir_loop) {
-		if (ctx->work.task || ctx->own_first) {
-			act(s, ctx, weir_work_on(s));
-			continue;
-		}
-		if (ctx->delivery) {
-			if (ctx->delivery == 1 && s->graph->alone >> ctx->msg.topic & 1) {
-				deliver_alone(s, ctx, ctx->msg.topic);
-			} else if (weir_next_recipient(s)) {
-				weir_class_on(ctx->recipient, &ctx->msg);
-				continue;
-			} else {
-				delivered(s, ctx, ctx->msg.topic);
-			}
-			if (ctx->own_first)
-				continue;
-		}
-		if (ctx->next_msg == ctx->nr_msgs)
-			break;
-		take_message(s, ctx);
-	}
 	ctx->todo = 0;
 	ctx->nr_msgs = 0;
 	ctx->next_msg = 0;
 	ctx->moved = 0;
 	ctx->mover = 0;
+	return ACT_OVER;
+}
+
+/* One stage of the messages' delivery. */
+WEIR_PART u32 weir_speak(struct weir_sched weir_mem *s weir_arg,
+			 struct weir_ctx weir_mem *ctx weir_arg)
+{
+	u32 topic = ctx->msg.topic;
+
+	if (!ctx->delivery) {
+		if (ctx->next_msg == ctx->nr_msgs)
+			return settled(ctx);
+		take_message(s, ctx);
+		return ACT_NONE;
+	}
+	if (ctx->delivery == 1 && s->graph->alone >> topic & 1) {
+		struct weir_instance weir_mem *to = weir_subs(s, topic)->responder;
+
+		weir_op(s, WEIR_OP_NOTIFY, topic, 0);
+		if (to && to->on >> topic & 1) {
+			ctx->delivery = 4;
+			ctx->recipient = to;
+			return ACT_TELL;
+		}
+	} else if (ctx->delivery != 4 && weir_next_recipient(s)) {
+		return ACT_TELL;
+	}
+	return delivered(s, ctx, topic);
+}
+
+WEIR_GLOBAL WEIR_RARE int weir_drain(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+
+	while (weir_loop) {
+		u32 what = ctx->work.task || ctx->own_first ? weir_work_on(s) : weir_speak(s, ctx);
+
+		if (what == ACT_OVER)
+			break;
+		act(s, ctx, what);
+	}
 	return 0;
 }
 
