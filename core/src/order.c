@@ -118,7 +118,8 @@ WEIR_INLINE void rise(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t
 	replace_child(p, up, below, t);
 }
 
-WEIR_FLAT u32 weir_tree_link(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
+WEIR_GLOBAL u32 weir_tree_link(struct weir_pipe weir_mem *p weir_arg,
+			       struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_task weir_mem *at = p->root, *up = 0, *pred = 0;
 	u64 key = t->key;
@@ -155,7 +156,8 @@ WEIR_FLAT u32 weir_tree_link(struct weir_pipe weir_mem *p, struct weir_task weir
 	return steps;
 }
 
-WEIR_FLAT int weir_tree_unlink(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_tree_unlink(struct weir_pipe weir_mem *p weir_arg,
+				 struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_task weir_mem *only, *at;
 
@@ -175,7 +177,8 @@ WEIR_FLAT int weir_tree_unlink(struct weir_pipe weir_mem *p, struct weir_task we
 	return 0;
 }
 
-WEIR_FLAT int weir_list_insert(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_list_insert(struct weir_pipe weir_mem *p weir_arg,
+				 struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_task weir_mem *after = p->tail;
 

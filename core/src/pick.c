@@ -246,6 +246,7 @@ WEIR_FLAT WEIR_RARE static struct weir_task weir_mem *search(struct weir_sched w
 	ctx->puller = 0;
 	weir_settle_call(s, ctx);
 	while (ctx->pick_stage != PICK_OVER && weir_loop) {
+		weir_only_now(ctx);
 		ctx->pick_stage = weir_pick_next(s, target);
 		if (ctx->picked)
 			return taken(s, ctx, &s->graph->pipes[s->graph->cpus[target].exit],

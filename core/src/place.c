@@ -24,15 +24,29 @@ WEIR_FLAT struct weir_pipe weir_mem *weir_before(const struct weir_pipe weir_mem
 	return from->in[port];
 }
 
-WEIR_COLD u32 weir_take_step(struct weir_instance weir_mem *inst, struct weir_pipe weir_mem *pipe,
-			     struct weir_task weir_mem *t, u32 what)
+/* The answer of @inst is no port of it. */
+WEIR_INLINE u32 no_port(struct weir_instance weir_mem *inst, u32 port)
+{
+	/* The task waits here. */
+	if (port != WEIR_WITHHOLD)
+		weir_fault(inst->sched, inst->idx, -WEIR_EPORTS);
+	return WEIR_WITHHOLD;
+}
+
+WEIR_COLD u32 weir_no_port(struct weir_instance weir_mem *inst, u32 port)
+{
+	return no_port(inst, port);
+}
+
+/* A step of @inst begins. 1: it has its own lock, which the caller is to give back. */
+WEIR_PART u32 weir_before_step(struct weir_instance weir_mem *inst weir_arg,
+			       struct weir_pipe weir_mem *pipe weir_arg,
+			       struct weir_task weir_mem *t weir_arg, u32 what)
 {
 	struct weir_sched weir_mem *s = inst->sched;
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	struct weir_step weir_mem *step = &ctx->step;
-	u64 key = step->key;
-	int alone = inst->serial && !inst->home;
-	u32 port;
+	u32 alone = inst->serial && !inst->home;
 
 	step->in = pipe->to_port;
 	step->want = WEIR_WITHHOLD;
@@ -52,22 +66,33 @@ WEIR_COLD u32 weir_take_step(struct weir_instance weir_mem *inst, struct weir_pi
 		t->seq = ++ctx->stamp;
 		inst->stamp = ctx->stamp;
 	}
-	port = weir_class_step(inst, what, t, step);
+	return alone;
+}
+
+/* It is over, and began with @key. */
+WEIR_PART u32 weir_after_step(struct weir_instance weir_mem *inst weir_arg,
+			      struct weir_pipe weir_mem *pipe weir_arg, u32 port, u32 alone,
+			      u64 key)
+{
+	struct weir_step weir_mem *step = &weir_ctx(inst->sched)->step;
+
 	if (weir_unlikely(alone))
 		weir_spin_unlock(&inst->step_lock);
-	weir_op(s, WEIR_OP_STEP_END, inst->idx, 0);
+	weir_op(inst->sched, WEIR_OP_STEP_END, inst->idx, 0);
 	/* There is one tie. After two orders a stage that keeps the key, or says so, leaves it as it was. */
 	if (inst->ties && !(pipe->tied && (step->key == key || step->keeps_tie)))
 		step->tie = key;
-	return port >= inst->nr_out ? weir_no_port(inst, port) : port;
+	return port >= inst->nr_out ? no_port(inst, port) : port;
 }
 
-WEIR_COLD u32 weir_no_port(struct weir_instance weir_mem *inst, u32 port)
+WEIR_COLD u32 weir_take_step(struct weir_ctx weir_mem *ctx, struct weir_instance weir_mem *inst,
+			     struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+			     u32 what)
 {
-	/* The task waits here. */
-	if (port != WEIR_WITHHOLD)
-		weir_fault(inst->sched, inst->idx, -WEIR_EPORTS);
-	return WEIR_WITHHOLD;
+	u64 key = ctx->step.key;
+	u32 alone = weir_before_step(inst, pipe, t, what);
+
+	return weir_after_step(inst, pipe, weir_class_step(inst, what, t, &ctx->step), alone, key);
 }
 
 WEIR_GLOBAL WEIR_RARE int weir_walk(struct weir_sched weir_mem *s weir_arg,
@@ -78,7 +103,7 @@ WEIR_GLOBAL WEIR_RARE int weir_walk(struct weir_sched weir_mem *s weir_arg,
 
 	while (at->stages && !at->to->home && (!at->postponed || first) && weir_loop) {
 		struct weir_instance weir_mem *inst = at->to;
-		u32 port = weir_take_step(inst, at, t, what);
+		u32 port = weir_take_step(ctx, inst, at, t, what);
 
 		first = 0;
 		if (port == WEIR_WITHHOLD)
@@ -132,8 +157,9 @@ static void count_behind(struct weir_pipe weir_mem *at, const struct weir_task w
 	}
 }
 
-WEIR_COLD int weir_count_at(struct weir_pipe weir_mem *h, struct weir_pipe weir_mem *at,
-			    struct weir_task weir_mem *t, u32 by, u32 steps)
+WEIR_GLOBAL WEIR_RARE int weir_count_at(struct weir_pipe weir_mem *h weir_arg,
+					struct weir_pipe weir_mem *at weir_arg,
+					struct weir_task weir_mem *t weir_arg, u32 by, u32 steps)
 {
 	weir_op(h->sched, by == 1 ? WEIR_OP_LINK : WEIR_OP_UNLINK, at->idx, steps);
 	if (at->counts)
@@ -191,10 +217,7 @@ WEIR_GLOBAL WEIR_RARE int weir_place(struct weir_sched weir_mem *s weir_arg,
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
-	if (ctx->keeps)
-		weir_place_from(ctx, weir_holder(at), at, t, number, 1, 1);
-	else
-		weir_place_from(ctx, weir_holder(at), at, t, number, 0, 1);
+	weir_place_from(ctx, weir_holder(at), at, t, number, ctx->keeps, 1);
 	return 0;
 }
 
@@ -232,12 +255,19 @@ struct weir_pipe weir_mem *weir_went_on(struct weir_pipe weir_mem *at,
 	return end;
 }
 
-/* Stages on the way back from @at that are not on the way from @now back: they hear that @t has left. */
-static void leave_stages(struct weir_ctx weir_mem *ctx, struct weir_pipe weir_mem *at,
-			 struct weir_pipe weir_mem *now, struct weir_task weir_mem *t)
+/*
+ * @t is about to leave @old for @now, both of home @h: stages on the way back from the one that are not on that from the other hear that it has
+ * left. (Most often there are none, or it stays.)
+ */
+WEIR_GLOBAL WEIR_RARE int weir_leave_stages(struct weir_sched weir_mem *s weir_arg,
+					    struct weir_pipe weir_mem *old weir_arg,
+					    struct weir_pipe weir_mem *now weir_arg,
+					    struct weir_task weir_mem *t weir_arg)
 {
-	struct weir_pipe weir_mem *p = at, *q;
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_pipe weir_mem *p = old, *q;
 
+	ctx->step.why = WEIR_WHY_WENT;
 	/* Pipe by pipe: the receiver of @p has had @t. */
 	while (p && p->home && weir_loop) {
 		for (q = now; q && q != p && weir_loop;)
@@ -248,6 +278,7 @@ static void leave_stages(struct weir_ctx weir_mem *ctx, struct weir_pipe weir_me
 			tell(ctx, p->to, p, t, WEIR_LEFT);
 		p = weir_before(p, t);
 	}
+	return 0;
 }
 
 /* The steps of a review, from pipe @at of home @h on: where they place @t now. */
@@ -262,10 +293,9 @@ WEIR_PART u64 weir_steps_again(struct weir_sched weir_mem *s weir_arg,
 
 	while (at->stages && at->to->home == h && weir_loop) {
 		struct weir_instance weir_mem *inst = at->to;
-		u32 port = ctx->moved == t
-				   ? weir_take_step(inst, at, t, known ? WEIR_REVIEW : WEIR_ARRIVED)
-				   : weir_step_at(ctx, inst, at, known ? WEIR_REVIEW : WEIR_ARRIVED,
-						  t);
+		u32 what = known ? WEIR_REVIEW : WEIR_ARRIVED;
+		u32 port = ctx->moved == t ? weir_take_step(ctx, inst, at, t, what)
+					   : weir_step_at(ctx, inst, at, what, t);
 
 		if (port == WEIR_WITHHOLD)
 			break;
@@ -294,10 +324,6 @@ WEIR_PART int weir_place_again(struct weir_sched weir_mem *s weir_arg,
 			weir_kick(at, t);
 		return 0;
 	}
-	if (at != old && h->hears & WEIR_HEARS_LEFT) {
-		ctx->step.why = WEIR_WHY_WENT;
-		leave_stages(ctx, old, at, t);
-	}
 	weir_unlink_at(h, old, t, 0);
 	weir_link_at(h, ctx, at, t, 0);
 	weir_call_for(ctx, at, t);
@@ -307,7 +333,11 @@ WEIR_PART int weir_place_again(struct weir_sched weir_mem *s weir_arg,
 WEIR_FLAT int weir_review_here(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h,
 			       struct weir_pipe weir_mem *at, struct weir_task weir_mem *t)
 {
+	struct weir_pipe weir_mem *old = &s->graph->pipes[t->landing - 1];
+
 	at = (struct weir_pipe weir_mem *)weir_steps_again(s, h, at, t);
+	if (at != old && h->hears & WEIR_HEARS_LEFT)
+		weir_leave_stages(s, old, at, t);
 	return weir_place_again(s, h, at, t);
 }
 

@@ -75,8 +75,8 @@ WEIR_INLINE void weir_unlink(struct weir_pipe weir_mem *p, struct weir_task weir
 /* --- its way ------------------------------------------------------------------------------------------------ */
 
 /* A step for which more is to be done: several in-pipes, ties, a lock, a wish for a port, records. */
-u32 weir_take_step(struct weir_instance weir_mem *inst, struct weir_pipe weir_mem *pipe,
-		   struct weir_task weir_mem *t, u32 what);
+u32 weir_take_step(struct weir_ctx weir_mem *ctx, struct weir_instance weir_mem *inst,
+		   struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u32 what);
 /* @inst has answered with a port that it has not. */
 u32 weir_no_port(struct weir_instance weir_mem *inst, u32 port);
 /* @t was linked in @at of home @h (@by 1), by @steps down its tree, or is about to be unlinked (-1): what is recorded, and what others count. */
@@ -94,7 +94,7 @@ WEIR_INLINE u32 weir_step_at(struct weir_ctx weir_mem *ctx, struct weir_instance
 	u32 port;
 
 	if (weir_unlikely(inst->careful))
-		return weir_take_step(inst, pipe, t, what);
+		return weir_take_step(ctx, inst, pipe, t, what);
 	port = weir_class_step(inst, what, t, &ctx->step);
 	return weir_unlikely(port >= inst->nr_out) ? weir_no_port(inst, port) : port;
 }
@@ -193,6 +193,15 @@ WEIR_PART int weir_place_new(struct weir_ctx weir_mem *ctx weir_arg,
 	return 0;
 }
 
+/* @ear alone hears that @t was picked. */
+WEIR_PART int weir_tell_ear(struct weir_ctx weir_mem *ctx weir_arg,
+			    struct weir_instance weir_mem *ear weir_arg,
+			    struct weir_task weir_mem *t weir_arg)
+{
+	weir_step_at(ctx, ear, ear->in[0], WEIR_PICKED, t);
+	return 0;
+}
+
 /* @t was picked at @exit, whose home is locked: the instances before it hear that. */
 WEIR_INLINE void weir_tell_picked(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 				  struct weir_pipe weir_mem *exit, struct weir_task weir_mem *t)
@@ -205,7 +214,7 @@ WEIR_INLINE void weir_tell_picked(struct weir_sched weir_mem *s, struct weir_ctx
 	ctx->step.why = WEIR_WHY_NONE;
 	ctx->step.runs = 0;
 	if (ear)
-		weir_step_at(ctx, ear, ear->in[0], WEIR_PICKED, t);
+		weir_tell_ear(ctx, ear, t);
 	else
 		weir_hear(s, exit, t, WEIR_PICKED, 0);
 }

@@ -166,8 +166,10 @@ WEIR_INLINE int takes_next(struct weir_sched weir_mem *s, const struct weir_pipe
 }
 
 /* Somebody has to be asked, woken or preempted. */
-static WEIR_RARE int attract_others(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-				    struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+WEIR_FLAT static WEIR_RARE int attract_others(struct weir_sched weir_mem *s,
+					      struct weir_ctx weir_mem *ctx,
+					      struct weir_pipe weir_mem *pipe,
+					      struct weir_task weir_mem *t)
 {
 	const struct weir_cpumask weir_mem *mask;
 	u64 key = ctx->step.urgency;
@@ -183,8 +185,10 @@ static WEIR_RARE int attract_others(struct weir_sched weir_mem *s, struct weir_c
 	return weir_preempt_for(s, pipe, t, mask, key);
 }
 
-WEIR_COLD int weir_attract(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			   struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+WEIR_GLOBAL WEIR_RARE int weir_attract(struct weir_sched weir_mem *s weir_arg,
+				       struct weir_ctx weir_mem *ctx weir_arg,
+				       struct weir_pipe weir_mem *pipe weir_arg,
+				       struct weir_task weir_mem *t weir_arg)
 {
 	/* Most often no CPU is idle, and that of this call has given up its task. */
 	if (weir_at_hand(s, WEIR_TOPIC_AFFINITY)) {

@@ -589,24 +589,32 @@ WEIR_GLOBAL WEIR_RARE int weir_drain(struct weir_sched weir_mem *s weir_arg)
 
 		if (what == ACT_OVER)
 			break;
+		weir_only_now(ctx);
 		act(s, ctx, what);
 	}
 	return 0;
 }
 
-WEIR_FLAT int weir_settle(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+/* 1: there is more to do than to tell the runtime, which has heard what came before that. */
+WEIR_PART int weir_tell_runtime(struct weir_sched weir_mem *s weir_arg,
+				struct weir_ctx weir_mem *ctx weir_arg)
 {
 	if (ctx->own_first || ctx->work.task || ctx->delivery)
-		return weir_drain(s);
+		return 1;
 	while (ctx->next_msg < ctx->nr_msgs && weir_loop) {
 		if (!only_reported(s, &ctx->msgs[ctx->next_msg]))
-			return weir_drain(s);
+			return 1;
 		ctx->next_msg++;
 	}
 	ctx->todo = 0;
 	ctx->nr_msgs = 0;
 	ctx->next_msg = 0;
 	return 0;
+}
+
+WEIR_FLAT int weir_settle(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	return weir_tell_runtime(s, ctx) ? weir_drain(s) : 0;
 }
 
 /* --- calls: how one begins that may have to wait, and what it publishes --------------------------------- */

@@ -226,12 +226,12 @@ SEC("struct_ops/weir_dispatch")
 int weir_dispatch(u64 *ctx)
 {
 	s32 cpu = (s32)ctx[0];
-	struct task_struct *prev = (struct task_struct *)ctx[1];
-	u32 *turn = &turns[cpu & (WEIR_MAX_CPUS - 1)];
+	struct task_struct *prev;
 	struct weir_linux_task *own = 0;
 	struct weir_task weir_mem *t = 0;
 	s32 target = cpu;
 	u64 start, ran = 0;
+	u32 turn;
 	bool here;
 
 	IN_ARENA;
@@ -252,8 +252,11 @@ int weir_dispatch(u64 *ctx)
 		serve_gone(cpu);
 	if (weir_load(&NEWS(cpu)->late))
 		serve_late(cpu);
+	weir_only_now(cpu);
+	prev = (struct task_struct *)ctx[1];
 	here = presence_of(cpu) == HERE;
-	if ((++*turn & 1 || !here) && scx_bpf_dsq_nr_queued(ASIDE(cpu)) &&
+	turn = ++turns[cpu & (WEIR_MAX_CPUS - 1)];
+	if ((turn & 1 || !here) && scx_bpf_dsq_nr_queued(ASIDE(cpu)) &&
 	    weir_dsq_move_to_local(ASIDE(cpu)))
 		return 0;
 	if (!here) {
@@ -282,8 +285,10 @@ int weir_dispatch(u64 *ctx)
 		}
 	}
 	if (weir_live_u32(some_gone))
-		target = (s32)weir_linux_abandoned(cpu, *turn);
+		target = (s32)weir_linux_abandoned(cpu, turn);
 	while (weir_loop) {
+		weir_only_now(cpu);
+		weir_only_now(target);
 		t = TIMED(PICK, weir_pick(SCHED, cpu, target));
 		if (!t && target == cpu)
 			break;
@@ -317,7 +322,7 @@ int weir_dispatch(u64 *ctx)
 	if (t)
 		return 0;
 	COUNT(empty);
-	if (!(*turn & 1) && weir_dsq_move_to_local(ASIDE(cpu)))
+	if (!(turn & 1) && weir_dsq_move_to_local(ASIDE(cpu)))
 		return 0;
 	if (!ran && prev && prev->scx.flags & SCX_TASK_QUEUED)
 		continues(prev, cpu);

@@ -24,6 +24,8 @@
 #define weir_unlikely(c) __builtin_expect(!!(c), 0)
 /* An argument that the verifier wants at a call, although the function does not look at it. */
 #define weir_use(v) ((void)(v))
+/* What is computed from @v need not be ready before this point. */
+#define weir_only_now(v) ((void)0)
 #define weir_arg
 #define weir_arg_record
 #define weir_limit(n) (n)

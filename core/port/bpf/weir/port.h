@@ -48,6 +48,8 @@ typedef long long s64;
 /* No instruction for it; and a search by branches would cost the verifier a walk through all 64 ways. */
 #define weir_ctz(w) weir_count_bits(((w) & -(w)) - 1)
 #define weir_use(v) asm volatile("" ::"r"(v))
+/* Nothing is computed from @v before this point: what is ready early waits in the frame. */
+#define weir_only_now(v) asm volatile("" : "+r"(v))
 /* A call chain has eight frames and 512 bytes: this function uses none of them. */
 #define WEIR_FLAT __attribute__((always_inline))
 /* What is hardly ever called takes no frame either. */
