@@ -65,8 +65,8 @@ WEIR_COLD static u32 load_balancer_cost_of_several(const struct weir_pipe weir_m
 	return idle ? load : load | LOAD_BALANCER_BUSY;
 }
 
-WEIR_INLINE u32 load_balancer_cost(const struct weir_pipe weir_mem *out,
-				   const struct weir_cpumask weir_mem *mask)
+WEIR_PART u32 load_balancer_cost(const struct weir_pipe weir_mem *out weir_arg,
+				 const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	const struct weir_cpu weir_mem *only = out->only;
 	u32 load, away;
@@ -94,7 +94,7 @@ static u32 load_balancer_choose(struct load_balancer weir_mem *self, struct weir
 	struct weir_pipe weir_mem *weir_mem *out = self->inst.out;
 	u32 cpu = weir_claim_raw_cpu(weir_load(&t->claim)), nr = self->inst.nr_out;
 	u32 last = cpu < self->map.nr ? self->map.port[cpu] - 1u : WEIR_WITHHOLD;
-	u32 best = WEIR_WITHHOLD, least = LOAD_BALANCER_NEVER;
+	u32 best = WEIR_WITHHOLD, least = weir_limit(LOAD_BALANCER_NEVER);
 
 	if (last < nr) {
 		least = load_balancer_cost(out[last], mask);
@@ -111,10 +111,10 @@ static u32 load_balancer_choose(struct load_balancer weir_mem *self, struct weir
 		if (cpu < self->map.nr && self->map.port[cpu])
 			return self->map.port[cpu] - 1;
 	}
-	for (u32 i = 0; i < nr && weir_loop; i++) {
+	for (u32 i = 0; i < weir_limit(nr) && weir_loop; i++) {
 		u32 cost;
 
-		if (i == last)
+		if (i == weir_limit(last))
 			continue;
 		cost = load_balancer_cost(out[i], mask);
 		if (cost < least) {

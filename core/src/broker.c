@@ -92,6 +92,8 @@ WEIR_GLOBAL WEIR_RARE int weir_tell_preempt(struct weir_sched weir_mem *s weir_a
 				.value = key,
 				.value2 = exit->from->idx };
 
+	weir_use(s);
+	weir_use(exit);
 	weir_op(s, WEIR_OP_NOTIFY, WEIR_TOPIC_PREEMPT, 0);
 	weir_rt_message(s, &msg);
 	return 0;
@@ -193,6 +195,7 @@ WEIR_GLOBAL int weir_report(struct weir_sched weir_mem *s weir_arg,
 {
 	struct weir_msg msg;
 
+	weir_use(s);
 	weir_op(s, WEIR_OP_NOTIFY, m->msg.topic, 0);
 	weir_set_msg(&msg, &m->msg);
 	weir_rt_message(s, &msg);

@@ -297,22 +297,19 @@ static void what_follows(struct weir_pipe weir_mem *p)
 	p->only = p->tally ? p->lone : 0;
 }
 
-/* Who alone before @exit hears. */
+/* Who alone before @exit hears. (Not counted: the kernel's verifier would follow the count.) */
 static void find_ear(struct weir_pipe weir_mem *exit)
 {
-	struct weir_instance weir_mem *at = exit->from;
-	u32 nr = 0;
+	struct weir_instance weir_mem *at = exit->from, *ear = 0;
 
-	exit->ear = 0;
-	while (at && at->nr_in == 1 && weir_loop) {
-		if (at->hears) {
-			exit->ear = at;
-			nr++;
-		}
+	while (at && weir_loop) {
+		if (at->nr_in != 1 || (ear && at->hears))
+			break;
+		if (at->hears)
+			ear = at;
 		at = at->in[0]->from;
 	}
-	if (at || nr != 1)
-		exit->ear = 0;
+	exit->ear = at ? 0 : ear;
 }
 
 WEIR_GLOBAL int weir_graph_facts(struct weir_sched weir_mem *s weir_arg,
