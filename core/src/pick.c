@@ -133,12 +133,12 @@ WEIR_INLINE void awake(struct weir_sched weir_mem *s, struct weir_pipe weir_mem 
 
 /*
  * The CPU has announced that it is idle; it looks again: what arrived in between saw no CPU to wake. If another CPU has the lock, it leaves
- * its wish there, and is kicked if something waits. With a task, the exit's home is left locked: see taken().
+ * its wish there, and is kicked if something waits: 0. Else the lock is its.
  */
-WEIR_GLOBAL u64 weir_look_again(struct weir_sched weir_mem *s weir_arg,
-				struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
+WEIR_GLOBAL int weir_lock_or_want(struct weir_sched weir_mem *s weir_arg,
+				  struct weir_pipe weir_mem *exit weir_arg)
 {
-	u64 w = 0, seen, t;
+	u64 w = 0, seen;
 
 	while (weir_loop) {
 		seen = weir_cas(&exit->word, w,
@@ -152,12 +152,7 @@ WEIR_GLOBAL u64 weir_look_again(struct weir_sched weir_mem *s weir_arg,
 	weir_note_locked(s, exit);
 	if (w)
 		weir_op(s, WEIR_OP_LOCK, exit->idx, 0);
-	t = weir_take(s, exit, cpu);
-	if (t)
-		awake(s, exit, cpu, 1);
-	else
-		weir_home_unlock(s, exit);
-	return t;
+	return 1;
 }
 
 /* A CPU without a task. */
@@ -181,13 +176,26 @@ enum pick_stage {
 	PICK_OVER,
 };
 
+/* The home of the exit is locked, and is left so if it had a task for @target, in the context. 1: it had. */
+WEIR_INLINE int take_locked(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			    struct weir_pipe weir_mem *exit, u32 target)
+{
+	int idle = weir_mask_test(s->idle, target);
+
+	ctx->picked = (struct weir_task weir_mem *)weir_take(s, exit, target);
+	if (!ctx->picked) {
+		weir_home_unlock(s, exit);
+		return 0;
+	}
+	awake(s, exit, target, idle);
+	return 1;
+}
+
 WEIR_GLOBAL u32 weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 target)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	const struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[target];
 	struct weir_pipe weir_mem *exit;
-	u64 t = 0;
-	int idle;
 
 	if (pc->exit == WEIR_NONE) {
 		announce(s, target);
@@ -205,16 +213,9 @@ WEIR_GLOBAL u32 weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 		ctx->pick_at = 0;
 	}
 	if (ctx->pick_stage <= PICK_FIRST) {
-		if (weir_load(&exit->nr) && !weir_home_lock(s, exit)) {
-			idle = weir_mask_test(s->idle, target);
-			t = weir_take(s, exit, target);
-			if (t)
-				awake(s, exit, target, idle);
-			if (!t)
-				weir_home_unlock(s, exit);
-		}
-		ctx->picked = (struct weir_task weir_mem *)t;
-		return t ? PICK_OVER : PICK_ANNOUNCE;
+		if (!weir_load(&exit->nr) || weir_home_lock(s, exit))
+			return PICK_ANNOUNCE;
+		return take_locked(s, ctx, exit, target) ? PICK_OVER : PICK_ANNOUNCE;
 	}
 	if (ctx->pick_stage == PICK_FETCH) {
 		if (ctx->pick_at >= pc->nr_puller) {
@@ -230,9 +231,9 @@ WEIR_GLOBAL u32 weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 		if (pc->nr_postponed && weir_catch_up(s, target))
 			return PICK_AGAIN;
 	}
-	t = weir_look_again(s, exit, target);
-	ctx->picked = (struct weir_task weir_mem *)t;
-	return t ? PICK_OVER : PICK_FETCH;
+	if (!weir_lock_or_want(s, exit))
+		return PICK_FETCH;
+	return take_locked(s, ctx, exit, target) ? PICK_OVER : PICK_FETCH;
 }
 
 /* The full search. */

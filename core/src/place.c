@@ -212,9 +212,8 @@ WEIR_FLAT int weir_drop(struct weir_sched weir_mem *s, struct weir_pipe weir_mem
 	return 0;
 }
 
-WEIR_GLOBAL WEIR_RARE int weir_place(struct weir_sched weir_mem *s weir_arg,
-				     struct weir_pipe weir_mem *at weir_arg,
-				     struct weir_task weir_mem *t weir_arg, u32 number)
+WEIR_FLAT WEIR_RARE int weir_place(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *at,
+				   struct weir_task weir_mem *t, u32 number)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 

@@ -147,13 +147,39 @@ WEIR_INLINE void weir_call_for(struct weir_ctx weir_mem *ctx, struct weir_pipe w
 		weir_attract(at->sched, ctx, at, t);
 }
 
-/*
- * @h, the home of @at, is locked: @t is placed in it from there on, by number @number. @keeps: it was somewhere before, and keeps its order; @late: @at
- * may be a postponed pipe, which it has left.
- */
-WEIR_INLINE void weir_place_from(struct weir_ctx weir_mem *ctx, struct weir_pipe weir_mem *h,
-				 struct weir_pipe weir_mem *at, struct weir_task weir_mem *t,
-				 u32 number, int keeps, int late)
+/* The steps of an arriving @t in a home, from @at on: where they place it. @late: @at may be a postponed pipe, which it has left. */
+WEIR_PART u64 weir_steps_in(struct weir_ctx weir_mem *ctx weir_arg,
+			    struct weir_pipe weir_mem *at weir_arg,
+			    struct weir_task weir_mem *t weir_arg, int late)
+{
+	while ((at->kind == WEIR_AT_HOME || (late && at->kind == WEIR_AT_REST && at->home)) &&
+	       weir_loop) {
+		struct weir_instance weir_mem *inst = at->to;
+		u32 port = weir_step_at(ctx, inst, at, WEIR_ARRIVED, t);
+
+		if (port == WEIR_WITHHOLD)
+			break;
+		at = inst->out[port];
+	}
+	return (u64)at;
+}
+
+/* @t is in @h where the last step has placed it, in @at. @last: it is the latest arrival. */
+WEIR_PART int weir_place_at(struct weir_ctx weir_mem *ctx weir_arg,
+			    struct weir_pipe weir_mem *h weir_arg,
+			    struct weir_pipe weir_mem *at weir_arg,
+			    struct weir_task weir_mem *t weir_arg, int last)
+{
+	weir_link_at(h, ctx, at, t, last);
+	weir_store_release(&t->home, h->mark);
+	weir_call_for(ctx, at, t);
+	return 0;
+}
+
+/* @t arrives in @h. @keeps: it was somewhere before, and keeps its order. */
+WEIR_PART int weir_stamp_in(struct weir_ctx weir_mem *ctx weir_arg,
+			    struct weir_pipe weir_mem *h weir_arg,
+			    struct weir_task weir_mem *t weir_arg, int keeps)
 {
 	weir_store(&h->nr_added, weir_load(&h->nr_added) + 1);
 	if (!keeps) {
@@ -168,29 +194,18 @@ WEIR_INLINE void weir_place_from(struct weir_ctx weir_mem *ctx, struct weir_pipe
 	} else if ((s32)(t->seq - h->stamp) > 0) {
 		h->stamp = t->seq;
 	}
-	while ((at->kind == WEIR_AT_HOME || (late && at->kind == WEIR_AT_REST && at->home)) &&
-	       weir_loop) {
-		struct weir_instance weir_mem *inst = at->to;
-		u32 port = weir_step_at(ctx, inst, at, WEIR_ARRIVED, t);
-
-		if (port == WEIR_WITHHOLD)
-			break;
-		at = inst->out[port];
-	}
-	weir_link_at(h, ctx, at, t, !keeps);
-	weir_store(&t->placed, number);
-	weir_store_release(&t->home, h->mark);
-	weir_call_for(ctx, at, t);
+	return 0;
 }
 
-/* The same for a call that brings it. */
-WEIR_PART int weir_place_new(struct weir_ctx weir_mem *ctx weir_arg,
-			     struct weir_pipe weir_mem *h weir_arg,
-			     struct weir_pipe weir_mem *at weir_arg,
-			     struct weir_task weir_mem *t weir_arg, u32 number)
+/* @h, the home of @at, is locked: @t is placed in it from there on, by number @number. */
+WEIR_INLINE void weir_place_from(struct weir_ctx weir_mem *ctx, struct weir_pipe weir_mem *h,
+				 struct weir_pipe weir_mem *at, struct weir_task weir_mem *t,
+				 u32 number, int keeps, int late)
 {
-	weir_place_from(ctx, h, at, t, number, 0, 0);
-	return 0;
+	weir_stamp_in(ctx, h, t, keeps);
+	at = (struct weir_pipe weir_mem *)weir_steps_in(ctx, at, t, late);
+	weir_store(&t->placed, number);
+	weir_place_at(ctx, h, at, t, !keeps);
 }
 
 /* @ear alone hears that @t was picked. */

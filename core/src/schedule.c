@@ -132,7 +132,7 @@ WEIR_INLINE void submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem 
 			ctx->reached = to;
 			weir_submit_slowly(s, t, number, 1);
 		} else {
-			weir_place_new(ctx, y, to, t, number);
+			weir_place_from(ctx, y, to, t, number, 0, 0);
 			weir_home_unlock(s, y);
 		}
 	}

@@ -272,9 +272,11 @@ WEIR_GLOBAL u32 weir_work_on(struct weir_sched weir_mem *s weir_arg)
  * The running @t is shown to its stages, from @at on, which say how urgent it is; its home @h is locked. 0, or 1 + the CPU that is to be preempted,
  * because one that waits is more urgent: by how much is in the step.
  */
-WEIR_INLINE u32 review_running(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			       struct weir_pipe weir_mem *h, struct weir_pipe weir_mem *at,
-			       struct weir_task weir_mem *t)
+WEIR_PART u32 weir_review_running(struct weir_sched weir_mem *s weir_arg,
+				  struct weir_ctx weir_mem *ctx weir_arg,
+				  struct weir_pipe weir_mem *h weir_arg,
+				  struct weir_pipe weir_mem *at weir_arg,
+				  struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_task weir_mem *first;
 	struct weir_cpu weir_mem *c;
@@ -301,15 +303,6 @@ WEIR_INLINE u32 review_running(struct weir_sched weir_mem *s, struct weir_ctx we
 		return 0;
 	ctx->step.urgency = first->key;
 	return cpu + 1;
-}
-
-WEIR_PART u32 weir_review_running(struct weir_sched weir_mem *s weir_arg,
-				  struct weir_ctx weir_mem *ctx weir_arg,
-				  struct weir_pipe weir_mem *h weir_arg,
-				  struct weir_pipe weir_mem *at weir_arg,
-				  struct weir_task weir_mem *t weir_arg)
-{
-	return review_running(s, ctx, h, at, t);
 }
 
 /* The CPU that runs @t is to be preempted for a task that waits in @h. */
@@ -396,20 +389,9 @@ WEIR_GLOBAL WEIR_RARE int weir_look_at(struct weir_sched weir_mem *s weir_arg, u
 	return 0;
 }
 
-/* The CPU that runs @t is to be preempted. No lock is held: if only the runtime hears that, and no message waits, it has it now. */
-WEIR_INLINE void preempt(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			 struct weir_pipe weir_mem *exit, struct weir_task weir_mem *t, u32 cpu)
-{
-	if (weir_unlikely(weir_distributed(s) || ctx->nr_msgs ||
-			  s->graph->subscribed >> WEIR_TOPIC_PREEMPT & 1))
-		weir_publish(exit->from, WEIR_TOPIC_PREEMPT, t, cpu, ctx->step.urgency);
-	else if (s->rt_topics >> WEIR_TOPIC_PREEMPT & 1)
-		weir_tell_preempt(s, exit, t, cpu, ctx->step.urgency);
-}
-
 /*
- * The same at once, if @t waits or runs in the home of those that review it. If it waits, the review itself is left to the caller, with the home
- * locked (ctx->work): ACT_REVIEW.
+ * The same at once, if @t waits or runs in the home of those that review it. The review itself is left to the caller, with the home locked
+ * (ctx->work): ACT_REVIEW, or ACT_RUNNING.
  *
  * Under the lock of its home, and with a place that agrees with its claim, a task may be looked at without its token: nobody else changes the
  * place meanwhile. If a call has it in its hand, that looks at it once more, because `changes` has moved on.
@@ -420,7 +402,7 @@ WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
 {
 	struct weir_todo weir_mem *w = &ctx->work;
 	struct weir_pipe weir_mem *h, *at;
-	u32 bits = reviewed(s, topic, t, &h), cpu;
+	u32 bits = reviewed(s, topic, t, &h);
 
 	if (!bits)
 		return ACT_NONE;
@@ -435,14 +417,7 @@ WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
 		return ACT_NONE;
 	}
 	at = h->border ? h->border : first_stage(s, h, t);
-	if (!t->landing) {
-		cpu = review_running(s, ctx, h, at, t);
-		weir_home_unlock(s, h);
-		if (cpu)
-			preempt(s, ctx, h, t, cpu - 1);
-		return ACT_NONE;
-	}
-	if (at->keyed) {
+	if (t->landing && at->keyed) {
 		/* Its way begins before the home. */
 		weir_home_unlock(s, h);
 		weir_note(s, t, WEIR_AFRESH);
@@ -452,6 +427,8 @@ WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
 	w->at = at;
 	w->task = t;
 	w->stage = WORK_LOOKED_AT;
+	if (!t->landing)
+		return ACT_RUNNING;
 	weir_begin_steps(ctx, WEIR_WHY_NONE);
 	return ACT_REVIEW;
 }
@@ -503,12 +480,14 @@ WEIR_INLINE void deliver_alone(struct weir_sched weir_mem *s, struct weir_ctx we
 {
 	struct weir_instance weir_mem *to = weir_subs(s, topic)->responder;
 	struct weir_todo weir_mem *w = &ctx->work;
+	u32 what;
 
 	weir_op(s, WEIR_OP_NOTIFY, topic, 0);
 	if (to && to->on >> topic & 1)
 		weir_class_on(to, &ctx->msg);
-	if (delivered(s, ctx, topic)) {
-		act(s, ctx, ACT_REVIEW);
+	what = delivered(s, ctx, topic);
+	if (what) {
+		act(s, ctx, what);
 		weir_home_unlock(s, w->home);
 		w->task = 0;
 	}
@@ -590,6 +569,7 @@ WEIR_GLOBAL WEIR_RARE int weir_drain(struct weir_sched weir_mem *s weir_arg)
 		if (what == ACT_OVER)
 			break;
 		weir_only_now(ctx);
+		weir_only_now(s);
 		act(s, ctx, what);
 	}
 	return 0;

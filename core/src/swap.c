@@ -238,11 +238,17 @@ WEIR_GLOBAL int weir_next_leaves(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
+/* The instance that is replaced, or then the one in its place; null: the whole graph is. */
+WEIR_INLINE struct weir_instance weir_mem *new_in(const struct weir_graph weir_mem *g)
+{
+	return g->other ? g->instances[g->other->idx] : 0;
+}
+
 /* What the graph has of tasks that are to leave it: what waits behind the instance that is replaced, and what runs there; all, if the graph is. */
 WEIR_GLOBAL int weir_collect(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_graph weir_mem *g = s->graph;
-	struct weir_instance weir_mem *inst = g && g->other ? g->instances[g->other->idx] : 0;
+	struct weir_instance weir_mem *inst = g ? new_in(g) : 0;
 
 	if (!g)
 		return 0;
@@ -259,52 +265,85 @@ WEIR_GLOBAL int weir_collect(struct weir_sched weir_mem *s weir_arg)
 	return 0;
 }
 
-/* Present what was collected to the graph in use, where one instance, or all, is new, and show that what runs. Their number. */
+/* What runs is shown to the graph in use, where one instance, or all, is new. */
+WEIR_GLOBAL int weir_show_running(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_graph weir_mem *g = s->graph;
+
+	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
+		struct weir_task weir_mem *t = weir_load(&s->cpus[i].curr);
+		u32 exit = g->cpus[i].exit;
+
+		weir_only_now(ctx);
+		weir_only_now(g);
+		if (!t || exit == WEIR_NONE || weir_state(t) != WEIR_RUNNING ||
+		    weir_load(&t->home))
+			continue;
+		weir_store(&t->home, exit + 1);
+		t->placed = weir_claim_number(t->claim);
+		ctx->step.why = WEIR_WHY_AGAIN;
+		ctx->until = new_in(g) ? start_of(new_in(g), &g->pipes[exit], t) : 0;
+		if (g->pipes[exit].hears & WEIR_HEARS_PICKED)
+			weir_hear(s, &g->pipes[exit], t, WEIR_PICKED, 1);
+		ctx->until = 0;
+	}
+	return 0;
+}
+
+/* The first task that was collected, and how it goes on: g->leaves, from g->leaves_at on, which it has left if that was its start. 0: there is none. */
+WEIR_GLOBAL int weir_next_comes(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_graph weir_mem *g = s->graph;
+	struct weir_task weir_mem *t = g->first;
+	u32 start;
+
+	if (!t)
+		return 0;
+	start = weir_load(&t->in_next);
+	g->first = t->next;
+	g->leaves = t;
+	g->leaves_at = start ? &g->pipes[start - 1] : weir_entry(s, t);
+	g->scan = start;
+	weir_store(&t->in_next, 0);
+	if (!g->other)
+		weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
+	weir_begin_steps(ctx, WEIR_WHY_AGAIN);
+	return 1;
+}
+
+/* It waits in the postponed pipe to which it has come; or 0. */
+WEIR_GLOBAL int weir_waits_before(struct weir_sched weir_mem *s weir_arg,
+				  struct weir_pipe weir_mem *to weir_arg)
+{
+	struct weir_graph weir_mem *g = s->graph;
+
+	if (!to->postponed || (g->scan == to->idx + 1 && to->home))
+		return 0;
+	weir_store(&g->leaves->pend, WEIR_TOKEN | WEIR_HAND);
+	weir_put_off(s, to, g->leaves, 1);
+	return 1;
+}
+
+/* Present what was collected to the graph in use. The number of tasks. */
 WEIR_GLOBAL u32 weir_present(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	struct weir_graph weir_mem *g = s->graph;
-	struct weir_instance weir_mem *inst = g->other ? g->instances[g->other->idx] : 0;
-	struct weir_task weir_mem *t = g->first, *next;
 	u32 n = 0;
 
-	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
-		struct weir_task weir_mem *runs = weir_load(&s->cpus[i].curr);
-		u32 exit = g->cpus[i].exit;
-
-		if (!runs || exit == WEIR_NONE || weir_state(runs) != WEIR_RUNNING ||
-		    weir_load(&runs->home))
-			continue;
-		weir_store(&runs->home, exit + 1);
-		runs->placed = weir_claim_number(runs->claim);
-		ctx->step.why = WEIR_WHY_AGAIN;
-		ctx->until = inst ? start_of(inst, &g->pipes[exit], runs) : 0;
-		if (g->pipes[exit].hears & WEIR_HEARS_PICKED)
-			weir_hear(s, &g->pipes[exit], runs, WEIR_PICKED, 1);
-		ctx->until = 0;
-	}
-	for (; t && weir_loop; t = next) {
-		u32 at = weir_load(&t->in_next);
-		struct weir_pipe weir_mem *start = at ? &g->pipes[at - 1] : 0;
-		struct weir_pipe weir_mem *to = start ? start : weir_entry(s, t);
-
-		next = t->next;
-		weir_store(&t->in_next, 0);
-		if (!inst)
-			weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
-		weir_begin_steps(ctx, WEIR_WHY_AGAIN);
-		ctx->keeps = 1;
-		weir_walk(s, to, t, WEIR_ARRIVED, start != 0);
-		to = ctx->reached;
-		if (to->postponed && (to != start || !to->home)) {
-			weir_store(&t->pend, WEIR_TOKEN | WEIR_HAND);
-			weir_put_off(s, to, t, 1);
-		} else {
-			weir_place(s, to, t, weir_claim_number(t->claim));
-		}
-		ctx->keeps = 0;
+	ctx->keeps = 1;
+	while (weir_next_comes(s) && weir_loop) {
+		weir_only_now(ctx);
+		weir_only_now(g);
+		weir_walk(s, g->leaves_at, g->leaves, WEIR_ARRIVED, g->scan != 0);
+		if (!weir_waits_before(s, ctx->reached))
+			weir_place(s, ctx->reached, g->leaves,
+				   weir_claim_number(g->leaves->claim));
 		n++;
 	}
+	ctx->keeps = 0;
 	return n;
 }
 
@@ -628,6 +667,7 @@ WEIR_FLAT int weir_swap_end(struct weir_sched weir_mem *s, const struct weir_pla
 
 	weir_collect(s);
 	err = weir_take_place(s, plan, stats);
+	weir_show_running(s);
 	stats->represented = weir_present(s);
 	weir_swapped(s, err);
 	stats->pause_ns = weir_rt_now(s) - stats->pause_ns;
