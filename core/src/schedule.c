@@ -93,7 +93,7 @@ WEIR_GLOBAL WEIR_RARE int weir_submit_slowly(struct weir_sched weir_mem *s weir_
 	here = y->home && (y->border != to || to->keyed) ? WEIR_HAND : WEIR_HERE;
 	if (weir_home_lock(s, y))
 		return weir_post(y, t, here, 0);
-	weir_place(s, to, t, number);
+	weir_place_from(ctx, y, to, t, number, 0, 1);
 	weir_home_unlock(s, y);
 	return 0;
 }
@@ -144,8 +144,14 @@ WEIR_INLINE void submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem 
 		weir_note(s, t, WEIR_AFRESH);
 }
 
-WEIR_INLINE int enter(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t,
-		      u32 from, u32 why, u32 topic)
+WEIR_INLINE u32 entered_as(u32 why)
+{
+	return why == WEIR_WHY_REQUEUED ? WEIR_TOPIC_RELINQUISH
+	       : why == WEIR_WHY_WOKE	? WEIR_TOPIC_UNBLOCK
+					: WEIR_TOPIC_ADMIT;
+}
+
+WEIR_INLINE int enter(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 why)
 {
 	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
 	u32 pend, number;
@@ -155,11 +161,14 @@ WEIR_INLINE int enter(struct weir_sched weir_mem *s, u32 cpu, struct weir_task w
 		return -WEIR_EAGAIN;
 	/* Before the claim: what is noted later is noted of a schedulable task. */
 	pend = weir_load_acquire(&t->pend);
-	err = make_schedulable(s, t, from, &number);
+	err = make_schedulable(s, t,
+			       why == WEIR_WHY_REQUEUED ? WEIR_RUNNING : WEIR_UNCONSIDERED,
+			       &number);
 	if (!err) {
 		submit(s, ctx, t, cpu, number, pend, why);
-		if (weir_is_heard(s, topic))
-			weir_announce(s, topic, t, cpu);
+		weir_only_now(why);
+		if (weir_is_heard(s, entered_as(why)))
+			weir_announce(s, entered_as(why), t, cpu);
 	}
 	weir_settle_call(s, ctx);
 	weir_end_call(ctx);
@@ -168,17 +177,23 @@ WEIR_INLINE int enter(struct weir_sched weir_mem *s, u32 cpu, struct weir_task w
 
 WEIR_FLAT int weir_admit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
 {
-	return enter(s, cpu, t, WEIR_UNCONSIDERED, WEIR_WHY_ADMITTED, WEIR_TOPIC_ADMIT);
+	return enter(s, cpu, t, WEIR_WHY_ADMITTED);
 }
 
 WEIR_FLAT int weir_unblock(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
 {
-	return enter(s, cpu, t, WEIR_UNCONSIDERED, WEIR_WHY_WOKE, WEIR_TOPIC_UNBLOCK);
+	return enter(s, cpu, t, WEIR_WHY_WOKE);
 }
 
 WEIR_FLAT int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
 {
-	return enter(s, cpu, t, WEIR_RUNNING, WEIR_WHY_REQUEUED, WEIR_TOPIC_RELINQUISH);
+	return enter(s, cpu, t, WEIR_WHY_REQUEUED);
+}
+
+WEIR_FLAT int weir_let_in(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t,
+			  u32 why)
+{
+	return enter(s, cpu, t, why);
 }
 
 /* @t, which has just stopped waiting or running, is taken from its home. */

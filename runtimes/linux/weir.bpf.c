@@ -100,12 +100,9 @@ int weir_enqueue(u64 *ctx)
 	t = task_of(own);
 	state = weir_state(t);
 	if (weir_live.bind && is_bound(p)) {
-		if (state != WEIR_UNCONSIDERED &&
-		    !TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t)) &&
-		    take_out(t, bpf_ktime_get_ns()))
-			COUNT(dequeues);
-		run_aside(p, enq_flags);
-		goto out;
+		call = WEIR_CALL_BLOCK;
+		err = state == WEIR_UNCONSIDERED ? -WEIR_ESTATE : 0;
+		goto leave;
 	}
 	/* A newer graph may have annotators without data about the task. */
 	if (own->epoch != weir_live.swaps) {
@@ -128,31 +125,36 @@ int weir_enqueue(u64 *ctx)
 	report(WEIR_EVENT_READY, weir_port_cpu(), t->id, p->pid,
 	       own->flags & WOKEN ? 1 | (u64)own->waker << 32 : 0);
 	call_begins();
-	if (state == WEIR_RUNNING) {
-		call = WEIR_CALL_RELINQUISH;
-		err = weir_relinquish(SCHED, weir_port_cpu(), t);
-	} else {
-		call = own->flags & KNOWN ? WEIR_CALL_UNBLOCK : WEIR_CALL_ADMIT;
-		err = own->flags & KNOWN ? weir_unblock(SCHED, weir_port_cpu(), t)
-					 : weir_admit(SCHED, weir_port_cpu(), t);
-	}
+	call = state == WEIR_RUNNING ? WEIR_CALL_RELINQUISH
+	       : own->flags & KNOWN  ? WEIR_CALL_UNBLOCK
+				     : WEIR_CALL_ADMIT;
+	err = weir_let_in(SCHED, weir_port_cpu(), t,
+			  call == WEIR_CALL_RELINQUISH ? WEIR_WHY_REQUEUED
+			  : call == WEIR_CALL_UNBLOCK  ? WEIR_WHY_WOKE
+						       : WEIR_WHY_ADMITTED);
 	weir_linux_call_over(call);
 	NEWS(weir_port_cpu())->entering = 0;
+	t = task_of(own);
+	live = live_task(t->id);
 	own->flags = KNOWN;
 	report_cost(call, t->id, start);
 	if (!err && !weir_load(&live->withheld)) {
 		COUNT(enqueues);
 		goto out;
 	}
-	if (!err)
-		TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t));
-	else if (err == -WEIR_EAGAIN || (err == -WEIR_ESTATE && state == WEIR_RUNNING))
+	if (err == -WEIR_EAGAIN || (err == -WEIR_ESTATE && call == WEIR_CALL_RELINQUISH))
 		/* (A CPU that had chosen it, but where it may not run, has just blocked it.) */
 		COUNT(aside_given_up);
-	else
-		note_failure(call, err, state);
-	not_in(t);
-	run_aside(p, enq_flags);
+	else if (err)
+		note_failure(call, err, weir_state(t));
+leave:
+	if (!err)
+		err = TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t));
+	if (call != WEIR_CALL_BLOCK)
+		not_in(t);
+	else if (!err && take_out(t, bpf_ktime_get_ns()))
+		COUNT(dequeues);
+	run_aside((struct task_struct *)ctx[0], ctx[1]);
 out:
 	go_on();
 	return 0;

@@ -296,6 +296,8 @@ int weir_admit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem
 int weir_unblock(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
 /* running -> schedulable. */
 int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
+/* One of the three: WEIR_WHY_ADMITTED, _WOKE or _REQUEUED. (In the kernel each of them is a copy of its code.) */
+int weir_let_in(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 why);
 /* running or schedulable -> unconsidered. */
 int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
 /*
