@@ -82,6 +82,23 @@ WEIR_FLAT void weir_publish(struct weir_instance weir_mem *self, u32 topic,
 	push(self->sched, weir_topic(self, topic), t, cpu, value, self->idx);
 }
 
+WEIR_GLOBAL WEIR_RARE int weir_tell_preempt(struct weir_sched weir_mem *s weir_arg,
+					    struct weir_pipe weir_mem *exit weir_arg,
+					    struct weir_task weir_mem *t weir_arg, u32 cpu, u64 key)
+{
+	struct weir_msg msg = { .topic = WEIR_TOPIC_PREEMPT,
+				.cpu = cpu,
+				.task = t,
+				.value = key,
+				.value2 = exit->from->idx };
+
+	weir_use(s);
+	weir_use(exit);
+	weir_op(s, WEIR_OP_NOTIFY, WEIR_TOPIC_PREEMPT, 0);
+	weir_rt_message(s, &msg);
+	return 0;
+}
+
 WEIR_FLAT void weir_publish_data(struct weir_instance weir_mem *self, u32 topic,
 				 struct weir_task weir_mem *t, u32 cpu, const void weir_mem *data)
 {

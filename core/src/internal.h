@@ -322,6 +322,9 @@ int weir_region_free(struct weir_sched weir_mem *s, struct weir_region weir_mem 
 /* A component failed with @err. */
 int weir_fault(struct weir_sched weir_mem *s, u32 instance, int err);
 void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg);
+/* The runtime is told at once that @cpu, behind @exit, is to be preempted. No lock is held. */
+int weir_tell_preempt(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
+		      struct weir_task weir_mem *t, u32 cpu, u64 key);
 /* weir_request() without a frame */
 int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg);
 /* Give an instance's topics places in the table, and free them. */

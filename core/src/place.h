@@ -203,8 +203,8 @@ WEIR_INLINE void weir_place_from(struct weir_ctx weir_mem *ctx, struct weir_pipe
 				 u32 number, int keeps, int late)
 {
 	weir_stamp_in(ctx, h, t, keeps);
-	at = (struct weir_pipe weir_mem *)weir_steps_in(ctx, at, t, late);
 	weir_store(&t->placed, number);
+	at = (struct weir_pipe weir_mem *)weir_steps_in(ctx, at, t, late);
 	weir_place_at(ctx, h, at, t, !keeps);
 }
 

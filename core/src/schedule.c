@@ -64,38 +64,55 @@ WEIR_INLINE int make_schedulable(struct weir_sched weir_mem *s, struct weir_task
 	return 0;
 }
 
-/* What is not the common case of submit(): the home of before, a lock that is taken, a postponed pipe. 0. */
-WEIR_GLOBAL WEIR_RARE int weir_submit_slowly(struct weir_sched weir_mem *s weir_arg,
-					     struct weir_task weir_mem *t weir_arg, u32 number,
-					     u32 walked)
+/* @t, which has come to ctx->reached, leaves the home of before, if that is another one. 1: whoever has the lock of that sees to it. */
+WEIR_GLOBAL WEIR_RARE int weir_leave_other(struct weir_sched weir_mem *s weir_arg,
+					   struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	struct weir_pipe weir_mem *h = weir_home_of(s, t), *to = ctx->reached, *y;
-	u32 here;
+	struct weir_pipe weir_mem *h = weir_home_of(s, t), *to = ctx->reached;
 
-	/* Somebody has it in work: it goes on there. */
-	if (!walked)
-		return weir_note(s, t, WEIR_HAND);
-	y = weir_holder(to);
-	if (h && (h != y || to->postponed)) {
-		if (weir_home_lock(s, h))
-			return weir_post(h, t, WEIR_HAND, 0);
-		weir_drop(s, h, t, WEIR_WHY_WENT);
-		weir_home_unlock(s, h);
-		if (ctx->step.why == WEIR_WHY_REQUEUED)
-			ctx->step.why = WEIR_WHY_CAME;
+	if (!h || (h == weir_holder(to) && !to->postponed))
+		return 0;
+	if (weir_home_lock(s, h)) {
+		weir_post(h, t, WEIR_HAND, 0);
+		return 1;
 	}
+	weir_drop(s, h, t, WEIR_WHY_WENT);
+	weir_home_unlock(s, h);
+	if (ctx->step.why == WEIR_WHY_REQUEUED)
+		ctx->step.why = WEIR_WHY_CAME;
+	return 0;
+}
+
+/* It is placed at ctx->reached: a lock that is taken, a postponed pipe. 0. */
+WEIR_GLOBAL WEIR_RARE int weir_submit_slowly(struct weir_sched weir_mem *s weir_arg,
+					     struct weir_task weir_mem *t weir_arg, u32 number)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_pipe weir_mem *to = ctx->reached, *y = weir_holder(to);
+
 	if (to->postponed) {
 		if (weir_cas(&t->pend, 0, WEIR_TOKEN | WEIR_HAND))
 			return weir_note(s, t, WEIR_HAND);
 		return weir_put_off(s, to, t, 1);
 	}
-	here = y->home && (y->border != to || to->keyed) ? WEIR_HAND : WEIR_HERE;
 	if (weir_home_lock(s, y))
-		return weir_post(y, t, here, 0);
+		return weir_post(y, t,
+				 y->home && (y->border != to || to->keyed) ? WEIR_HAND : WEIR_HERE,
+				 0);
 	weir_place_from(ctx, y, to, t, number, 0, 1);
 	weir_home_unlock(s, y);
 	return 0;
+}
+
+/* What is not the common case of submit(). */
+WEIR_INLINE void submit_slowly(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			       struct weir_pipe weir_mem *to, struct weir_task weir_mem *t,
+			       u32 number)
+{
+	ctx->reached = to;
+	if (!weir_leave_other(s, t))
+		weir_submit_slowly(s, t, number);
 }
 
 /* Place @t, which has just become schedulable, from the entry of @cpu on; @pend: what was noted of it before that. */
@@ -108,7 +125,8 @@ WEIR_INLINE void submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem 
 	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
 	/* (One that still waits in a postponed pipe stays there.) */
 	if (weir_unlikely(pend)) {
-		weir_submit_slowly(s, t, number, 0);
+		/* Somebody has it in work: it goes on there. */
+		weir_note(s, t, WEIR_HAND);
 		return;
 	}
 	weir_store(&t->entry_cpu, cpu);
@@ -119,8 +137,7 @@ WEIR_INLINE void submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem 
 	to = (struct weir_pipe weir_mem *)weir_walk_shared(ctx, ctx->entry, t);
 	y = weir_holder(to);
 	if (weir_unlikely(to->kind == WEIR_AT_REST || weir_home_lock(s, y))) {
-		ctx->reached = to;
-		weir_submit_slowly(s, t, number, 1);
+		submit_slowly(s, ctx, to, t, number);
 	} else {
 		home = weir_load(&t->home);
 		/* (Somebody who looked at it meanwhile may have found that it ran here no longer.) */
@@ -129,8 +146,7 @@ WEIR_INLINE void submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem 
 		if (weir_unlikely(home && home != y->mark)) {
 			/* It leaves another home first, and no call holds two locks. */
 			weir_home_unlock(s, y);
-			ctx->reached = to;
-			weir_submit_slowly(s, t, number, 1);
+			submit_slowly(s, ctx, to, t, number);
 		} else {
 			weir_place_from(ctx, y, to, t, number, 0, 0);
 			weir_home_unlock(s, y);

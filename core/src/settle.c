@@ -50,7 +50,7 @@ enum work_stage {
 };
 
 /* What takes steps, or is a message to an instance, and so is done from the loop at the top, between two stages. */
-enum work_act { ACT_NONE, ACT_WALK, ACT_DROP, ACT_REVIEW, ACT_RUNNING, ACT_PLACE, ACT_TELL, ACT_OVER };
+enum work_act { ACT_NONE, ACT_WALK, ACT_DROP, ACT_REVIEW, ACT_RUNNING, ACT_PLACE, ACT_LOOK, ACT_TELL, ACT_OVER };
 
 /* Leave it to whoever has the lock of @h. */
 static u32 work_post(struct weir_todo weir_mem *w, struct weir_pipe weir_mem *h, u32 bits)
@@ -272,11 +272,9 @@ WEIR_GLOBAL u32 weir_work_on(struct weir_sched weir_mem *s weir_arg)
  * The running @t is shown to its stages, from @at on, which say how urgent it is; its home @h is locked. 0, or 1 + the CPU that is to be preempted,
  * because one that waits is more urgent: by how much is in the step.
  */
-WEIR_PART u32 weir_review_running(struct weir_sched weir_mem *s weir_arg,
-				  struct weir_ctx weir_mem *ctx weir_arg,
-				  struct weir_pipe weir_mem *h weir_arg,
-				  struct weir_pipe weir_mem *at weir_arg,
-				  struct weir_task weir_mem *t weir_arg)
+WEIR_INLINE u32 review_running(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			       struct weir_pipe weir_mem *h, struct weir_pipe weir_mem *at,
+			       struct weir_task weir_mem *t)
 {
 	struct weir_task weir_mem *first;
 	struct weir_cpu weir_mem *c;
@@ -305,43 +303,33 @@ WEIR_PART u32 weir_review_running(struct weir_sched weir_mem *s weir_arg,
 	return cpu + 1;
 }
 
-/* The CPU that runs @t is to be preempted for a task that waits in @h. */
+WEIR_PART u32 weir_review_running(struct weir_sched weir_mem *s weir_arg,
+				  struct weir_ctx weir_mem *ctx weir_arg,
+				  struct weir_pipe weir_mem *h weir_arg,
+				  struct weir_pipe weir_mem *at weir_arg,
+				  struct weir_task weir_mem *t weir_arg)
+{
+	return review_running(s, ctx, h, at, t);
+}
+
+/* The CPU that runs @t, 1 + @cpu, is to be preempted for a task that waits in @h, which is locked. */
 WEIR_PART int weir_ask_preempt(struct weir_ctx weir_mem *ctx weir_arg,
 			       struct weir_pipe weir_mem *h weir_arg,
 			       struct weir_task weir_mem *t weir_arg, u32 cpu)
 {
-	weir_publish(h->from, WEIR_TOPIC_PREEMPT, t, cpu, ctx->step.urgency);
+	weir_publish(h->from, WEIR_TOPIC_PREEMPT, t, cpu - 1, ctx->step.urgency);
 	return 0;
 }
 
-/* What it left to do. */
-WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 what)
+/* The same without a lock: if only the runtime hears that, and no message waits, it has it now. */
+WEIR_INLINE void preempt(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			 struct weir_pipe weir_mem *h, struct weir_task weir_mem *t, u32 cpu)
 {
-	struct weir_todo weir_mem *w = &ctx->work;
-	u32 cpu;
-
-	switch (what) {
-	case ACT_WALK:
-		weir_walk(s, w->at, w->task, w->what, w->from != 0);
-		break;
-	case ACT_DROP:
-		weir_drop(s, w->home, w->task, w->what);
-		break;
-	case ACT_REVIEW:
-		weir_review_here(s, w->home, w->at, w->task);
-		break;
-	case ACT_RUNNING:
-		cpu = weir_review_running(s, ctx, w->home, w->at, w->task);
-		if (cpu)
-			weir_ask_preempt(ctx, w->home, w->task, cpu - 1);
-		break;
-	case ACT_PLACE:
-		weir_place(s, w->at, w->task, w->number);
-		break;
-	case ACT_TELL:
-		weir_class_on(ctx->recipient, &ctx->msg);
-		break;
-	}
+	if (weir_unlikely(weir_distributed(s) || ctx->nr_msgs ||
+			  s->graph->subscribed >> WEIR_TOPIC_PREEMPT & 1))
+		weir_publish(h->from, WEIR_TOPIC_PREEMPT, t, cpu - 1, ctx->step.urgency);
+	else if (s->rt_topics >> WEIR_TOPIC_PREEMPT & 1)
+		weir_tell_preempt(s, h, t, cpu - 1, ctx->step.urgency);
 }
 
 /*
@@ -390,8 +378,8 @@ WEIR_GLOBAL WEIR_RARE int weir_look_at(struct weir_sched weir_mem *s weir_arg, u
 }
 
 /*
- * The same at once, if @t waits or runs in the home of those that review it. The review itself is left to the caller, with the home locked
- * (ctx->work): ACT_REVIEW, or ACT_RUNNING.
+ * The same at once, if @t waits or runs in the home of those that review it. If it waits, the review itself is left to the caller, with the home
+ * locked (ctx->work): ACT_REVIEW.
  *
  * Under the lock of its home, and with a place that agrees with its claim, a task may be looked at without its token: nobody else changes the
  * place meanwhile. If a call has it in its hand, that looks at it once more, because `changes` has moved on.
@@ -402,7 +390,7 @@ WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
 {
 	struct weir_todo weir_mem *w = &ctx->work;
 	struct weir_pipe weir_mem *h, *at;
-	u32 bits = reviewed(s, topic, t, &h);
+	u32 bits = reviewed(s, topic, t, &h), cpu;
 
 	if (!bits)
 		return ACT_NONE;
@@ -417,7 +405,14 @@ WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
 		return ACT_NONE;
 	}
 	at = h->border ? h->border : first_stage(s, h, t);
-	if (t->landing && at->keyed) {
+	if (!t->landing) {
+		cpu = review_running(s, ctx, h, at, t);
+		weir_home_unlock(s, h);
+		if (cpu)
+			preempt(s, ctx, h, t, cpu);
+		return ACT_NONE;
+	}
+	if (at->keyed) {
 		/* Its way begins before the home. */
 		weir_home_unlock(s, h);
 		weir_note(s, t, WEIR_AFRESH);
@@ -427,8 +422,6 @@ WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
 	w->at = at;
 	w->task = t;
 	w->stage = WORK_LOOKED_AT;
-	if (!t->landing)
-		return ACT_RUNNING;
 	weir_begin_steps(ctx, WEIR_WHY_NONE);
 	return ACT_REVIEW;
 }
@@ -452,6 +445,40 @@ WEIR_GLOBAL WEIR_RARE int weir_tell_others(struct weir_sched weir_mem *s weir_ar
 	return 0;
 }
 
+/* What it left to do. */
+WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 what)
+{
+	struct weir_todo weir_mem *w = &ctx->work;
+	u32 cpu;
+
+	switch (what) {
+	case ACT_WALK:
+		weir_walk(s, w->at, w->task, w->what, w->from != 0);
+		break;
+	case ACT_DROP:
+		weir_drop(s, w->home, w->task, w->what);
+		break;
+	case ACT_REVIEW:
+		weir_review_here(s, w->home, w->at, w->task);
+		break;
+	case ACT_RUNNING:
+		cpu = weir_review_running(s, ctx, w->home, w->at, w->task);
+		if (cpu)
+			weir_ask_preempt(ctx, w->home, w->task, cpu);
+		break;
+	case ACT_PLACE:
+		weir_place(s, w->at, w->task, w->number);
+		break;
+	case ACT_LOOK:
+		if (weir_look_now(s, ctx, ctx->msg.topic, ctx->msg.task))
+			weir_review_here(s, w->home, w->at, w->task);
+		break;
+	case ACT_TELL:
+		weir_class_on(ctx->recipient, &ctx->msg);
+		break;
+	}
+}
+
 /* The message in the context, on @topic, has reached its recipients: what is to be done now. */
 WEIR_INLINE u32 delivered(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 topic)
 {
@@ -460,7 +487,7 @@ WEIR_INLINE u32 delivered(struct weir_sched weir_mem *s, struct weir_ctx weir_me
 	ctx->delivery = 0;
 	if (weir_unlikely(weir_distributed(s) || s->rt_topics >> topic & 1))
 		weir_tell_others(s);
-	return t && s->graph->reviewed >> topic & 1 ? weir_look_now(s, ctx, topic, t) : ACT_NONE;
+	return t && s->graph->reviewed >> topic & 1 ? ACT_LOOK : ACT_NONE;
 }
 
 /* The message in the context, to all its recipients. */
@@ -480,14 +507,12 @@ WEIR_INLINE void deliver_alone(struct weir_sched weir_mem *s, struct weir_ctx we
 {
 	struct weir_instance weir_mem *to = weir_subs(s, topic)->responder;
 	struct weir_todo weir_mem *w = &ctx->work;
-	u32 what;
 
 	weir_op(s, WEIR_OP_NOTIFY, topic, 0);
 	if (to && to->on >> topic & 1)
 		weir_class_on(to, &ctx->msg);
-	what = delivered(s, ctx, topic);
-	if (what) {
-		act(s, ctx, what);
+	if (delivered(s, ctx, topic) && weir_look_now(s, ctx, topic, ctx->msg.task)) {
+		weir_review_here(s, w->home, w->at, w->task);
 		weir_home_unlock(s, w->home);
 		w->task = 0;
 	}
