@@ -329,21 +329,21 @@ WEIR_GLOBAL int weir_waits_before(struct weir_sched weir_mem *s weir_arg,
 /* Present what was collected to the graph in use. The number of tasks. */
 WEIR_GLOBAL u32 weir_present(struct weir_sched weir_mem *s weir_arg)
 {
-	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	struct weir_graph weir_mem *g = s->graph;
 	u32 n = 0;
 
-	ctx->keeps = 1;
+	weir_ctx(s)->keeps = 1;
 	while (weir_next_comes(s) && weir_loop) {
-		weir_only_now(ctx);
-		weir_only_now(g);
+		struct weir_graph weir_mem *g = s->graph;
+
 		weir_walk(s, g->leaves_at, g->leaves, WEIR_ARRIVED, g->scan != 0);
-		if (!weir_waits_before(s, ctx->reached))
-			weir_place(s, ctx->reached, g->leaves,
+		weir_only_now(s);
+		g = s->graph;
+		if (!weir_waits_before(s, weir_ctx(s)->reached))
+			weir_place(s, weir_ctx(s)->reached, g->leaves,
 				   weir_claim_number(g->leaves->claim));
 		n++;
 	}
-	ctx->keeps = 0;
+	weir_ctx(s)->keeps = 0;
 	return n;
 }
 

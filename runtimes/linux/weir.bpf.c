@@ -267,6 +267,7 @@ int weir_dispatch(u64 *ctx)
 		return 0;
 	}
 	start = bpf_ktime_get_ns();
+	weir_only_now(prev);
 	/*
 	 * Its turn is over, but it is still runnable: it competes with waiting tasks, as in every other runtime. A task that
 	 * may not leave this CPU now (our own program counts once), or that is ending, stays with the kernel.
@@ -299,6 +300,7 @@ int weir_dispatch(u64 *ctx)
 			target = cpu;
 			continue;
 		}
+		weir_only_now(prev);
 		if ((u64)t == ran && prev) {
 			COUNT(kept);
 			if (take_out(t, start))
@@ -324,6 +326,8 @@ int weir_dispatch(u64 *ctx)
 	if (t)
 		return 0;
 	COUNT(empty);
+	weir_only_now(turn);
+	weir_only_now(prev);
 	if (!(turn & 1) && weir_dsq_move_to_local(ASIDE(cpu)))
 		return 0;
 	if (!ran && prev && prev->scx.flags & SCX_TASK_QUEUED)
