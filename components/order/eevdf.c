@@ -396,7 +396,9 @@ WEIR_INLINE u32 eevdf_paid(struct eevdf weir_mem *self, const struct weir_fair w
  * The debtor leaves that would be chosen before those that wait, @t (see eevdf_first()) among them, and the running task @r (null: none);
  * @look: it would, but stays. 0: there is none.
  */
-WEIR_FLAT WEIR_RARE static int eevdf_absolve(struct eevdf weir_mem *self, const struct weir_fair weir_mem *r, struct weir_task weir_mem *t, u32 look)
+WEIR_FLAT WEIR_RARE static int eevdf_absolve(struct eevdf weir_mem *self,
+					     const struct weir_fair weir_mem *r,
+					     struct weir_task weir_mem *t, u32 look)
 {
 	struct weir_task weir_mem *first = eevdf_first(self, t);
 	const struct weir_fair weir_mem *head = first ? weir_fair_of(self->inst.sched, first) : 0;
@@ -463,7 +465,9 @@ WEIR_INLINE void eevdf_rescale(struct weir_fair weir_mem *f, u32 old, u64 mean)
 }
 
 /* @f, whose weight was @old, wakes where it left a debt, which is not paid yet: it goes on where it was. 0: no. */
-WEIR_PART int eevdf_reopen(struct eevdf weir_mem *self weir_arg, const struct weir_task weir_mem *t weir_arg, struct weir_fair weir_mem *f weir_arg, u32 old)
+WEIR_PART int eevdf_reopen(struct eevdf weir_mem *self weir_arg,
+			   const struct weir_task weir_mem *t weir_arg,
+			   struct weir_fair weir_mem *f weir_arg, u32 old)
 {
 	u32 slot = f->slot & (EEVDF_DEBTORS - 1);
 	const struct eevdf_debtor weir_mem *d = &self->debtor[slot];
@@ -504,7 +508,8 @@ WEIR_INLINE s64 eevdf_owed(struct eevdf weir_mem *self, const struct weir_fair w
 }
 
 /* @f, from elsewhere, joins those that compete: the mean stays what it is, and its lag what it was. */
-WEIR_PART int eevdf_join(struct eevdf weir_mem *self weir_arg, struct weir_fair weir_mem *f weir_arg)
+WEIR_PART int eevdf_join(struct eevdf weir_mem *self weir_arg,
+			 struct weir_fair weir_mem *f weir_arg)
 {
 	u64 load = self->q.load, mean = eevdf_mean(self), turn = eevdf_turn(f);
 	u64 ahead = f->deadline - f->vruntime;
@@ -536,7 +541,8 @@ WEIR_INLINE void eevdf_request(struct eevdf weir_mem *self, struct weir_task wei
 }
 
 /* @t comes from another queue or from sleep, or is new. */
-WEIR_FLAT WEIR_RARE static int eevdf_came(struct eevdf weir_mem *self, struct weir_task weir_mem *t, struct weir_fair weir_mem *f)
+WEIR_FLAT WEIR_RARE static int eevdf_came(struct eevdf weir_mem *self, struct weir_task weir_mem *t,
+					  struct weir_fair weir_mem *f)
 {
 	u32 old = f->weight;
 
@@ -555,7 +561,9 @@ WEIR_FLAT WEIR_RARE static int eevdf_came(struct eevdf weir_mem *self, struct we
 }
 
 /* @t, which is counted here, may have another weight. */
-WEIR_FLAT WEIR_RARE static int eevdf_reweigh(struct eevdf weir_mem *self, struct weir_task weir_mem *t, struct weir_fair weir_mem *f)
+WEIR_FLAT WEIR_RARE static int eevdf_reweigh(struct eevdf weir_mem *self,
+					     struct weir_task weir_mem *t,
+					     struct weir_fair weir_mem *f)
 {
 	u64 mean = eevdf_mean(self);
 	u32 old = f->weight;
@@ -585,7 +593,10 @@ WEIR_INLINE int eevdf_due(const struct eevdf weir_mem *self, const struct weir_f
  * Whether the running task @r has to go, as @first is the best of those that wait, and @came (null: nobody) has just arrived, @how.
  * EEVDF_CROWD: others waited already. EEVDF_SHADED: a debtor would be chosen before @first.
  */
-WEIR_PART int eevdf_yields(struct eevdf weir_mem *self weir_arg, struct weir_fair weir_mem *r weir_arg, const struct weir_fair weir_mem *first weir_arg, const struct weir_fair weir_mem *came weir_arg, u32 how)
+WEIR_PART int eevdf_yields(struct eevdf weir_mem *self weir_arg,
+			   struct weir_fair weir_mem *r weir_arg,
+			   const struct weir_fair weir_mem *first weir_arg,
+			   const struct weir_fair weir_mem *came weir_arg, u32 how)
 {
 	int eligible = !eevdf_before(self->q.zero, r->vruntime);
 	int safe = eevdf_before(r->vruntime, r->protect);
@@ -712,7 +723,9 @@ WEIR_HELPER WEIR_RARE int eevdf_woke(struct eevdf weir_mem *self weir_arg,
 }
 
 /* @t comes from another queue or from sleep, or is new, and waits from now on. */
-WEIR_FLAT WEIR_RARE static int eevdf_arrive(struct eevdf weir_mem *self, struct weir_task weir_mem *t, struct weir_fair weir_mem *f, u64 now)
+WEIR_FLAT WEIR_RARE static int eevdf_arrive(struct eevdf weir_mem *self,
+					    struct weir_task weir_mem *t,
+					    struct weir_fair weir_mem *f, u64 now)
 {
 	u32 running = eevdf_watch_all(self, now), how = f->queue ? 0 : EEVDF_NEW;
 
@@ -744,7 +757,8 @@ WEIR_INLINE void eevdf_resume(struct eevdf weir_mem *self, struct weir_fair weir
  * @f is back from a CPU of this queue. WEIR_FAIR_STAYS: a timer ended its turn, and its slice is not over, or nobody else is
  * here; then Linux does not look.
  */
-WEIR_PART u32 eevdf_over(struct eevdf weir_mem *self weir_arg, struct weir_fair weir_mem *f weir_arg)
+WEIR_PART u32 eevdf_over(struct eevdf weir_mem *self weir_arg,
+			 struct weir_fair weir_mem *f weir_arg)
 {
 	int timer = !(f->flags & WEIR_FAIR_RESCHED) && f->turn >= f->base;
 
@@ -792,7 +806,9 @@ WEIR_HELPER WEIR_RARE int eevdf_protect(struct eevdf weir_mem *self weir_arg,
 }
 
 /* @t begins its turn. A task that goes on after its turn is not protected again. */
-WEIR_PART int eevdf_begin(struct eevdf weir_mem *self weir_arg, struct weir_task weir_mem *t weir_arg, struct weir_fair weir_mem *f weir_arg, u64 now)
+WEIR_PART int eevdf_begin(struct eevdf weir_mem *self weir_arg,
+			  struct weir_task weir_mem *t weir_arg,
+			  struct weir_fair weir_mem *f weir_arg, u64 now)
 {
 	u32 stays = f->flags & WEIR_FAIR_STAYS;
 
@@ -810,7 +826,9 @@ WEIR_PART int eevdf_begin(struct eevdf weir_mem *self weir_arg, struct weir_task
 }
 
 /* @t leaves, with its lag. */
-WEIR_PART int eevdf_leave(struct eevdf weir_mem *self weir_arg, struct weir_task weir_mem *t weir_arg, struct weir_fair weir_mem *f weir_arg, u32 why)
+WEIR_PART int eevdf_leave(struct eevdf weir_mem *self weir_arg,
+			  struct weir_task weir_mem *t weir_arg,
+			  struct weir_fair weir_mem *f weir_arg, u32 why)
 {
 	u32 ran = f->flags & WEIR_FAIR_RUNS;
 
@@ -851,7 +869,9 @@ WEIR_INLINE void eevdf_review(struct eevdf weir_mem *self, struct weir_task weir
 }
 
 /* @t comes, goes or is weighed anew, or its queue is counted anew: what is not a turn in a queue that knows it. */
-WEIR_FLAT WEIR_RARE static int eevdf_changed(struct eevdf weir_mem *self, struct weir_task weir_mem *t, struct weir_fair weir_mem *f, u32 what, u32 why)
+WEIR_FLAT WEIR_RARE static int eevdf_changed(struct eevdf weir_mem *self,
+					     struct weir_task weir_mem *t,
+					     struct weir_fair weir_mem *f, u32 what, u32 why)
 {
 	u64 now = weir_now(self->inst.sched);
 

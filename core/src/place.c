@@ -288,21 +288,24 @@ WEIR_PART u64 weir_steps_again(struct weir_sched weir_mem *s weir_arg,
 			       struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	struct weir_pipe weir_mem *old = &s->graph->pipes[t->landing - 1], *on;
-	int known = 1;
+	u32 what = WEIR_REVIEW;
 
 	while (at->stages && at->to->home == h && weir_loop) {
 		struct weir_instance weir_mem *inst = at->to;
-		u32 what = known ? WEIR_REVIEW : WEIR_ARRIVED;
-		u32 port = ctx->moved == t ? weir_take_step(ctx, inst, at, t, what)
-					   : weir_step_at(ctx, inst, at, what, t);
+		struct weir_pipe weir_mem *old, *on;
+		u32 port = weir_step_with(ctx, inst, at, what, t, inst->careful || ctx->moved == t);
 
 		if (port == WEIR_WITHHOLD)
 			break;
+		weir_only_now(inst);
+		weir_only_now(s);
 		on = inst->out[port];
 		/* Behind where it was withheld, or on another way, stages have not had it yet. */
-		if (known && (at == old || (inst->nr_out > 1 && on != weir_went_on(at, old, t))))
-			known = 0;
+		if (what == WEIR_REVIEW) {
+			old = &s->graph->pipes[t->landing - 1];
+			if (at == old || (inst->nr_out > 1 && on != weir_went_on(at, old, t)))
+				what = WEIR_ARRIVED;
+		}
 		at = on;
 	}
 	return (u64)at;

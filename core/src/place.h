@@ -86,17 +86,24 @@ int weir_count_at(struct weir_pipe weir_mem *h, struct weir_pipe weir_mem *at,
 int weir_attract(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 		 struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 
-/* @t, which has come to @pipe, whose receiver is @inst: its answer, a port or WEIR_WITHHOLD. */
+/* @t, which has come to @pipe, whose receiver is @inst: its answer, a port or WEIR_WITHHOLD. @careful: see weir_take_step(). */
+WEIR_INLINE u32 weir_step_with(struct weir_ctx weir_mem *ctx, struct weir_instance weir_mem *inst,
+			       struct weir_pipe weir_mem *pipe, u32 what,
+			       struct weir_task weir_mem *t, u32 careful)
+{
+	u32 port;
+
+	if (weir_unlikely(careful))
+		return weir_take_step(ctx, inst, pipe, t, what);
+	port = weir_class_step(inst, what, t, &ctx->step);
+	return weir_unlikely(port >= inst->nr_out) ? weir_no_port(inst, port) : port;
+}
+
 WEIR_INLINE u32 weir_step_at(struct weir_ctx weir_mem *ctx, struct weir_instance weir_mem *inst,
 			     struct weir_pipe weir_mem *pipe, u32 what,
 			     struct weir_task weir_mem *t)
 {
-	u32 port;
-
-	if (weir_unlikely(inst->careful))
-		return weir_take_step(ctx, inst, pipe, t, what);
-	port = weir_class_step(inst, what, t, &ctx->step);
-	return weir_unlikely(port >= inst->nr_out) ? weir_no_port(inst, port) : port;
+	return weir_step_with(ctx, inst, pipe, what, t, inst->careful);
 }
 
 /* @t arrives in @at: where the way through the shared stages stops. */

@@ -97,9 +97,8 @@ WEIR_GLOBAL WEIR_RARE int weir_submit_slowly(struct weir_sched weir_mem *s weir_
 		return weir_put_off(s, to, t, 1);
 	}
 	if (weir_home_lock(s, y))
-		return weir_post(y, t,
-				 y->home && (y->border != to || to->keyed) ? WEIR_HAND : WEIR_HERE,
-				 0);
+		return weir_post(
+			y, t, y->home && (y->border != to || to->keyed) ? WEIR_HAND : WEIR_HERE, 0);
 	weir_place_from(ctx, y, to, t, number, 0, 1);
 	weir_home_unlock(s, y);
 	return 0;
@@ -177,8 +176,7 @@ WEIR_INLINE int enter(struct weir_sched weir_mem *s, u32 cpu, struct weir_task w
 		return -WEIR_EAGAIN;
 	/* Before the claim: what is noted later is noted of a schedulable task. */
 	pend = weir_load_acquire(&t->pend);
-	err = make_schedulable(s, t,
-			       why == WEIR_WHY_REQUEUED ? WEIR_RUNNING : WEIR_UNCONSIDERED,
+	err = make_schedulable(s, t, why == WEIR_WHY_REQUEUED ? WEIR_RUNNING : WEIR_UNCONSIDERED,
 			       &number);
 	if (!err) {
 		submit(s, ctx, t, cpu, number, pend, why);

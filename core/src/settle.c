@@ -45,12 +45,21 @@ enum work_stage {
 	WORK_HAND,
 	WORK_PLACE,
 	WORK_PLACED,
-	WORK_LOOKED_AT,
 	WORK_END
 };
 
 /* What takes steps, or is a message to an instance, and so is done from the loop at the top, between two stages. */
-enum work_act { ACT_NONE, ACT_WALK, ACT_DROP, ACT_REVIEW, ACT_RUNNING, ACT_PLACE, ACT_LOOK, ACT_TELL, ACT_OVER };
+enum work_act {
+	ACT_NONE,
+	ACT_WALK,
+	ACT_DROP,
+	ACT_REVIEW,
+	ACT_RUNNING,
+	ACT_PLACE,
+	ACT_LOOK,
+	ACT_TELL,
+	ACT_OVER
+};
 
 /* Leave it to whoever has the lock of @h. */
 static u32 work_post(struct weir_todo weir_mem *w, struct weir_pipe weir_mem *h, u32 bits)
@@ -203,10 +212,6 @@ static u32 work_unlock(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *
 	struct weir_todo weir_mem *w = &ctx->work;
 
 	weir_home_unlock(s, w->home);
-	if (w->stage == WORK_LOOKED_AT) {
-		w->task = 0;
-		return ACT_NONE;
-	}
 	if (w->stage == WORK_PLACED) {
 		ctx->keeps = 0;
 		w->stage = WORK_END;
@@ -272,9 +277,11 @@ WEIR_GLOBAL u32 weir_work_on(struct weir_sched weir_mem *s weir_arg)
  * The running @t is shown to its stages, from @at on, which say how urgent it is; its home @h is locked. 0, or 1 + the CPU that is to be preempted,
  * because one that waits is more urgent: by how much is in the step.
  */
-WEIR_INLINE u32 review_running(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			       struct weir_pipe weir_mem *h, struct weir_pipe weir_mem *at,
-			       struct weir_task weir_mem *t)
+WEIR_PART u32 weir_review_running(struct weir_sched weir_mem *s weir_arg,
+				  struct weir_ctx weir_mem *ctx weir_arg,
+				  struct weir_pipe weir_mem *h weir_arg,
+				  struct weir_pipe weir_mem *at weir_arg,
+				  struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_task weir_mem *first;
 	struct weir_cpu weir_mem *c;
@@ -301,15 +308,6 @@ WEIR_INLINE u32 review_running(struct weir_sched weir_mem *s, struct weir_ctx we
 		return 0;
 	ctx->step.urgency = first->key;
 	return cpu + 1;
-}
-
-WEIR_PART u32 weir_review_running(struct weir_sched weir_mem *s weir_arg,
-				  struct weir_ctx weir_mem *ctx weir_arg,
-				  struct weir_pipe weir_mem *h weir_arg,
-				  struct weir_pipe weir_mem *at weir_arg,
-				  struct weir_task weir_mem *t weir_arg)
-{
-	return review_running(s, ctx, h, at, t);
 }
 
 /* The CPU that runs @t, 1 + @cpu, is to be preempted for a task that waits in @h, which is locked. */
@@ -378,8 +376,8 @@ WEIR_GLOBAL WEIR_RARE int weir_look_at(struct weir_sched weir_mem *s weir_arg, u
 }
 
 /*
- * The same at once, if @t waits or runs in the home of those that review it. If it waits, the review itself is left to the caller, with the home
- * locked (ctx->work): ACT_REVIEW.
+ * The same at once, if @t waits or runs in the home of those that review it: ACT_REVIEW or ACT_RUNNING is left to the caller, with the home locked
+ * (ctx->work).
  *
  * Under the lock of its home, and with a place that agrees with its claim, a task may be looked at without its token: nobody else changes the
  * place meanwhile. If a call has it in its hand, that looks at it once more, because `changes` has moved on.
@@ -390,7 +388,7 @@ WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
 {
 	struct weir_todo weir_mem *w = &ctx->work;
 	struct weir_pipe weir_mem *h, *at;
-	u32 bits = reviewed(s, topic, t, &h), cpu;
+	u32 bits = reviewed(s, topic, t, &h);
 
 	if (!bits)
 		return ACT_NONE;
@@ -405,14 +403,7 @@ WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
 		return ACT_NONE;
 	}
 	at = h->border ? h->border : first_stage(s, h, t);
-	if (!t->landing) {
-		cpu = review_running(s, ctx, h, at, t);
-		weir_home_unlock(s, h);
-		if (cpu)
-			preempt(s, ctx, h, t, cpu);
-		return ACT_NONE;
-	}
-	if (at->keyed) {
+	if (t->landing && at->keyed) {
 		/* Its way begins before the home. */
 		weir_home_unlock(s, h);
 		weir_note(s, t, WEIR_AFRESH);
@@ -420,8 +411,8 @@ WEIR_PART u32 weir_look_now(struct weir_sched weir_mem *s weir_arg,
 	}
 	w->home = h;
 	w->at = at;
-	w->task = t;
-	w->stage = WORK_LOOKED_AT;
+	if (!t->landing)
+		return ACT_RUNNING;
 	weir_begin_steps(ctx, WEIR_WHY_NONE);
 	return ACT_REVIEW;
 }
@@ -443,6 +434,24 @@ WEIR_GLOBAL WEIR_RARE int weir_tell_others(struct weir_sched weir_mem *s weir_ar
 	if (s->rt_topics >> msg.topic & 1)
 		weir_rt_message(s, &msg);
 	return 0;
+}
+
+/* The message in the context is about @t: whose topic it is in its home, sees it again. */
+WEIR_INLINE void see_again(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 topic,
+			   struct weir_task weir_mem *t)
+{
+	struct weir_todo weir_mem *w = &ctx->work;
+	u32 what = weir_look_now(s, ctx, topic, t), cpu = 0;
+
+	if (what == ACT_NONE)
+		return;
+	if (what == ACT_REVIEW)
+		weir_review_here(s, w->home, w->at, t);
+	else
+		cpu = weir_review_running(s, ctx, w->home, w->at, t);
+	weir_home_unlock(s, w->home);
+	if (cpu)
+		preempt(s, ctx, w->home, t, cpu);
 }
 
 /* What it left to do. */
@@ -470,8 +479,7 @@ WEIR_INLINE void act(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 		weir_place(s, w->at, w->task, w->number);
 		break;
 	case ACT_LOOK:
-		if (weir_look_now(s, ctx, ctx->msg.topic, ctx->msg.task))
-			weir_review_here(s, w->home, w->at, w->task);
+		see_again(s, ctx, ctx->msg.topic, ctx->msg.task);
 		break;
 	case ACT_TELL:
 		weir_class_on(ctx->recipient, &ctx->msg);
@@ -506,16 +514,12 @@ WEIR_INLINE void deliver_alone(struct weir_sched weir_mem *s, struct weir_ctx we
 			       u32 topic)
 {
 	struct weir_instance weir_mem *to = weir_subs(s, topic)->responder;
-	struct weir_todo weir_mem *w = &ctx->work;
 
 	weir_op(s, WEIR_OP_NOTIFY, topic, 0);
 	if (to && to->on >> topic & 1)
 		weir_class_on(to, &ctx->msg);
-	if (delivered(s, ctx, topic) && weir_look_now(s, ctx, topic, ctx->msg.task)) {
-		weir_review_here(s, w->home, w->at, w->task);
-		weir_home_unlock(s, w->home);
-		w->task = 0;
-	}
+	if (delivered(s, ctx, topic))
+		see_again(s, ctx, topic, ctx->msg.task);
 }
 
 /* Nobody hears @m but the runtime, if that wants it: then it has it now. */

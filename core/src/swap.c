@@ -277,8 +277,7 @@ WEIR_GLOBAL int weir_show_running(struct weir_sched weir_mem *s weir_arg)
 
 		weir_only_now(ctx);
 		weir_only_now(g);
-		if (!t || exit == WEIR_NONE || weir_state(t) != WEIR_RUNNING ||
-		    weir_load(&t->home))
+		if (!t || exit == WEIR_NONE || weir_state(t) != WEIR_RUNNING || weir_load(&t->home))
 			continue;
 		weir_store(&t->home, exit + 1);
 		t->placed = weir_claim_number(t->claim);

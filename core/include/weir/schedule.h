@@ -168,7 +168,7 @@ struct weir_ctx {
 	u32 next_msg;	 /* the first undelivered one of `msgs` */
 	u32 from_remote; /* the message being delivered came from another domain */
 	u32 delivery; /* 0: none; 1: not begun; 2: subscribers that hear all; 3: subscribers in its scope; 4: its only recipient has it */
-	u32 sub_at; /* the next one in the present part of `sub_list` */
+	u32 sub_at;   /* the next one in the present part of `sub_list` */
 	u32 sub_end;
 	struct weir_instance weir_mem *recipient; /* the instance to be called next */
 	struct weir_msg msg;			  /* the message that is being delivered */

@@ -114,8 +114,10 @@ struct weir_graph {
 	u32 epoch;   /* number of the plan */
 	u32 refused; /* 1 + the instance whose construct() failed */
 	u32 scan;    /* how far a swap has collected: pipes, then CPUs */
-	struct weir_instance weir_mem *other; /* a swap of one instance: the one that is not in use */
-	struct weir_task weir_mem *leaves;    /* the task that is collected, its home, and the next one in its pipe */
+	struct weir_instance
+		weir_mem *other; /* a swap of one instance: the one that is not in use */
+	struct weir_task weir_mem
+	*leaves; /* the task that is collected, its home, and the next one in its pipe */
 	struct weir_pipe weir_mem *leaves_at;
 	struct weir_task weir_mem *follows;
 	struct weir_subs subs[WEIR_MAX_TOPICS];
