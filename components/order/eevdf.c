@@ -806,9 +806,8 @@ WEIR_HELPER WEIR_RARE int eevdf_protect(struct eevdf weir_mem *self weir_arg,
 }
 
 /* @t begins its turn. A task that goes on after its turn is not protected again. */
-WEIR_PART int eevdf_begin(struct eevdf weir_mem *self weir_arg,
-			  struct weir_task weir_mem *t weir_arg,
-			  struct weir_fair weir_mem *f weir_arg, u64 now)
+WEIR_INLINE void eevdf_begin(struct eevdf weir_mem *self, struct weir_task weir_mem *t,
+			     struct weir_fair weir_mem *f, u64 now)
 {
 	u32 stays = f->flags & WEIR_FAIR_STAYS;
 
@@ -822,7 +821,6 @@ WEIR_PART int eevdf_begin(struct eevdf weir_mem *self weir_arg,
 	/* What it was granted on arrival ends with a tick, counted from now on. */
 	if (weir_unlikely(self->tick))
 		eevdf_grant(self, t, f, stays);
-	return 0;
 }
 
 /* @t leaves, with its lag. */

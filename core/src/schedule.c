@@ -283,6 +283,9 @@ WEIR_GLOBAL WEIR_RARE int weir_end_this_claim(struct weir_sched weir_mem *s weir
 		return err;
 	if (weir_load(&t->home) == h->mark && weir_place_valid(s, t, claim)) {
 		err = end_claim(s, t, claim, WEIR_UNCONSIDERED) == claim ? 0 : -WEIR_ESTATE;
+		weir_only_now(s);
+		weir_only_now(h);
+		weir_only_now(t);
 		if (!err)
 			weir_drop(s, h, t, WEIR_WHY_BLOCKED);
 	}

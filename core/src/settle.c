@@ -441,17 +441,17 @@ WEIR_INLINE void see_again(struct weir_sched weir_mem *s, struct weir_ctx weir_m
 			   struct weir_task weir_mem *t)
 {
 	struct weir_todo weir_mem *w = &ctx->work;
-	u32 what = weir_look_now(s, ctx, topic, t), cpu = 0;
+	u32 what = weir_look_now(s, ctx, topic, t), cpu;
 
-	if (what == ACT_NONE)
-		return;
-	if (what == ACT_REVIEW)
-		weir_review_here(s, w->home, w->at, t);
-	else
+	if (what == ACT_RUNNING) {
 		cpu = weir_review_running(s, ctx, w->home, w->at, t);
-	weir_home_unlock(s, w->home);
-	if (cpu)
-		preempt(s, ctx, w->home, t, cpu);
+		weir_home_unlock(s, w->home);
+		if (cpu)
+			preempt(s, ctx, w->home, t, cpu);
+	} else if (what == ACT_REVIEW) {
+		weir_review_here(s, w->home, w->at, t);
+		weir_home_unlock(s, w->home);
+	}
 }
 
 /* What it left to do. */
