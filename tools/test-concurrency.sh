@@ -251,7 +251,7 @@ for break in 1 ${WEIR_LONG:+2}; do
 	spawn reported "${mutants[-1]}" try_broken "$([[ $break == 1 ]] && echo "exchange in two steps" || echo "lock in two steps")" \
 		"$([[ $break == 1 ]] && echo stop-claim || echo topic-hold-remove)" $break
 done
-mutant "no second look before idling" idle-admit pick.c '/^WEIR_GLOBAL u64 weir_look_again/,/^}/s/^\tu64 w = 0, seen, t;/\tu64 w = 0, seen, t; if (1) return 0;/'
+mutant "no second look before idling" idle-admit pick.c '/^WEIR_GLOBAL int weir_lock_or_want/,/^}/s/^\tu64 w = 0, seen;/\tu64 w = 0, seen; if (1) return 0;/'
 mutant "a look in vain leaves no wish" stop-kick pick.c 's/? w . WEIR_WANT : w/? w : w/'
 mutant "a wish that nobody grants" stop-kick home.c 's/if (w & WEIR_WANT \&\& h->nr)/if (0)/'
 mutant "an unlock that ignores the inbox" stop-inbox home.c '/weir_let_go(/,/^}/s/seen = weir_cas(&h->word, w, w & (WEIR_LOCKED . WEIR_RECORDED));/seen = weir_cas(\&h->word, w, 0); if (seen == w) break;/'
@@ -265,7 +265,7 @@ mutant "a CPU declines a later claim" decline-other schedule.c '/^WEIR_GLOBAL WE
 mutant "a CPU declines without the lock of the place" decline schedule.c '/^WEIR_GLOBAL WEIR_RARE int weir_end_this_claim/,/^}/{s/ || weir_home_lock(s, h)//;s/weir_home_unlock(s, h);/;/}'
 mutant "a CPU chooses and keeps the place of its last task" leave-behind pick.c '/^WEIR_INLINE void chooses/,/^}/s/if (WEIR_DECLINES \&\& .*/if (0)/'
 mutant "what was left behind counts as running" leave-behind internal.h '/^WEIR_INLINE int weir_place_valid/,/^}/s/if (WEIR_DECLINES \&\& state/if (0 \&\& state/'
-mutant "a place that is no longer valid stays" move-block settle.c '/^static u32 work_look/,/^}/s/if (!weir_place_valid(t, claim))/if (0)/'
+mutant "a place that is no longer valid stays" move-block settle.c '/^static u32 work_look/,/^}/s/if (!weir_place_valid(s, t, claim))/if (0)/'
 mutant "callers do not look for a writer" swap-block settle.h 's/return !weir_load_acquire(&s->writer);/return 1;/'
 mutant "a writer does not wait for callers" swap-admit swap.c 's/while (busy \&\& weir_wait_long(wait, s->patience) \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
 mutant "a kick that hits a CPU with a task is lost" idle-kick-spent pick.c 's/if (idle \&\& !weir_mask_clear(s->idle, cpu) \&\& .*/if (idle) weir_mask_clear(s->idle, cpu); if (0)/'

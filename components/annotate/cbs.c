@@ -345,8 +345,8 @@ WEIR_FLAT static void cbs_adopt(struct cbs weir_mem *self, struct weir_task weir
 }
 
 /* What the rules say of a task that may run and has been adopted if it was to be. */
-static void cbs_refresh(struct cbs weir_mem *self, struct weir_task weir_mem *t,
-			struct cbs_task weir_mem *p)
+WEIR_INLINE void cbs_refresh(struct cbs weir_mem *self, struct weir_task weir_mem *t,
+			     struct cbs_task weir_mem *p)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	u64 now = weir_now(s), left;

@@ -689,13 +689,13 @@ WEIR_INLINE int eevdf_chooses(const struct eevdf weir_mem *self, const struct we
 				    !eevdf_before(r->vruntime, r->protect) || f->slice < r->slice);
 }
 
-/* @t has come, @how, and others run: one may have to go. The sums are up to date. */
+/* @t, which may run on @mask (null: everywhere), has come, @how, and others run: one may have to go. The sums are up to date. */
 WEIR_HELPER WEIR_RARE int eevdf_woke(struct eevdf weir_mem *self weir_arg,
-				     struct weir_task weir_mem *t weir_arg, u32 how)
+				     struct weir_task weir_mem *t weir_arg,
+				     const struct weir_cpumask weir_mem *mask weir_arg, u32 how)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t), *r;
-	const struct weir_cpumask weir_mem *mask = 0;
 	struct weir_task weir_mem *first;
 	u32 victim;
 
@@ -707,15 +707,10 @@ WEIR_HELPER WEIR_RARE int eevdf_woke(struct eevdf weir_mem *self weir_arg,
 			eevdf_clear(self, r, t);
 	}
 	first = eevdf_first(self, t);
-	if (out->nr_cpus > 1) {
-		mask = weir_affinity(self->inst.sched, t);
-		if (first != t || weir_idle_near(out, t, mask) != WEIR_NO_CPU)
-			return 0;
-	}
+	if (out->nr_cpus > 1 && (first != t || weir_idle_near(out, t, mask) != WEIR_NO_CPU))
+		return 0;
 	if (self->owing && self->rules < 7 && eevdf_absolve(self, 0, t, 1))
 		how |= EEVDF_SHADED;
-	if (weir_fair_is_batch(self->inst.sched, t))
-		how |= EEVDF_BATCH;
 	victim = eevdf_victim(self, t, first, mask, how);
 	if (victim != WEIR_NO_CPU)
 		weir_fair_displace(&self->inst, &self->q, victim, first ? first : t);
@@ -728,6 +723,7 @@ WEIR_FLAT WEIR_RARE static int eevdf_arrive(struct eevdf weir_mem *self,
 					    struct weir_fair weir_mem *f, u64 now)
 {
 	u32 running = eevdf_watch_all(self, now), how = f->queue ? 0 : EEVDF_NEW;
+	const struct weir_cpumask weir_mem *mask = 0;
 
 	if (self->q.nr > running || self->owing)
 		how |= EEVDF_CROWD;
@@ -736,10 +732,17 @@ WEIR_FLAT WEIR_RARE static int eevdf_arrive(struct eevdf weir_mem *self,
 	f->flags = WEIR_FAIR_WAITS;
 	eevdf_settle(self);
 	eevdf_grant(self, t, f, 0);
-	if (running)
-		eevdf_woke(self, t, how);
-	else if (self->owing)
-		eevdf_clear(self, 0, t);
+	if (!running) {
+		if (self->owing)
+			eevdf_clear(self, 0, t);
+		return 0;
+	}
+	/* (What is asked is asked here, for chains of calls to be short in the kernel.) */
+	if (weir_out(&self->inst, 0)->nr_cpus > 1)
+		mask = weir_affinity(self->inst.sched, t);
+	if (weir_fair_is_batch(self->inst.sched, t))
+		how |= EEVDF_BATCH;
+	eevdf_woke(self, t, mask, how);
 	return 0;
 }
 

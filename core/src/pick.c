@@ -176,18 +176,16 @@ enum pick_stage {
 	PICK_OVER,
 };
 
-/* The home of the exit is locked, and is left so if it had a task for @target, in the context. 1: it had. */
+/* The home of the exit is locked, and is left so if it had a task for @target, in the context: 1. @announced: @target is, or was, in the idle set. */
 WEIR_INLINE int take_locked(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			    struct weir_pipe weir_mem *exit, u32 target)
+			    struct weir_pipe weir_mem *exit, u32 target, int announced)
 {
-	int idle = weir_mask_test(s->idle, target);
-
 	ctx->picked = (struct weir_task weir_mem *)weir_take(s, exit, target);
 	if (!ctx->picked) {
 		weir_home_unlock(s, exit);
 		return 0;
 	}
-	awake(s, exit, target, idle);
+	awake(s, exit, target, announced);
 	return 1;
 }
 
@@ -215,7 +213,9 @@ WEIR_GLOBAL u32 weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 	if (ctx->pick_stage <= PICK_FIRST) {
 		if (!weir_load(&exit->nr) || weir_home_lock(s, exit))
 			return PICK_ANNOUNCE;
-		return take_locked(s, ctx, exit, target) ? PICK_OVER : PICK_ANNOUNCE;
+		return take_locked(s, ctx, exit, target, weir_mask_test(s->idle, target))
+			       ? PICK_OVER
+			       : PICK_ANNOUNCE;
 	}
 	if (ctx->pick_stage == PICK_FETCH) {
 		if (ctx->pick_at >= pc->nr_puller) {
@@ -233,7 +233,8 @@ WEIR_GLOBAL u32 weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 	}
 	if (!weir_lock_or_want(s, exit))
 		return PICK_FETCH;
-	return take_locked(s, ctx, exit, target) ? PICK_OVER : PICK_FETCH;
+	/* (A kick that came since then is spent on it, though its bit is gone.) */
+	return take_locked(s, ctx, exit, target, 1) ? PICK_OVER : PICK_FETCH;
 }
 
 /* The full search. */

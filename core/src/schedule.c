@@ -77,10 +77,11 @@ WEIR_GLOBAL WEIR_RARE int weir_leave_other(struct weir_sched weir_mem *s weir_ar
 		weir_post(h, t, WEIR_HAND, 0);
 		return 1;
 	}
-	weir_drop(s, h, t, WEIR_WHY_WENT);
-	weir_home_unlock(s, h);
 	if (ctx->step.why == WEIR_WHY_REQUEUED)
 		ctx->step.why = WEIR_WHY_CAME;
+	weir_only_now(s);
+	weir_drop(s, h, t, WEIR_WHY_WENT);
+	weir_home_unlock(s, h);
 	return 0;
 }
 
