@@ -151,7 +151,9 @@ pub struct Prices {
     kinds: [(u64, u64); KINDS],
     /// Of a `Step` with a task that arrives, or is reviewed.
     arrives: u64,
-    /// The part of a `Step` that is the component's code, and all of one that hears that a task has left.
+    /// The part of that which comes before the instance's time.
+    before: u64,
+    /// Of a `Step` that hears that a task has left: the component's code.
     step_code: u64,
     /// Of an `Unlink`, for each further pipe that the task is in.
     leaves: u64,
@@ -188,10 +190,11 @@ impl Prices {
         u64::from(more) * self.leaves
     }
 
-    /// The part of a `Step` that is the component's code, ns.
+    /// The part of a `Step` that is the instance's time, ns: without the lock of the pipe that it reads, but with what it does to the one
+    /// that it writes.
     #[inline]
-    pub fn step_code(&self) -> u64 {
-        self.step_code
+    pub fn inside(&self, op: &OpRecord) -> u64 {
+        if self.brings(op) { self.arrives - self.before } else { self.step_code }
     }
 
     /// The pipe whose lock a `Step` takes until its end.
@@ -422,15 +425,15 @@ impl Costs {
         set(OpKind::Scan, 0, core.scan);
         set(OpKind::Burn, 0, core.burn_1000);
         set(OpKind::Remote, self.lock_handover.domain, 0);
-        let (step_code, around, leaves) = match self.stages {
-            Stages::Linked => (
-                core.update + core.change,
-                core.pipe_add + 2 * self.lock_uncontended,
-                core.pipe_remove + self.lock_uncontended,
-            ),
-            Stages::Carried => (core.step, 0, 0),
+        let lock = self.lock_uncontended;
+        let (step_code, before, after, leaves) = match self.stages {
+            Stages::Linked => {
+                (core.update + core.change, lock, core.pipe_add + lock, core.pipe_remove + lock)
+            }
+            Stages::Carried => (core.step, 0, 0, 0),
         };
-        Prices { kinds: prices, arrives: step_code + around, step_code, leaves, stages: self.stages }
+        let arrives = before + step_code + after;
+        Prices { kinds: prices, arrives, before, step_code, leaves, stages: self.stages }
     }
 
     /// Cost of resuming a task at a distance from where it last ran, ns.

@@ -360,7 +360,7 @@ impl<'a> Charger<'a> {
                         held.enclose(&mut self.held, pipe, begin);
                     }
                     t += self.prices.step(op);
-                    running.enclose(&mut self.running, lock, t - self.prices.step_code(), wait_ns);
+                    running.enclose(&mut self.running, lock, t - self.prices.inside(op), wait_ns);
                 }
                 OpKind::StepEnd => {
                     if let Some(step) = running.end(&mut self.running) {
