@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # The calls between files: reads C files and headers with functions, prints each pair of files of which one calls functions of the other, as `from to`, then the files
-# that reach themselves in this way, as `circle FILE`. A function belongs to the file that defines it, at the beginning of a line.
-# Usage: awk -f tools/layers.awk FILE... (names without folder and ending; what lies in kit/ is one room)
+# that reach themselves in this way, as `circle FILE`, and the floor of each, as `floor N FILE`: one above the highest of those that it calls. Both are without the arrows to `top`,
+# which are reported as `up from to` unless they lead down anyway. A function belongs to the file that defines it, at the beginning of a line.
+# Usage: awk -v top=FILE -f tools/layers.awk FILE... (names without folder and ending; what lies in kit/ is one room)
 
 function room(path) {
 	if (path ~ /\/kit\//)
@@ -53,7 +54,7 @@ END {
 	for (via in rooms)
 		for (from in rooms)
 			for (to in rooms)
-				if (((from, via) in calls || (from, via) in reach) && ((via, to) in calls || (via, to) in reach))
+				if (via != top && to != top && ((from, via) in calls || (from, via) in reach) && ((via, to) in calls || (via, to) in reach))
 					reach[from, to] = 1
 	for (pair in calls) {
 		split(pair, p, SUBSEP)
@@ -62,4 +63,22 @@ END {
 	for (r in rooms)
 		if ((r, r) in reach)
 			print "circle", r
+	# As often as there are rooms: a longer way is a circle beside the top one.
+	for (r in rooms) {
+		floor[r] = 1
+		number++
+	}
+	for (turn = 0; turn < number; turn++)
+		for (pair in calls) {
+			split(pair, p, SUBSEP)
+			if (p[2] != top && floor[p[1]] <= floor[p[2]])
+				floor[p[1]] = floor[p[2]] + 1
+		}
+	for (r in rooms)
+		print "floor", floor[r], r
+	for (pair in calls) {
+		split(pair, p, SUBSEP)
+		if (p[2] == top && floor[p[1]] <= floor[top])
+			print "up", p[1], p[2]
+	}
 }

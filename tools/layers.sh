@@ -6,9 +6,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 
-calls=$(awk -f tools/layers.awk core/src/*.c core/src/{call,transit}.h core/kit/*.c | sort)
-# For the drawing, what the whole core uses stands at the bottom without arrows of its own.
-below='alloc|state|task|list'
+all=$(awk -v top=remote -f tools/layers.awk core/src/*.c core/src/{settle,place}.h core/kit/*.c | sort)
+calls=$(echo "$all" | grep -vE '^(circle|floor|up) ')
+# What the whole core uses stands at the bottom; its arrows are not drawn.
+below='state|task'
 
 cat <<'TEXT'
 # Architecture of the core
@@ -18,27 +19,60 @@ components, [concurrency.md](concurrency.md) the locks, [crates.md](crates.md) t
 
 ## Files
 
-An arrow leads from a file in `core/src` to a file whose functions it calls; `kit` stands for all files in `core/kit`. Every file may use
+An arrow leads from a file in `core/src` to one whose functions it calls; a header counts as its file (`settle.h`, `place.h`: what each call pays for, inline), and
+`kit` stands for all files in `core/kit`. Every file may use
 TEXT
-echo "\`$(echo "$below" | sed 's/|/`, `/g')\`, whose arrows are omitted."
+echo "\`$(echo "$below" | sed 's/|/`, `/g')\` and the inline functions of \`internal.h\`, whose arrows are left out."
 cat <<'TEXT'
 
 ```mermaid
 graph TD
 TEXT
-echo "$calls" | grep -v '^circle' | grep -vE " ($below)\$" |
-	awk '{ printf "    f_%s[\"%s\"] --> f_%s[\"%s\"]\n", $1, $1, $2, $2 }'
+echo "$calls" | grep -vE " ($below)\$" | awk '{ printf "    f_%s[\"%s\"] --> f_%s[\"%s\"]\n", $1, $1, $2, $2 }'
 echo '```'
-echo
-circle=$(echo "$calls" | sed -n 's/^circle /`/p' | sed 's/$/`/' | paste -sd, | sed 's/,/, /g')
-if [[ -n $circle ]]; then
-	cat <<TEXT
-These files call each other in a circle: $circle. The reason is their work. A pipe that receives a task wakes an idle CPU (\`preempt\`), which
-publishes a message (\`broker\`). The message can be a remote one (\`remote\`). Its delivery changes pipes again, and \`propagate\` completes all of
-this from a worklist. At run time there is no recursion: a message is queued and a pipe is put on the worklist, and
-both are handled by one loop in \`propagate\`. tools/test-ports.sh checks that no call chain returns to itself. The calls of a runtime
-(\`schedule\`, \`pick\`, \`notify\`, \`remote_calls\`) stand above the circle.
+cat <<'TEXT'
+
+## Floors
+
+A file stands one floor above the highest file that it calls.
+
+| floor | files |
+|---|---|
 TEXT
-else
-	echo "No file calls itself by way of others."
+echo "$all" | awk '
+	/^floor/ {
+		files[$2] = files[$2] (files[$2] == "" ? "" : ", ") "`" $3 "`"
+		if ($2 > highest)
+			highest = $2
+	}
+	END {
+		for (f = highest; f > 0; f--)
+			printf "| %d | %s |\n", f, files[f]
+	}'
+echo
+upward=$(echo "$all" | sed -n 's/^up \([a-z_]*\) .*/`\1`/p' | paste -sd, | sed 's/,/, /g')
+stray=$(echo "$all" | sed -n 's/^circle //p')
+if [[ -n $stray ]]; then
+	echo "tools/layers.sh: files that call each other in a circle: $(echo "$stray" | paste -sd' ')" >&2
+	exit 1
 fi
+cat <<TEXT
+Arrows lead upward to \`remote\` alone, from $upward: a message, the end of a task and a new graph can concern other coherence
+domains. It is compiled only where there can be several, and what it is called for there (to leave something for another domain) calls nothing on a higher floor; it stands on top
+because remote messages that come in make the calls of a runtime. No other file calls itself by way of others.
+
+## A task's way
+
+| | file | what happens there |
+|---|---|---|
+| 1 | \`schedule\` | \`weir_admit()\`: the claim says that it may run |
+| 2 | \`settle\` | the call begins; at its end, what was left to do |
+| 3 | \`place\` | the steps of the stages on its way, then its link, under the lock of its home |
+| 4 | \`order\` | if the pipe is keyed: its place there |
+| 5 | \`preempt\` | if the exit has several CPUs, or the only one sleeps, or the task is urgent: a CPU for it |
+| 6 | \`pick\` | \`weir_pick()\`: a CPU claims it, and it leaves the pipe |
+
+What is rare is beside this way. \`home\`: the lock is taken, so the task goes into the inbox of its home, or waits in a postponed pipe. \`settle\`: tasks in this CPU's hand and messages, from one loop, so that
+there is no recursion at run time: a message is queued, a task is noted, and both are handled when no lock is held. tools/test-ports.sh checks that no call chain returns
+to itself.
+TEXT

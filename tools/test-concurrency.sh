@@ -93,15 +93,14 @@ else
 fi
 spawn build_stress core/port/native "$work/fast" -O2
 
-# As the kernel's port has it. The long form links tasks in each pipe, too: another schedule of the same calls.
+# As the kernel's port has it.
 mkdir "$work/unit"
 cp "$work/unit.c" "$work/unit/weir_unit.c"
-build_kernel() { # runtimes output [carry]
-	"$cc" "${flags[@]}" -O1 -Wno-error -w -DWEIR_CARRY="${3:-1}" -DWEIR_DEEP=0 -DWEIR_DECLINES=1 -I"$work/unit" -I"$1" -Icore/include -Icore/port/native -Icore/src -include $conc/kernel/kernel.h \
+build_kernel() { # runtimes output
+	"$cc" "${flags[@]}" -O2 -Wno-error -w -DWEIR_DECLINES=1 -I"$work/unit" -I"$1" -Icore/include -Icore/port/native -Icore/src -include $conc/kernel/kernel.h \
 		-o "$2" $conc/kernel/kernel.c core/port/native/{port,host}.c $conc/{plan,graphs}.c -lpthread
 }
-spawn build_kernel runtimes/linux "$work/kernel-0"
-[[ ${WEIR_LONG:-} ]] && spawn build_kernel runtimes/linux "$work/kernel-1" 0
+spawn build_kernel runtimes/linux "$work/kernel-adapter"
 kernel_mutants=()
 kernel_mutant() { # name file sed-script
 	local folder=$work/adapter-${#kernel_mutants[@]}
@@ -136,7 +135,7 @@ stress "stress, full speed" "$work/fast" $((seconds / 5)) $((seed + 2))
 # --- the kernel's adapter, under a kernel of threads ---------------------------------------------------
 
 for ((i = 0; i < (${WEIR_LONG:+29} + 1); i++)); do
-	if timeout 120 "$work/kernel-$((i / 15))" 3 $((seed + i)) >"$work/log" 2>&1; then
+	if timeout 120 "$work/kernel-adapter" 3 $((seed + i)) >"$work/log" 2>&1; then
 		grep '^kernel:' "$work/log"
 		pass "the kernel's adapter under threads, seed $((seed + i))"
 	else
@@ -205,7 +204,7 @@ try_mutant() { # folder name scenario file,file... sed-script
 		fi
 		case $file in
 		*.c) changed+=("$tree/core/src/$file") ;;
-		call.h | transit.h) mapfile -t -O ${#changed[@]} changed < <(grep -l "\"$file\"" "$tree"/core/src/*.c) ;;
+		settle.h) mapfile -t -O ${#changed[@]} changed < <(grep -l "\"$file\"" "$tree"/core/src/*.c) ;;
 		*) changed=("$tree"/core/{src,kit}/*.c "$work/components/components.c") ;;
 		esac
 	done
@@ -250,48 +249,39 @@ try_broken() { # folder name scenario number
 for break in 1 ${WEIR_LONG:+2}; do
 	mutants+=("$(mktemp -d "$work/mutant-XXXXXX")")
 	spawn reported "${mutants[-1]}" try_broken "$([[ $break == 1 ]] && echo "exchange in two steps" || echo "lock in two steps")" \
-		"$([[ $break == 1 ]] && echo stop-claim || echo admit-admit)" $break
+		"$([[ $break == 1 ]] && echo stop-claim || echo topic-hold-remove)" $break
 done
-mutant "a claimed task counts as running" claim-block pick.c 's/WEIR_SCHEDULABLE, WEIR_CLAIMED)/WEIR_SCHEDULABLE, WEIR_RUNNING)/'
-long_mutant "no second look before idling" idle-admit pick.c 's/^\t\tctx->pick_stage++;/\t\tctx->pick_stage = PICK_FETCH;/'
-mutant "callers do not look for a writer" swap-admit call.h 's/return !weir_load_acquire(&s->writer);/return 1;/'
-long_mutant "a writer does not wait for callers" swap-admit swap.c 's/while (busy \&\& weir_wait_long(wait, s->patience) \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
-long_mutant "a pipe stays on the worklist" admit-admit propagate.c '/^WEIR_GLOBAL int weir_visit(/,/^}/s/pipe->pending = still;/;/'
-long_mutant "a receiver runs without its lock" admit-admit propagate.c 's/weir_visited(s, next, weir_class_update(next->to, next));/weir_pipe_unlock(next), weir_class_update(next->to, next), weir_pipe_lock(next), weir_visited(s, next, 0);/'
-long_mutant "removal leaves its record" admit-admit-block log.c 's/^\t\tif (c->kind == WEIR_ADDED) {/\t\tif (0) {/;s/^\t\tc->kind = WEIR_VOID;/\t\t;/'
-long_mutant "withdrawal from deep to shallow" move-block-linked withdraw.c '/static int withdraw/,/^}/s/&t->hooks\[i\].pipe/\&t->hooks[nr - 1 - i + slot].pipe/'
-long_mutant "a CPU blocks what is not its own" decline schedule.c '/^WEIR_GLOBAL int weir_revoke/,/^}/s/^\tint err, linked;/\tint err = weir_retire(s, t, WEIR_UNCONSIDERED), linked; if (1) return err > 0 ? 0 : err;/'
-long_mutant "a waiting task is declined without the lock" decline-waiting schedule.c '/^WEIR_GLOBAL int weir_revoke/,/^}/s/if (from == WEIR_SCHEDULABLE) {/if (0) {/'
-long_mutant "a task is declined on its way into an inbox" stop-decline-waiting schedule.c '/^WEIR_GLOBAL int weir_revoke/,/^}/s/weir_pipe_linked/weir_pipe_holds/'
-long_mutant "a task is withheld without a second look" idle-withheld ../kit/background.c 's/if (cpu == WEIR_NO_CPU \&\& !assign->withheld) {/if (cpu == WEIR_NO_CPU) weir_store(\&assign->withheld, 1); if (0) {/'
-mutant "a more urgent task preempts nobody" urgent-claim preempt.c 's/if (k > key)/if (0)/'
-long_mutant "followers served without the lock" move-admit broker.c '/^static int next_follower/,/^}/{s/if (weir_pipe_lock(pipe))/if (0)/;s/weir_pipe_unlock(pipe);//};s/weir_pipe_unlock(ctx->held_for);//'
-long_mutant "a hand-over past the more urgent" hand-over-urgent pick.c 's/weir_load(&t->key) < key/0/'
-mutant "kick without taking the idle bit" admit-admit preempt.c 's/cpu < s->nr_cpus \&\& weir_mask_clear(s->idle, cpu)/cpu < s->nr_cpus/'
-long_mutant "one CPU is kicked for two tasks" idle-admit-admit preempt.c '/^static u32 take_near/,/^}/s/while (cpu < .*/while (0); if (!take_idle(s, cpu)) return WEIR_NO_CPU;/;/^WEIR_GLOBAL u32 weir_kick_target/,/^}/s/weir_pipe_lock(pipe)/1/'
-# Seen with store buffers only.
-long_mutant "no barrier before the look for a writer" swap-block call.h '/^WEIR_INLINE int weir_may_go_in/,/^}/s/weir_light_fence();/;/'
-long_mutant "an idle CPU looks without the lock" idle-admit pick.c 's/(weir_solo(s) || !announced)/1/'
-# Carried tasks (docs/decisions/0050).
-mutant "a step that no review knows of" leave-admit transit.c,transit.h 's/(ctx->seen != weir_load(&s->changes))/(0)/'
-long_mutant "no barrier before the look for changes" leave-admit transit.h '/^WEIR_INLINE int weir_carry(/,/^}/s/weir_light_fence();/;/'
-long_mutant "a carried task is unlinked before it is linked" move-block withdraw.c '/^WEIR_FLAT static int recall/,/^}/{s/weir_link_carried(in, t);//;s/weir_unlink(pipe, t);/weir_unlink(pipe, t), weir_fence(), weir_link_carried(in, t);/}'
-long_mutant "a CPU that takes a task out does not look again" move-block withdraw.c '/^WEIR_FLAT static int withdraw_carried/,/^}/s/pipe = weir_landing(s, t);$/pipe = 0;/'
-long_mutant "topics are held without the lock" topic-hold-remove broker.c '/^int weir_topic_hold/,/^}/{s/lock_topics(s)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
-# Seen where a CPU stops, or gives up waiting (docs/decisions/0034).
-long_mutant "locks are waited for without bound" stop-inbox internal.h 's/weir_impatient_lock(lock, ctx->waited, s->patience)/(weir_spin_lock(lock), 0)/'
-long_mutant "a task finds no inbox" stop-admit-merged pipe.c,carried.c 's/return weir_post(pipe, t, [a-z0-9]*);/return -WEIR_EAGAIN;/'
-mutant "an inbox that is not reported" stop-idle lock.c '/^WEIR_FLAT int weir_post/,/^}/s/if (!weir_load(&pipe->lock))/if (0)/;/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/if (wanted || .*/if (0)/'
-long_mutant "a CPU lets go of a lock and does not look" stop-kick lock.c '/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/if (wanted || .*/if (0)/'
-long_mutant "no second look at a lock given up" stop-look lock.c '/^static int leave_word/,/^}/s/return weir_try_lock(&pipe->lock) ? 0 : -WEIR_EAGAIN;/return -WEIR_EAGAIN;/;/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/wanted |= .*//'
-long_mutant "one CPU is kicked for all that looked in vain" stop-look propagate.c 's/ctx->next_msg--;/;/'
-long_mutant "a look in vain leaves no mark" stop-look pick.c 's/weir_store(&s->ctx\[cpu\].missed, 1);/;/'
-long_mutant "another CPU's worklist is left alone" stop-admit-merged pick.c '/^static int pick_help/,/^}/s/ctx->pick_stage != PICK_AGAIN/1/'
-long_mutant "a task in the inbox is moved" stop-follow ../include/weir/component.h 's/(h->change != 0 || h->prev == t)/h->change != 0/'
-long_mutant "a CPU held off by a swap does not look again" stop-swap-pick pick.c '/weir_mem \*enter_to_pick/,/^}/s/if (weir_load(&s->writer) || !s->graph)/if (1)/'
-long_mutant "the end of a swap wakes nobody" stop-swap-pick swap.c '/^WEIR_GLOBAL int weir_start_readers/,/^}/s/if (!weir_load(&s->ctx\[i\].missed))/if (1)/'
-long_mutant "a block waits for the claim" stop-claim schedule.c '/^WEIR_GLOBAL int weir_retire/,/^}/s/if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_REVOKED) == WEIR_CLAIMED \&\&/if (!weir_wait(ctx->waited, s->patience)) break; if (0 \&\&/'
-mutant "a revoked claim is kept" claim-block pick.c '/^static int pick_keep/,/^}/s/if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_RUNNING) == WEIR_CLAIMED)/weir_store(\&t->state, WEIR_RUNNING); if (1)/'
+mutant "no second look before idling" idle-admit pick.c '/^WEIR_GLOBAL int weir_lock_or_want/,/^}/s/^\tu64 w = 0, seen;/\tu64 w = 0, seen; if (1) return 0;/'
+mutant "a look in vain leaves no wish" stop-kick pick.c 's/? w . WEIR_WANT : w/? w : w/'
+mutant "a wish that nobody grants" stop-kick home.c 's/if (w & WEIR_WANT \&\& h->nr)/if (0)/'
+mutant "an unlock that ignores the inbox" stop-inbox home.c '/weir_let_go(/,/^}/s/seen = weir_cas(&h->word, w, w & (WEIR_LOCKED . WEIR_RECORDED));/seen = weir_cas(\&h->word, w, 0); if (seen == w) break;/'
+mutant "a task finds no inbox" stop-inbox home.c 's/^\t\tleave(s, h, t, 0);/\t\t;/'
+mutant "notes that are cleared unseen" move-block settle.c 's/return weir_cas(&t->pend, WEIR_TOKEN, 0) == WEIR_TOKEN;/weir_store(\&t->pend, 0); return 1;/'
+mutant "a block leaves no note" move-block schedule.c '/^WEIR_INLINE void leave_home/,/^}/s/if (weir_unlikely(weir_load_acquire(&t->pend)))/if (0)/'
+mutant "a review that finds a task in hand is lost" idle-withheld place.c '/^WEIR_GLOBAL int weir_in_hand/,/^}/s/weir_fetch_add(&s->changes, 1);/return 1;/'
+mutant "a call that does not look for changes" leave-admit schedule.c 's/if (weir_unlikely(seen != weir_load(&s->changes)))/if (0)/'
+mutant "a CPU declines a claim without a place" decline-waiting schedule.c '/^WEIR_GLOBAL WEIR_RARE int weir_end_this_claim/,/^}/s/if (!h || weir_home_lock(s, h))/if (!h) return end_claim(s, t, claim, WEIR_UNCONSIDERED) == claim ? 0 : -WEIR_ESTATE; if (weir_home_lock(s, h))/'
+mutant "a CPU declines a later claim" decline-other schedule.c '/^WEIR_GLOBAL WEIR_RARE int weir_end_this_claim/,/^}/s/if (weir_load_acquire(&t->claim) != claim)/claim = weir_load_acquire(\&t->claim); if (0)/'
+mutant "a CPU declines without the lock of the place" decline schedule.c '/^WEIR_GLOBAL WEIR_RARE int weir_end_this_claim/,/^}/{s/ || weir_home_lock(s, h)//;s/weir_home_unlock(s, h);/;/}'
+mutant "a CPU chooses and keeps the place of its last task" leave-behind pick.c '/^WEIR_INLINE void chooses/,/^}/s/if (WEIR_DECLINES \&\& .*/if (0)/'
+mutant "what was left behind counts as running" leave-behind internal.h '/^WEIR_INLINE int weir_place_valid/,/^}/s/if (WEIR_DECLINES \&\& state/if (0 \&\& state/'
+mutant "a place that is no longer valid stays" move-block settle.c '/^static u32 work_look/,/^}/s/if (!weir_place_valid(s, t, claim))/if (0)/'
+mutant "callers do not look for a writer" swap-block settle.h 's/return !weir_load_acquire(&s->writer);/return 1;/'
+mutant "a writer does not wait for callers" swap-admit swap.c 's/while (busy \&\& weir_wait_long(wait, s->patience) \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
+mutant "a kick that hits a CPU with a task is lost" idle-kick-spent pick.c 's/if (idle \&\& !weir_mask_clear(s->idle, cpu) \&\& .*/if (idle) weir_mask_clear(s->idle, cpu); if (0)/'
+mutant "no barrier before the look for a writer" swap-block settle.h '/^WEIR_INLINE int weir_may_go_in/,/^}/s/weir_light_fence();/;/'
+mutant "a CPU held off by a swap does not look again" stop-swap-pick pick.c '/weir_mem \*enter_to_pick/,/^}/s/^\t\tif (weir_load(&s->writer))/\t\tif (1)/'
+mutant "the end of a swap wakes nobody" stop-swap-pick swap.c '/^WEIR_GLOBAL int weir_start_readers/,/^}/s/if (!weir_load(&s->ctx\[i\].missed))/if (1)/'
+mutant "a task is withheld without a second look" idle-withheld ../kit/assign.c 's/^\t\t\tweir_review(self, t);/\t\t\t;/'
+mutant "a more urgent task preempts nobody" urgent-claim preempt.c 's/if (k <= key ||/if (1 ||/'
+mutant "a hand-over past the more urgent" hand-over-urgent pick.c 's/weir_load(&t->key) < key/0/'
+mutant "kick without taking the idle bit" idle-admit-admit preempt.c 's/weir_mask_test(s->idle, cpu) \&\& weir_mask_clear(s->idle, cpu)/weir_mask_test(s->idle, cpu)/'
+mutant "a change in a postponed pipe wakes nobody" idle-admit-postponed home.c '/^WEIR_GLOBAL int weir_put_off/,/^}/s/weir_kick(p, t);/;/'
+mutant "topics are held without the lock" topic-hold-remove broker.c '/^int weir_topic_hold/,/^}/{s/lock_topics(s)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
+mutant "locks are waited for without bound" stop-inbox home.c 's/while (err \&\& weir_wait(ctx->waited, s->patience) \&\& weir_loop)/while (err)/'
+mutant "what a CPU runs is recorded after its claim" stop-block pick.c 's/^\tweir_store(&c->curr, t);/\t;/;s/^\tweir_unlink_at(exit, exit, t, simple);/\tweir_store(\&c->curr, t);&/'
+mutant "a CPU keeps what was taken from it" stop-block schedule.c '/^WEIR_INLINE u64 end_claim/,/^}/s/(void)weir_cas(&s->cpus\[cpu\].curr, t, 0);/;/'
+mutant "a CPU lets go of what it has not claimed" claim-block pick.c 's/weir_cas(&t->claim, w, weir_claim_on(w, cpu)) != w)/(weir_store(\&t->claim, weir_claim_on(w, cpu)), 0))/'
 
 wait
 while read -r scenario; do grep -v '^model: [0-9]* scenarios' "$work/scenarios/$scenario" || true; done <"$work/list"

@@ -104,7 +104,7 @@ if (cd "$work" && "$runweir" component new --kind order promised && "$runweir" c
 import sys
 
 data = bytearray(open(sys.argv[1], "rb").read())
-data[data.index(b"WPLUGIN1") + 8] ^= 1
+data[data.index(b"WPLUGIN2") + 8] ^= 1
 open(sys.argv[2], "wb").write(data)
 PY
 	if "$runweir" component check "$work/older.so" >"$work/said" 2>&1; then

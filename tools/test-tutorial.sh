@@ -61,9 +61,10 @@ for step in "$work"/steps/*; do
 		;;
 	*.line)
 		awk -v line="$(cat "$step")" '
+			/_step\(/ { step = 1 }
+			step && /return 0;/ { print line; step = 0 }
 			{ print }
-			/\.listens/ { print "\t       .publishes = WEIR_TOPIC_BIT(PREEMPT)," }
-			/return err;/ && !done { print line; done = 1 }' sjf.c >sjf.new
+			/\.listens/ { print "\t       .publishes = WEIR_TOPIC_BIT(PREEMPT)," }' sjf.c >sjf.new
 		mv sjf.new sjf.c
 		;;
 	*.run)

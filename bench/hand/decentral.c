@@ -157,7 +157,7 @@ HAND_CALL struct fused_task *fused_pick(struct fused *s, u32 cpu)
 
 	hand_lock(&c->lock);
 	for (t = c->head; t; t = t->next)
-		if (weir_cas(&t->state, WEIR_SCHEDULABLE, WEIR_CLAIMED) == WEIR_SCHEDULABLE)
+		if (weir_cas(&t->state, WEIR_SCHEDULABLE, HAND_CLAIMED) == WEIR_SCHEDULABLE)
 			break;
 	if (t) {
 		fused_unlink(c, t);

@@ -214,7 +214,7 @@ HAND_CALL struct edf_task *edf_hand_pick(struct edf_hand *s, u32 cpu)
 	hand_lock(&s->lock);
 	for (t = s->head; t; t = t->next)
 		if ((!t->mask || hand_has(t->mask, cpu)) &&
-		    weir_cas(&t->state, WEIR_SCHEDULABLE, WEIR_CLAIMED) == WEIR_SCHEDULABLE)
+		    weir_cas(&t->state, WEIR_SCHEDULABLE, HAND_CLAIMED) == WEIR_SCHEDULABLE)
 			break;
 	if (t) {
 		edf_unlink(s, t);

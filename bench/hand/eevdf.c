@@ -137,7 +137,7 @@ HAND_CALL struct eevdf_task *eevdf_hand_pick(struct eevdf_hand *s)
 			best = t;
 		}
 	}
-	if (best && weir_cas(&best->state, WEIR_SCHEDULABLE, WEIR_CLAIMED) != WEIR_SCHEDULABLE)
+	if (best && weir_cas(&best->state, WEIR_SCHEDULABLE, HAND_CLAIMED) != WEIR_SCHEDULABLE)
 		best = 0;
 	if (best) {
 		if (best->prev)

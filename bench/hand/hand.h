@@ -14,9 +14,12 @@
 /* A call stands alone, as a call of the core does. */
 #define HAND_CALL __attribute__((noinline)) __attribute__((visibility("default")))
 
+/* A task that a CPU has chosen and not yet recorded. */
+#define HAND_CLAIMED 8u
+
 WEIR_INLINE void hand_lock(u32 *lock)
 {
-	while (!weir_lock_at_once(lock))
+	while (!weir_try_lock(lock))
 		weir_port_relax(0);
 }
 

@@ -8,7 +8,7 @@
  * answers:  AFFINITY: the task's mask; null means everywhere
  * params:   fallback flag 0 [0, 1]; a task whose CPUs are all offline may run everywhere until one of them is back
  * per-task: 16 bytes, and a mask of the machine's size for tasks that have been bound
- * cost:     O(words of CPUs) per message, O(1) per answer (with `fallback` up to O(CPUs)); its own lock when a task is bound for the first time
+ * cost:     O(words of CPUs) per message, O(1) per answer (with `fallback` it is called for it, up to O(CPUs)); its own lock when a task is bound for the first time
  * batch:    no pipes
  * source:   CoBaS 5.7.4 and appendix A.1, component 0x20
  *
@@ -35,8 +35,8 @@ struct affinity_mask {
 };
 
 struct affinity_task {
+	u64 now;			     /* (a) address of its set, 0: all CPUs */
 	struct affinity_mask weir_mem *mask; /* (a) null: never bound */
-	u64 bound;			     /* (a) */
 };
 
 struct affinity {
@@ -49,11 +49,19 @@ struct affinity {
 WEIR_COMPONENT(
 	affinity, .summary = "store the CPUs on which each task may run", .cls = WEIR_ANNOTATE,
 	.listens = WEIR_TOPIC_BIT(AFFINITY), .answers = WEIR_TOPIC_BIT(AFFINITY),
-	.per_task = sizeof(struct affinity_task),
+	.per_task = sizeof(struct affinity_task), WEIR_ANSWER_AT(affinity_task, now),
 	WEIR_PARAMS(affinity,
 		    WEIR_PARAM(affinity, fallback, FLAG, 0, 0, 1,
 			       "a task whose CPUs are all offline may run everywhere until one "
 			       "of them is back")));
+
+/* With `fallback` the answer depends on more than the task's word. */
+WEIR_ENTRY int affinity_construct(struct affinity weir_mem *self)
+{
+	if (self->fallback)
+		self->inst.answer_at = 0;
+	return 0;
+}
 
 static u64 affinity_bytes(const struct affinity weir_mem *self)
 {
@@ -102,7 +110,7 @@ WEIR_ENTRY int affinity_on_affinity(struct affinity weir_mem *self, const struct
 		return -WEIR_EINVAL;
 	p = weir_priv(&self->inst, msg->task);
 	if (!msg->mask) {
-		weir_store_release(&p->bound, 0);
+		weir_store_release(&p->now, 0);
 		return 0;
 	}
 	m = p->mask;
@@ -113,18 +121,18 @@ WEIR_ENTRY int affinity_on_affinity(struct affinity weir_mem *self, const struct
 	for (u32 w = 0; w < weir_mask_words(self->inst.sched) && weir_loop; w++)
 		weir_store(&m->mask.word[w], weir_load(&msg->mask->word[w]));
 	weir_store(&p->mask, m);
-	weir_store_release(&p->bound, 1);
+	weir_store_release(&p->now, (u64)&m->mask);
 	return 0;
 }
 
 /* Whether a CPU of the mask is online. O(1) in most cases: the first one is. */
 WEIR_INLINE int affinity_lives(struct affinity weir_mem *self,
-			       const struct affinity_mask weir_mem *m)
+			       const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 
 	for (u32 w = 0; w < weir_mask_words(s) && weir_loop; w++) {
-		u64 bits = weir_load(&m->mask.word[w]);
+		u64 bits = weir_load(&mask->word[w]);
 
 		while (bits && weir_loop) {
 			u32 cpu = w * 64 + weir_lowest_bit(bits);
@@ -140,15 +148,13 @@ WEIR_INLINE int affinity_lives(struct affinity weir_mem *self,
 WEIR_ENTRY int affinity_answer_affinity(struct affinity weir_mem *self, struct weir_msg *msg)
 {
 	struct affinity_task weir_mem *p;
-	struct affinity_mask weir_mem *m;
 
 	if (!msg->task)
 		return -WEIR_EINVAL;
 	p = weir_priv(&self->inst, msg->task);
-	m = weir_load_acquire(&p->bound) ? weir_load(&p->mask) : 0;
-	if (m && self->fallback && !affinity_lives(self, m))
-		m = 0;
-	msg->mask = m ? &m->mask : 0;
+	msg->mask = (const struct weir_cpumask weir_mem *)weir_load_acquire(&p->now);
+	if (msg->mask && self->fallback && !affinity_lives(self, msg->mask))
+		msg->mask = 0;
 	return 0;
 }
 
@@ -159,7 +165,7 @@ WEIR_ENTRY void affinity_task_exit(struct affinity weir_mem *self, struct weir_t
 
 	if (!m)
 		return;
-	weir_store(&p->bound, 0);
+	weir_store(&p->now, 0);
 	weir_store(&p->mask, 0);
 	weir_stack_push(&self->free, m->free, (u64)m);
 }

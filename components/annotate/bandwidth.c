@@ -146,13 +146,6 @@ static void bandwidth_settle(struct bandwidth weir_mem *self, struct bandwidth_t
 	p->lease = 0;
 }
 
-static int bandwidth_runs(const struct weir_task weir_mem *t)
-{
-	u32 state = weir_load(&t->state);
-
-	return state == WEIR_RUNNING || state == WEIR_CLAIMED;
-}
-
 /* Take the lock and find the task's memory, settled if it has stopped; null: the message is about no task. */
 static struct bandwidth_task weir_mem *bandwidth_open(struct bandwidth weir_mem *self,
 						      const struct weir_msg *msg, u64 now)
@@ -162,7 +155,7 @@ static struct bandwidth_task weir_mem *bandwidth_open(struct bandwidth weir_mem 
 	if (!msg->task || weir_instance_lock(&self->inst))
 		return 0;
 	p = weir_priv(&self->inst, msg->task);
-	if (!bandwidth_runs(msg->task))
+	if (!weir_runs(msg->task))
 		bandwidth_settle(self, p, now);
 	return p;
 }

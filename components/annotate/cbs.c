@@ -143,7 +143,7 @@ static u64 cbs_pace(const struct cbs weir_mem *self, const struct cbs_task weir_
 static void cbs_charge(const struct cbs weir_mem *self, struct weir_task weir_mem *t,
 		       struct cbs_task weir_mem *p, u64 at)
 {
-	u32 cpu = weir_load(&t->cpu);
+	u32 cpu = weir_last_cpu(t);
 	u64 ran;
 
 	if (!p->r.running || at <= p->r.since || cpu >= weir_nr_cpus(self->inst.sched))
@@ -345,8 +345,8 @@ WEIR_FLAT static void cbs_adopt(struct cbs weir_mem *self, struct weir_task weir
 }
 
 /* What the rules say of a task that may run and has been adopted if it was to be. */
-static void cbs_refresh(struct cbs weir_mem *self, struct weir_task weir_mem *t,
-			struct cbs_task weir_mem *p)
+WEIR_INLINE void cbs_refresh(struct cbs weir_mem *self, struct weir_task weir_mem *t,
+			     struct cbs_task weir_mem *p)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	u64 now = weir_now(s), left;
@@ -354,7 +354,7 @@ static void cbs_refresh(struct cbs weir_mem *self, struct weir_task weir_mem *t,
 	if (p->state != CBS_ADMITTED)
 		return;
 	cbs_advance(self, t, now);
-	if (!weir_reserve_on_cpu(t))
+	if (!weir_runs(t))
 		p->r.running = 0;
 	if (weir_blocked(t))
 		return;
@@ -466,7 +466,7 @@ WEIR_ENTRY int cbs_on_relinquish(struct cbs weir_mem *self, const struct weir_ms
 	if (!p)
 		return -WEIR_EINVAL;
 	/* The message may be late: perhaps it runs again. */
-	if (!weir_reserve_on_cpu(msg->task)) {
+	if (!weir_runs(msg->task)) {
 		cbs_advance(self, msg->task, weir_now(self->inst.sched));
 		p->r.running = 0;
 	}

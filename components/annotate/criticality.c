@@ -34,7 +34,8 @@ struct criticality {
 WEIR_COMPONENT(criticality,
 	       .summary = "store the criticality and the certified execution time of each task",
 	       .cls = WEIR_ANNOTATE, .plain = 1, .listens = WEIR_TOPIC_BIT(CRITICALITY),
-	       .answers = WEIR_TOPIC_BIT(CRITICALITY), .per_task = sizeof(struct criticality_task));
+	       .answers = WEIR_TOPIC_BIT(CRITICALITY), .per_task = sizeof(struct criticality_task),
+	       WEIR_ANSWER_AT(criticality_task, level));
 
 WEIR_ENTRY int criticality_on_criticality(struct criticality weir_mem *self,
 					  const struct weir_msg *msg)

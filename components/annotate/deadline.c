@@ -29,7 +29,7 @@ struct deadline {
 
 WEIR_COMPONENT(deadline, .summary = "store the deadline of each task", .cls = WEIR_ANNOTATE,
 	       .plain = 1, .listens = WEIR_TOPIC_BIT(DEADLINE), .answers = WEIR_TOPIC_BIT(DEADLINE),
-	       .per_task = sizeof(struct deadline_task));
+	       .per_task = sizeof(struct deadline_task), WEIR_ANSWER_AT(deadline_task, deadline));
 
 WEIR_ENTRY int deadline_on_deadline(struct deadline weir_mem *self, const struct weir_msg *msg)
 {

@@ -45,7 +45,7 @@ static u64 executed_open(struct weir_sched weir_mem *s, struct executed_task wei
 			 struct weir_task weir_mem *t)
 {
 	u64 now = weir_now(s), since = weir_load(&p->since);
-	u32 cpu = weir_load(&t->cpu);
+	u32 cpu = weir_last_cpu(t);
 
 	if (now <= since || cpu >= weir_nr_cpus(s))
 		return 0;
@@ -60,13 +60,6 @@ static void executed_settle(struct executed weir_mem *self, struct executed_task
 
 	if (weir_load(&p->running) && weir_cas(&p->running, 1, 0))
 		weir_store(&p->used, weir_load(&p->used) + open);
-}
-
-static int executed_runs(struct weir_task weir_mem *t)
-{
-	u32 state = weir_load(&t->state);
-
-	return state == WEIR_RUNNING || state == WEIR_CLAIMED;
 }
 
 /* What the present job has run, with the time since it was dispatched if it runs. */
@@ -91,7 +84,7 @@ WEIR_ENTRY int executed_on_dispatch(struct executed weir_mem *self, const struct
 /* The message may be late: the task has been seen to wait before, and perhaps runs again. */
 WEIR_ENTRY int executed_on_relinquish(struct executed weir_mem *self, const struct weir_msg *msg)
 {
-	if (!executed_runs(msg->task))
+	if (!weir_runs(msg->task))
 		executed_settle(self, weir_priv(&self->inst, msg->task), msg->task);
 	return 0;
 }
@@ -123,7 +116,7 @@ WEIR_ENTRY int executed_answer_executed(struct executed weir_mem *self, struct w
 	if (!msg->task)
 		return -WEIR_EINVAL;
 	p = weir_priv(&self->inst, msg->task);
-	if (!executed_runs(msg->task))
+	if (!weir_runs(msg->task))
 		executed_settle(self, p, msg->task);
 	msg->value = executed_so_far(self, p, msg->task);
 	msg->value2 = weir_load(&p->before) + msg->value;

@@ -4,11 +4,11 @@
  *
  * class:    annotate
  * pipes:    none
- * listens:  DISPATCH, RELINQUISH, BLOCK: the task starts or stops running, or has slept
+ * listens:  -
  * answers:  FAIR: the address of the task's record (weir/kit/fair.h); in value2 the address of the queues' marks
  * params:   -
- * per-task: 128 bytes
- * cost:     O(1) per message and per answer; no lock
+ * per-task: 96 bytes
+ * cost:     O(1) per answer; no lock
  * batch:    no pipes
  * source:   ours
  *
@@ -29,10 +29,8 @@ struct fair {
 };
 
 WEIR_COMPONENT(fair, .summary = "keep the virtual time and lag of each task across CPUs",
-	       .cls = WEIR_ANNOTATE,
-	       .listens = WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(RELINQUISH) |
-			  WEIR_TOPIC_BIT(BLOCK),
-	       .answers = WEIR_TOPIC_BIT(FAIR), .per_task = sizeof(struct weir_fair));
+	       .cls = WEIR_ANNOTATE, .answers = WEIR_TOPIC_BIT(FAIR),
+	       .per_task = sizeof(struct weir_fair));
 
 WEIR_ENTRY int fair_construct(struct fair weir_mem *self)
 {
@@ -45,37 +43,6 @@ WEIR_ENTRY int fair_construct(struct fair weir_mem *self)
 	book->mark = weir_instance_alloc(&book->inst, nr * sizeof(struct weir_fair_mark));
 	book->nr = nr;
 	return book->mark ? 0 : -WEIR_ENOMEM;
-}
-
-WEIR_ENTRY int fair_on_dispatch(struct fair weir_mem *self, const struct weir_msg *msg)
-{
-	struct weir_fair weir_mem *f = weir_priv(&self->book.inst, msg->task);
-
-	/* Where the message of its leaving came too late. */
-	if (weir_load(&f->running))
-		weir_store(&f->ran, weir_fair_ran(self->book.inst.sched, msg->task, f));
-	weir_store(&f->since, weir_now(self->book.inst.sched));
-	weir_store(&f->running, 1);
-	return 0;
-}
-
-/* It may have been seen to wait before, and perhaps runs again. */
-WEIR_ENTRY int fair_on_relinquish(struct fair weir_mem *self, const struct weir_msg *msg)
-{
-	if (!weir_fair_on_cpu(msg->task))
-		weir_fair_ran(self->book.inst.sched, msg->task,
-			      weir_priv(&self->book.inst, msg->task));
-	return 0;
-}
-
-WEIR_ENTRY int fair_on_block(struct fair weir_mem *self, const struct weir_msg *msg)
-{
-	struct weir_fair weir_mem *f = weir_priv(&self->book.inst, msg->task);
-
-	weir_fair_ran(self->book.inst.sched, msg->task, f);
-	if (weir_blocked(msg->task))
-		weir_store(&f->flags, weir_load(&f->flags) | WEIR_FAIR_SLEPT);
-	return 0;
 }
 
 WEIR_ENTRY int fair_answer_fair(struct fair weir_mem *self, struct weir_msg *msg)
@@ -94,7 +61,6 @@ WEIR_ENTRY void fair_take_state(struct fair weir_mem *self, struct fair weir_mem
 
 	for (u64 i = 0; i < to->nr && i < from->nr && weir_loop; i++) {
 		to->mark[i].queue = from->mark[i].queue;
-		to->mark[i].least = from->mark[i].least;
-		to->mark[i].waiting = from->mark[i].waiting;
+		to->mark[i].mean = from->mark[i].mean;
 	}
 }

@@ -7,7 +7,8 @@
  * listens:   PRIORITY: the weight of that nice value within the group. WEIGHT: any other. GROUP: the task's group;
  *            without a task, a group's weight and parent. DISPATCH, RELINQUISH: its group's account is charged.
  *            BLOCK, EXIT: the task does not compete any more
- * answers:   WEIGHT: the task's effective weight in all its groups; in value2 2^32 divided by it. A question's value2 says what
+ * answers:   WEIGHT: the task's effective weight in all its groups; in value2 2^32 divided by it, and from bit 32 on 1: it changes
+ *            without a message. A question's value2 says what
  *            the asking order multiplies the task's virtual time by, in 1/1024; 0: it does not say
  * params:    slack ns 1000000 [0, 1000000000]; what a group's account may be ahead or behind before weights change
  * per-task:  32 bytes
@@ -149,7 +150,7 @@ static void group_weight_settle(struct group_weight weir_mem *self, struct weir_
 {
 	u64 ran;
 
-	if (!weir_fair_on_cpu(t))
+	if (!weir_runs(t))
 		group_weight_stop(self, p);
 	ran = weir_load(&p->ran);
 	if (!ran)
@@ -298,7 +299,7 @@ WEIR_ENTRY int group_weight_on_dispatch(struct group_weight weir_mem *self,
 WEIR_ENTRY int group_weight_on_relinquish(struct group_weight weir_mem *self,
 					  const struct weir_msg *msg)
 {
-	if (!weir_fair_on_cpu(msg->task))
+	if (!weir_runs(msg->task))
 		group_weight_stop(self, weir_priv(&self->inst, msg->task));
 	return 0;
 }
@@ -357,7 +358,7 @@ WEIR_ENTRY int group_weight_answer_weight(struct group_weight weir_mem *self, st
 	if (err)
 		return err;
 	group_weight_settle(self, msg->task, p);
-	if (!weir_blocked(msg->task) && weir_load(&msg->task->state) != WEIR_DEAD)
+	if (!weir_blocked(msg->task) && weir_state(msg->task) != WEIR_DEAD)
 		group_weight_count(self, p, group_weight_competes(p, msg->value2));
 	/*
 	 * 10 bits more, so that what is rounded off on the way does not count. The order stretches the task's time once more;
@@ -381,7 +382,7 @@ WEIR_ENTRY int group_weight_answer_weight(struct group_weight weir_mem *self, st
 		     : weight < 2		? 2
 		     : weight > WEIR_WEIGHT_MAX ? WEIR_WEIGHT_MAX
 						: weight;
-	msg->value2 = weir_fair_inverse(msg->value);
+	msg->value2 = weir_fair_inverse(msg->value) | WEIR_FAIR_UNTOLD;
 	return 0;
 }
 

@@ -24,7 +24,7 @@ struct isa {
 
 WEIR_COMPONENT(isa, .summary = "store the instruction set of each task", .cls = WEIR_ANNOTATE,
 	       .plain = 1, .listens = WEIR_TOPIC_BIT(ISA), .answers = WEIR_TOPIC_BIT(ISA),
-	       .per_task = sizeof(u64));
+	       .per_task = sizeof(u64), .answer_at = 1);
 
 WEIR_ENTRY int isa_on_isa(struct isa weir_mem *self, const struct weir_msg *msg)
 {

@@ -31,7 +31,8 @@ struct job {
 
 WEIR_COMPONENT(job, .summary = "store the execution time and the relative deadline of each job",
 	       .cls = WEIR_ANNOTATE, .plain = 1, .listens = WEIR_TOPIC_BIT(JOB),
-	       .answers = WEIR_TOPIC_BIT(JOB), .per_task = sizeof(struct job_task));
+	       .answers = WEIR_TOPIC_BIT(JOB), .per_task = sizeof(struct job_task),
+	       WEIR_ANSWER_AT(job_task, wcet));
 
 WEIR_ENTRY int job_on_job(struct job weir_mem *self, const struct weir_msg *msg)
 {

@@ -24,7 +24,7 @@ struct latency {
 
 WEIR_COMPONENT(latency, .summary = "store the slice length that each task requests",
 	       .cls = WEIR_ANNOTATE, .plain = 1, .listens = WEIR_TOPIC_BIT(LATENCY),
-	       .answers = WEIR_TOPIC_BIT(LATENCY), .per_task = sizeof(u64));
+	       .answers = WEIR_TOPIC_BIT(LATENCY), .per_task = sizeof(u64), .answer_at = 1);
 
 /* Between a tenth and a hundred milliseconds, as Linux has it. */
 WEIR_ENTRY int latency_on_latency(struct latency weir_mem *self, const struct weir_msg *msg)

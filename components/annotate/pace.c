@@ -89,22 +89,22 @@ static int pace_note(struct pace weir_mem *self, u32 cpu, int busy)
 
 WEIR_ENTRY int pace_on_dispatch(struct pace weir_mem *self, const struct weir_msg *msg)
 {
-	return pace_note(self, weir_load(&msg->task->cpu), 1);
+	return pace_note(self, weir_last_cpu(msg->task), 1);
 }
 
 WEIR_ENTRY int pace_on_relinquish(struct pace weir_mem *self, const struct weir_msg *msg)
 {
-	return pace_note(self, weir_load(&msg->task->cpu), 0);
+	return pace_note(self, weir_last_cpu(msg->task), 0);
 }
 
 WEIR_ENTRY int pace_on_block(struct pace weir_mem *self, const struct weir_msg *msg)
 {
-	return pace_note(self, weir_load(&msg->task->cpu), 0);
+	return pace_note(self, weir_last_cpu(msg->task), 0);
 }
 
 WEIR_ENTRY int pace_on_exit(struct pace weir_mem *self, const struct weir_msg *msg)
 {
-	return pace_note(self, weir_load(&msg->task->cpu), 0);
+	return pace_note(self, weir_last_cpu(msg->task), 0);
 }
 
 WEIR_ENTRY int pace_on_frequency(struct pace weir_mem *self, const struct weir_msg *msg)

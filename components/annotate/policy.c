@@ -25,7 +25,7 @@ struct policy {
 
 WEIR_COMPONENT(policy, .summary = "store the scheduling policy that each task requests",
 	       .cls = WEIR_ANNOTATE, .plain = 1, .listens = WEIR_TOPIC_BIT(POLICY),
-	       .answers = WEIR_TOPIC_BIT(POLICY), .per_task = sizeof(u64));
+	       .answers = WEIR_TOPIC_BIT(POLICY), .per_task = sizeof(u64), .answer_at = 1);
 
 WEIR_ENTRY int policy_on_policy(struct policy weir_mem *self, const struct weir_msg *msg)
 {

@@ -25,7 +25,7 @@ struct priority {
 
 WEIR_COMPONENT(priority, .summary = "store the priority of each task", .cls = WEIR_ANNOTATE,
 	       .plain = 1, .listens = WEIR_TOPIC_BIT(PRIORITY), .answers = WEIR_TOPIC_BIT(PRIORITY),
-	       .per_task = sizeof(u64));
+	       .per_task = sizeof(u64), .answer_at = 1);
 
 WEIR_ENTRY int priority_on_priority(struct priority weir_mem *self, const struct weir_msg *msg)
 {

@@ -146,7 +146,7 @@ static void sporadic_refresh(struct sporadic weir_mem *self, struct weir_task we
 	if (!p->nr)
 		return;
 	begin = p->r.since;
-	sporadic_spend(p, begin, weir_reserve_charge(s, &p->r, t, !weir_reserve_on_cpu(t)));
+	sporadic_spend(p, begin, weir_reserve_charge(s, &p->r, t, !weir_runs(t)));
 	if (weir_blocked(t))
 		return;
 	if (p->r.idle)
@@ -199,7 +199,7 @@ WEIR_ENTRY int sporadic_on_relinquish(struct sporadic weir_mem *self, const stru
 	if (!p)
 		return -WEIR_EINVAL;
 	/* The message may be late: perhaps it runs again. */
-	if (!weir_reserve_on_cpu(msg->task))
+	if (!weir_runs(msg->task))
 		sporadic_refresh(self, msg->task, p);
 	weir_instance_unlock(&self->inst);
 	return 0;

@@ -9,8 +9,8 @@
  * asks:      AFFINITY: where the task may run; needed
  * answers:   -
  * params:    -
- * cost:      O(out-pipes) per added task, O(CPUs + tasks) when a CPU goes offline or online; takes the in-
- *            pipe lock and one out-pipe lock
+ * cost:      O(out-pipes) per added task, O(CPUs + tasks) when a CPU goes offline or online; no
+ *            lock of its own
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    CoBaS 6.1 and appendix A.1, component 0x13
@@ -32,11 +32,11 @@ struct advanced_balancer {
 };
 
 WEIR_COMPONENT(advanced_balancer, .summary = "spread tasks by the capacity behind each pipe",
-	       .cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1,
-	       .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	       .out_min = 1, .out_max = WEIR_ANY,
 	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
-	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
-	       .needs = WEIR_TOPIC_BIT(AFFINITY));
+	       .reviews = WEIR_TOPIC_BIT(AFFINITY), .publishes = WEIR_TOPIC_BIT(WITHHELD),
+	       .asks = WEIR_TOPIC_BIT(AFFINITY), .needs = WEIR_TOPIC_BIT(AFFINITY));
 
 static void advanced_balancer_measure(struct advanced_balancer weir_mem *self)
 {
@@ -48,7 +48,7 @@ static struct weir_pipe weir_mem *advanced_balancer_choose(struct advanced_balan
 							   struct weir_task weir_mem *t,
 							   const struct weir_cpumask weir_mem *mask)
 {
-	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
+	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_last_cpu(t));
 	struct weir_pipe weir_mem *best = 0;
 	u64 best_load = 0, best_capacity = 0;
 	u32 best_idle = 0;
@@ -77,7 +77,14 @@ static struct weir_pipe weir_mem *advanced_balancer_choose(struct advanced_balan
 	return best;
 }
 
-WEIR_PLACE(advanced_balancer, weir_send)
+WEIR_PLACE(advanced_balancer)
+
+WEIR_ENTRY u32 advanced_balancer_step(struct advanced_balancer weir_mem *self, u32 what,
+				      struct weir_task weir_mem *t, struct weir_step weir_mem *s)
+{
+	weir_use(s);
+	return advanced_balancer_place(self, what, t);
+}
 
 WEIR_ENTRY int advanced_balancer_construct(struct advanced_balancer weir_mem *self)
 {
@@ -88,23 +95,10 @@ WEIR_ENTRY int advanced_balancer_construct(struct advanced_balancer weir_mem *se
 	return weir_port_map(&self->inst, &self->map);
 }
 
-WEIR_ENTRY int advanced_balancer_update(struct advanced_balancer weir_mem *self,
-					struct weir_pipe weir_mem *in)
-{
-	return advanced_balancer_place(self, in);
-}
-
 WEIR_ENTRY int advanced_balancer_on_cpu_status(struct advanced_balancer weir_mem *self,
 					       const struct weir_msg *msg)
 {
 	(void)msg;
 	advanced_balancer_measure(self);
-	return advanced_balancer_review_all(self);
-}
-
-WEIR_ENTRY int advanced_balancer_follow_affinity(struct advanced_balancer weir_mem *self,
-						 const struct weir_msg *msg,
-						 struct weir_pipe weir_mem *in)
-{
-	return advanced_balancer_review(self, in, msg->task, msg->mask);
+	return weir_review_all(&self->inst);
 }

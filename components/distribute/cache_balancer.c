@@ -14,8 +14,7 @@
  *            slack pct 25 [0, 400]; largest load above the minimum at which a pipe is considered
  *            for such a task, in tasks per CPU
  * per-task:  8 bytes
- * cost:      O(CPUs) per added task, O(tasks) when a CPU goes offline or online; takes the in-pipe lock and one
- *            out-pipe lock
+ * cost:      O(CPUs) per added task, O(tasks) when a CPU goes offline or online; no lock of its own
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    ours; proposed as future work in Izzi 7; pairing tasks by their use of
@@ -45,10 +44,10 @@ struct cache_balancer {
 
 WEIR_COMPONENT(
 	cache_balancer, .summary = "separate tasks that compete for a cache",
-	.cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1,
-	.in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	.out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
-	.publishes = WEIR_TOPIC_BIT(WITHHELD),
+	.reviews = WEIR_TOPIC_BIT(AFFINITY), .publishes = WEIR_TOPIC_BIT(WITHHELD),
 	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(COUNTERS),
 	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(COUNTERS), .per_task = sizeof(u64),
 	WEIR_PARAMS(
@@ -115,7 +114,7 @@ static struct weir_pipe weir_mem *cache_balancer_best(struct cache_balancer weir
 						      const struct weir_cpumask weir_mem *mask,
 						      u32 most, int hungry)
 {
-	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
+	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_last_cpu(t));
 	struct weir_pipe weir_mem *best = 0;
 	u64 least = 0;
 
@@ -174,29 +173,23 @@ WEIR_FLAT static struct weir_pipe weir_mem *cache_balancer_choose(struct cache_b
 	return port < self->inst.nr_out ? weir_out(&self->inst, port) : 0;
 }
 
-WEIR_PLACE(cache_balancer, weir_send)
+WEIR_PLACE(cache_balancer)
+
+WEIR_ENTRY u32 cache_balancer_step(struct cache_balancer weir_mem *self, u32 what,
+				   struct weir_task weir_mem *t, struct weir_step weir_mem *s)
+{
+	weir_use(s);
+	return cache_balancer_place(self, what, t);
+}
 
 WEIR_ENTRY int cache_balancer_construct(struct cache_balancer weir_mem *self)
 {
 	return weir_port_map(&self->inst, &self->map);
 }
 
-WEIR_ENTRY int cache_balancer_update(struct cache_balancer weir_mem *self,
-				     struct weir_pipe weir_mem *in)
-{
-	return cache_balancer_place(self, in);
-}
-
 WEIR_ENTRY int cache_balancer_on_cpu_status(struct cache_balancer weir_mem *self,
 					    const struct weir_msg *msg)
 {
 	(void)msg;
-	return cache_balancer_review_all(self);
-}
-
-WEIR_ENTRY int cache_balancer_follow_affinity(struct cache_balancer weir_mem *self,
-					      const struct weir_msg *msg,
-					      struct weir_pipe weir_mem *in)
-{
-	return cache_balancer_review(self, in, msg->task, msg->mask);
+	return weir_review_all(&self->inst);
 }

@@ -16,13 +16,11 @@
  *            exchange flag 1 [0, 1]; a compute-bound task preempts a memory-bound one on a faster CPU
  *            if another CPU is idle
  * per-task:  8 bytes
- * cost:      O(CPUs) per added task, O(tasks) when a CPU goes offline or online; takes the in-pipe lock and one
- *            out-pipe lock
+ * cost:      O(CPUs) per added task, O(tasks) when a CPU goes offline or online; no lock of its own
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    ours; that memory-bound tasks lose less on slow CPUs is the idea
  *            of bias scheduling (Koufaty, Reddy, Hahn, 2010)
- * long:      choosing an idle CPU and taking from a busy one compare the same scores
  *
  * Give it an out-pipe per cluster of equal CPUs. Of the pipes with an idle CPU, a compute-bound task
  * gets the fastest, a memory-bound one the slowest; ties go to its last one. If no CPU is
@@ -36,6 +34,7 @@
  */
 #include <weir/component.h>
 #include <weir/cpus.h>
+#include <weir/kit/review.h>
 
 struct capacity_balancer {
 	struct weir_instance inst;
@@ -48,9 +47,10 @@ struct capacity_balancer {
 WEIR_COMPONENT(
 	capacity_balancer,
 	.summary = "give fast CPUs to compute-bound tasks, slow ones to memory-bound tasks",
-	.cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES_LOCKED, .kernel = WEIR_KERNEL_ON_REQUEST,
-	.ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+	.cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
+	.in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
+	.reviews = WEIR_TOPIC_BIT(AFFINITY),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(WITHHELD),
 	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(COUNTERS),
 	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(COUNTERS), .per_task = sizeof(u64),
@@ -91,7 +91,7 @@ WEIR_HELPER u32 capacity_balancer_best(struct capacity_balancer weir_mem *self w
 				       const struct weir_cpumask weir_mem *mask weir_arg,
 				       int hungry)
 {
-	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
+	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_last_cpu(t));
 	u32 best = self->inst.nr_out;
 	u64 least = ~0ull;
 
@@ -161,22 +161,8 @@ WEIR_HELPER u32 capacity_balancer_faster(struct capacity_balancer weir_mem *self
 	return best;
 }
 
-/* @t, which is in @in, goes to out-pipe @to, nr_out: it is withheld; @victim, if not WEIR_NO_CPU, is to take it. */
-WEIR_HELPER int capacity_balancer_send(struct capacity_balancer weir_mem *self weir_arg,
-				       struct weir_pipe weir_mem *in weir_arg,
-				       struct weir_task weir_mem *t weir_arg, u32 to, u32 victim)
-{
-	int err = weir_route(&self->inst, in, t,
-			     to < self->inst.nr_out ? weir_out(&self->inst, to) : 0);
-
-	if (!err && victim != WEIR_NO_CPU)
-		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t, victim, 0);
-	return err;
-}
-
-/* Note what @t, which is in @in, loads, and send it where it belongs; @mask: where it may run. */
-WEIR_HELPER int capacity_balancer_place(struct capacity_balancer weir_mem *self weir_arg,
-					struct weir_pipe weir_mem *in weir_arg,
+/* Note what @t loads, and send it where it belongs; @mask: where it may run. */
+WEIR_HELPER u32 capacity_balancer_place(struct capacity_balancer weir_mem *self weir_arg, u32 what,
 					struct weir_task weir_mem *t weir_arg,
 					const struct weir_cpumask weir_mem *mask weir_arg)
 {
@@ -191,21 +177,10 @@ WEIR_HELPER int capacity_balancer_place(struct capacity_balancer weir_mem *self 
 		weir_pipe_load(weir_out(&self->inst, to), &idle);
 	if (self->exchange && !hungry && idle)
 		to = capacity_balancer_faster(self, to, mask, &victim);
-	return capacity_balancer_send(self, in, t, to, victim);
-}
-
-/* Nothing happens to a task that may stay, that cannot go on, or that update has still to look at. */
-WEIR_HELPER int capacity_balancer_review(struct capacity_balancer weir_mem *self weir_arg,
-					 struct weir_pipe weir_mem *in weir_arg,
-					 struct weir_task weir_mem *t weir_arg,
-					 const struct weir_cpumask weir_mem *mask weir_arg)
-{
-	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
-
-	if (weir_pending(in, t) || (now && weir_pipe_allows(now, mask)) ||
-	    (!now && !weir_first_allowed(&self->inst, mask)))
-		return 0;
-	return capacity_balancer_place(self, in, t, mask);
+	if (victim != WEIR_NO_CPU)
+		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t, victim, 0);
+	return weir_send(&self->inst, what, t,
+			 to < self->inst.nr_out ? weir_out(&self->inst, to) : 0);
 }
 
 WEIR_ENTRY int capacity_balancer_construct(struct capacity_balancer weir_mem *self)
@@ -214,54 +189,20 @@ WEIR_ENTRY int capacity_balancer_construct(struct capacity_balancer weir_mem *se
 	return self->mean ? weir_port_map(&self->inst, &self->map) : -WEIR_ENOMEM;
 }
 
-WEIR_ENTRY int capacity_balancer_update(struct capacity_balancer weir_mem *self,
-					struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 capacity_balancer_step(struct capacity_balancer weir_mem *self, u32 what,
+				      struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
-	struct weir_change weir_mem *c;
-	int err = 0;
+	const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
+	u32 port = weir_stays(&self->inst, what, t, mask);
 
-	weir_for_change(c, in) {
-		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, c->task);
-		struct weir_pipe weir_mem *now = weir_out_of(&self->inst, c->task);
-
-		/* What is re-enqueued stays. */
-		if (now && weir_pipe_allows(now, mask))
-			err = weir_route(&self->inst, in, c->task, now);
-		else
-			err = capacity_balancer_place(self, in, c->task, mask);
-		if (err)
-			break;
-	}
-	return err;
+	if (s->runs || port != WEIR_WITHHOLD)
+		return port;
+	return capacity_balancer_place(self, what, t, mask);
 }
 
 WEIR_ENTRY int capacity_balancer_on_cpu_status(struct capacity_balancer weir_mem *self,
 					       const struct weir_msg *msg)
 {
-	struct weir_task weir_mem *t;
-	int err = 0;
-
 	(void)msg;
-	for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++) {
-		struct weir_pipe weir_mem *in = weir_in(&self->inst, i);
-
-		err = weir_pipe_lock(in);
-		if (err)
-			break;
-		weir_for_member(t, in) {
-			err = capacity_balancer_review(self, in, t,
-						       weir_affinity(self->inst.sched, t));
-			if (err)
-				break;
-		}
-		weir_pipe_unlock(in);
-	}
-	return err;
-}
-
-WEIR_ENTRY int capacity_balancer_follow_affinity(struct capacity_balancer weir_mem *self,
-						 const struct weir_msg *msg,
-						 struct weir_pipe weir_mem *in)
-{
-	return capacity_balancer_review(self, in, msg->task, msg->mask);
+	return weir_review_all(&self->inst);
 }

@@ -11,8 +11,8 @@
  * kernel:    on request
  * params:    margin count 2000 [0, 100000]; a task leaves its last CPU only for one that is cooler by this, millidegrees
  * per-task:  0 bytes
- * cost:      O(out-pipes) per added task, O(tasks) when a CPU goes offline or online; takes the in-pipe lock and one
- *            out-pipe lock
+ * cost:      O(out-pipes) per added task, O(tasks) when a CPU goes offline or online; no lock of
+ *            its own
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    ours; that hot CPUs are rested is an old idea of thermal management (Powell, Gomaa and Vijaykumar,
@@ -36,13 +36,12 @@ struct cool_balancer {
 };
 
 WEIR_COMPONENT(cool_balancer, .summary = "send tasks to the coolest idle CPU",
-	       .cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES, .kernel = WEIR_KERNEL_ON_REQUEST,
-	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1,
-	       .out_max = WEIR_ANY,
+	       .cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
+	       .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
 	       .listens = WEIR_TOPIC_BIT(THERMAL) | WEIR_TOPIC_BIT(AFFINITY) |
 			  WEIR_TOPIC_BIT(CPU_STATUS),
-	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
-	       .needs = WEIR_TOPIC_BIT(AFFINITY),
+	       .reviews = WEIR_TOPIC_BIT(AFFINITY), .publishes = WEIR_TOPIC_BIT(WITHHELD),
+	       .asks = WEIR_TOPIC_BIT(AFFINITY), .needs = WEIR_TOPIC_BIT(AFFINITY),
 	       WEIR_PARAMS(cool_balancer,
 			   WEIR_PARAM(cool_balancer, margin, COUNT, 2000, 0, 100000,
 				      "a task leaves its last CPU only for one that is cooler by "
@@ -73,7 +72,7 @@ static struct weir_pipe weir_mem *cool_balancer_choose(struct cool_balancer weir
 						       struct weir_task weir_mem *t,
 						       const struct weir_cpumask weir_mem *mask)
 {
-	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
+	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_last_cpu(t));
 	struct weir_pipe weir_mem *best = 0;
 	u64 best_heat = 0;
 	u32 best_load = 0, best_idle = 0;
@@ -106,19 +105,20 @@ static struct weir_pipe weir_mem *cool_balancer_choose(struct cool_balancer weir
 	return best;
 }
 
-WEIR_PLACE(cool_balancer, weir_send)
+WEIR_PLACE(cool_balancer)
+
+WEIR_ENTRY u32 cool_balancer_step(struct cool_balancer weir_mem *self, u32 what,
+				  struct weir_task weir_mem *t, struct weir_step weir_mem *s)
+{
+	weir_use(s);
+	return cool_balancer_place(self, what, t);
+}
 
 WEIR_ENTRY int cool_balancer_construct(struct cool_balancer weir_mem *self)
 {
 	self->heat =
 		weir_instance_alloc(&self->inst, (u64)weir_nr_cpus(self->inst.sched) * sizeof(u64));
 	return self->heat ? weir_port_map(&self->inst, &self->map) : -WEIR_ENOMEM;
-}
-
-WEIR_ENTRY int cool_balancer_update(struct cool_balancer weir_mem *self,
-				    struct weir_pipe weir_mem *in)
-{
-	return cool_balancer_place(self, in);
 }
 
 WEIR_ENTRY int cool_balancer_on_thermal(struct cool_balancer weir_mem *self,
@@ -134,14 +134,7 @@ WEIR_ENTRY int cool_balancer_on_cpu_status(struct cool_balancer weir_mem *self,
 					   const struct weir_msg *msg)
 {
 	(void)msg;
-	return cool_balancer_review_all(self);
-}
-
-WEIR_ENTRY int cool_balancer_follow_affinity(struct cool_balancer weir_mem *self,
-					     const struct weir_msg *msg,
-					     struct weir_pipe weir_mem *in)
-{
-	return cool_balancer_review(self, in, msg->task, msg->mask);
+	return weir_review_all(&self->inst);
 }
 
 WEIR_ENTRY void cool_balancer_take_state(struct cool_balancer weir_mem *self,

@@ -14,8 +14,8 @@
  * params:    mirror flag 1 [0, 1]; every second full slice is mirrored, so that tasks stay on their CPU
  *            tasks count 1024 [1, 65536]; most tasks with JOB; others run in the background
  * per-task:  8 bytes, and 200 for each of `tasks`
- * cost:      O(n + CPUs) for n real-time tasks at each end of a task's part, at most n + CPUs per slice; takes
- *            the in-pipe lock and one out-pipe lock
+ * cost:      O(n + CPUs) for n real-time tasks at each end of a task's part, at most n + CPUs per
+ *            slice; its own lock
  * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more tasks than
  *            its CPUs were assigned, in the order of the in-pipe
  * source:    Levin, Funk, Sadowski, Pye and Brandt, "DP-FAIR: a simple model for understanding optimal
@@ -28,9 +28,6 @@
  * the time that a job leaves when it ends early: tasks without parameters, and those bound to some of the
  * CPUs, which take turns on otherwise idle CPUs.
  *
- * Takes no steps, so tasks are linked before it (docs/decisions/0050): it plans with all that are
- * there.
- *
  * example:   annotate affinity, job, deadline; entry -> dp_wrap -> each cpu { -> cpu };
  */
 #include <weir/kit/fluid.h>
@@ -42,8 +39,8 @@ struct dp_wrap {
 	struct weir_fluid fluid;
 	u64 mirror;	   /* (c) */
 	u64 tasks;	   /* (c) */
-	u32 weir_mem *cpu; /* (p) CPUs of the slice, in the order of the layout */
-	u32 backwards;	   /* (p) the slice runs from its end to its beginning */
+	u32 weir_mem *cpu; /* (h) CPUs of the slice, in the order of the layout */
+	u32 backwards;	   /* (h) the slice runs from its end to its beginning */
 	u32 unused;
 };
 
@@ -59,7 +56,8 @@ WEIR_COMPONENT(
 	.cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
 	.in_min = 1, .in_max = 1, .out_min = 1, .out_max = WEIR_ANY,
 	.per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
-	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
+	.reviews = WEIR_ASSIGN_REVIEWS, .serial = 1, .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	.asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	WEIR_PARAMS(
 		dp_wrap,
 		WEIR_PARAM(dp_wrap, mirror, FLAG, 1, 0, 1,
@@ -108,7 +106,7 @@ WEIR_HELPER u64 dp_wrap_turn(const struct weir_rt weir_mem *r weir_arg, u64 leng
 	return at > now && at < best ? at : best;
 }
 
-/* Choose what runs where from @now on; the in-pipe is locked. */
+/* Choose what runs where from @now on; under the lock. */
 WEIR_HELPER int dp_wrap_decide(struct dp_wrap weir_mem *self weir_arg, u64 now)
 {
 	u64 length, since, cell, next;
@@ -156,14 +154,14 @@ WEIR_ENTRY int dp_wrap_construct(struct dp_wrap weir_mem *self)
 	return self->cpu ? weir_assign_construct(&self->inst, &self->assign) : -WEIR_ENOMEM;
 }
 
-WEIR_ENTRY int dp_wrap_update(struct dp_wrap weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 dp_wrap_step(struct dp_wrap weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			    struct weir_step weir_mem *s)
 {
-	int err = weir_assign_update(&self->inst, &self->assign, in);
-
-	if (err <= 0)
-		return err;
-	dp_wrap_decide(self, 0);
-	return weir_assign_place(&self->inst, &self->assign, in);
+	if (weir_assign_step(&self->inst, &self->assign, what, t, s)) {
+		dp_wrap_decide(self, 0);
+		weir_assign_apply(&self->inst, &self->assign);
+	}
+	return weir_assign_port(&self->inst, &self->assign, t);
 }
 
 WEIR_ENTRY int dp_wrap_on_dispatch(struct dp_wrap weir_mem *self, const struct weir_msg *msg)
@@ -189,10 +187,9 @@ WEIR_ENTRY int dp_wrap_on_cpu_status(struct dp_wrap weir_mem *self, const struct
 	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
-WEIR_ENTRY int dp_wrap_follow_affinity(struct dp_wrap weir_mem *self, const struct weir_msg *msg,
-				       struct weir_pipe weir_mem *in)
+WEIR_ENTRY int dp_wrap_on_affinity(struct dp_wrap weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_assign_affinity(&self->inst, &self->assign, in, msg->task, msg->mask);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int dp_wrap_on_idle(struct dp_wrap weir_mem *self, u32 cpu)
@@ -202,15 +199,13 @@ WEIR_ENTRY int dp_wrap_on_idle(struct dp_wrap weir_mem *self, u32 cpu)
 
 WEIR_ENTRY int dp_wrap_on_timer(struct dp_wrap weir_mem *self)
 {
-	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-	int err = weir_pipe_lock(in);
+	int err = weir_steps_lock(&self->inst);
 
 	if (err)
 		return err;
 	dp_wrap_decide(self, weir_now(self->inst.sched));
-	err = weir_assign_place(&self->inst, &self->assign, in);
-	weir_pipe_unlock(in);
-	return err;
+	weir_assign_place(&self->inst, &self->assign);
+	return weir_steps_unlock(&self->inst);
 }
 
 WEIR_ENTRY void dp_wrap_take_state(struct dp_wrap weir_mem *self, struct dp_wrap weir_mem *old)

@@ -20,7 +20,7 @@
  * per-task:  56 bytes
  * cost:      O(idle CPUs) for a task that wakes, O(1) for one that gave up its CPU, O(out-pipes) for a new one and
  *            for a CPU that looks for work or balances; O(tasks) when a CPU goes offline or online; takes
- *            the in-pipe lock and one out-pipe lock
+ *            the lock behind one out-pipe when it looks for a task there
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is withheld if there is
  *            none; every out-pipe keeps the order of each in-pipe
  * source:    Linux 6.12, kernel/sched/fair.c: select_task_rq_fair(), newidle_balance(), load_balance(); pelt.c
@@ -45,6 +45,7 @@
  * example:   annotate affinity, weight, fair;
  *            entry -> fair_balancer -> each cpu { eevdf -> cpu };
  */
+#include <weir/kit/review.h>
 #include <weir/kit/rq_load.h>
 #include <weir/cpus.h>
 
@@ -70,6 +71,7 @@ WEIR_COMPONENT(
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) |
 		   WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) |
 		   WEIR_TOPIC_BIT(TICK),
+	.reviews = WEIR_TOPIC_BIT(AFFINITY),
 	.publishes = WEIR_TOPIC_BIT(WITHHELD) | WEIR_TOPIC_BIT(PREEMPT),
 	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
 	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
@@ -93,8 +95,8 @@ WEIR_COMPONENT(
 /* --- choice of a pipe --------------------------------------------------------------------------------- */
 
 /* Where a waking task's search begins: where it was, or where it was woken. */
-WEIR_FLAT static u32 fair_balancer_target(struct fair_balancer weir_mem *self, u32 prev, u32 here,
-					  u64 load)
+WEIR_HELPER u32 fair_balancer_target(struct fair_balancer weir_mem *self weir_arg, u32 prev,
+				     u32 here, u64 load)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	u64 now = weir_now(s), mine, theirs;
@@ -148,7 +150,7 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
-	u32 prev = weir_load(&t->cpu), here = weir_load(&t->entry_cpu), cpu = prev;
+	u32 prev = weir_last_cpu(t), here = weir_load(&t->entry_cpu), cpu = prev;
 
 	if (prev >= weir_nr_cpus(s) || !weir_port_to(&self->inst, &self->loads.map, prev))
 		return WEIR_NO_CPU;
@@ -194,66 +196,24 @@ WEIR_FLAT static u32 fair_balancer_outgrown(struct fair_balancer weir_mem *self,
 
 /* --- placement ---------------------------------------------------------------------------------------- */
 
-/* @t, which is in @in, goes to out-pipe @to; null: it is withheld. */
-WEIR_HELPER int fair_balancer_send(struct fair_balancer weir_mem *self weir_arg,
-				   struct weir_pipe weir_mem *in weir_arg,
-				   struct weir_task weir_mem *t weir_arg,
-				   struct weir_pipe weir_mem *to weir_arg)
-{
-	int err = weir_route(&self->inst, in, t, to);
-
-	if (to)
-		weir_rq_load_queued(&self->loads, to->from_port);
-	return err;
-}
-
-/* Put the task, which is in @in, where it goes: to @to if it may, null: where it is best. */
-WEIR_HELPER int fair_balancer_put(struct fair_balancer weir_mem *self weir_arg,
-				  struct weir_pipe weir_mem *in weir_arg,
-				  struct weir_task weir_mem *t weir_arg,
-				  struct weir_pipe weir_mem *to weir_arg)
+/* 1 + the port for @t: of @to if it may go there, null: where it is best; 0: it may go nowhere. */
+WEIR_FLAT static u32 fair_balancer_put(struct fair_balancer weir_mem *self,
+				       struct weir_task weir_mem *t, struct weir_pipe weir_mem *to)
 {
 	u32 weight = (u32)weir_property(self->inst.sched, WEIR_TOPIC_WEIGHT, t), port;
 	const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
 
 	weir_rq_load_track(weir_priv(&self->inst, t), weir_now(self->inst.sched));
-	if (!to || !weir_pipe_allows(to, mask)) {
+	if (!to || !weir_pipe_allows(to, mask))
 		to = weir_port_to(&self->inst, &self->loads.map,
 				  fair_balancer_near(self, t, weight, mask));
-		port = to ? 0 : weir_rq_load_idlest(&self->loads, weir_load(&t->entry_cpu), mask);
-		if (port)
-			to = weir_out(&self->inst, port - 1);
-	}
-	weir_rq_load_enter(&self->loads, weir_priv(&self->inst, t), to ? to->from_port + 1 : 0,
-			   weight ? weight : 1, weir_now(self->inst.sched));
-	return fair_balancer_send(self, in, t, to);
-}
-
-/* Nothing happens to a task that may stay, that cannot go on, or that update has still to look at. */
-WEIR_FLAT static int fair_balancer_review(struct fair_balancer weir_mem *self,
-					  struct weir_pipe weir_mem *in,
-					  struct weir_task weir_mem *t,
-					  const struct weir_cpumask weir_mem *mask)
-{
-	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
-
-	if (weir_pending(in, t) || (now && weir_pipe_allows(now, mask)) ||
-	    (!now && !weir_first_allowed(&self->inst, mask)))
-		return 0;
-	return fair_balancer_put(self, in, t, 0);
-}
-
-/* Where a task goes on that gave up its CPU. */
-WEIR_FLAT static struct weir_pipe weir_mem *fair_balancer_stay(struct fair_balancer weir_mem *self,
-							       struct weir_task weir_mem *t)
-{
-	u32 cpu = weir_load(&t->cpu), larger = WEIR_NO_CPU;
-
-	if (self->differ) {
-		weir_rq_load_track(weir_priv(&self->inst, t), weir_now(self->inst.sched));
-		larger = fair_balancer_outgrown(self, t, cpu, weir_affinity(self->inst.sched, t));
-	}
-	return weir_port_to(&self->inst, &self->loads.map, larger != WEIR_NO_CPU ? larger : cpu);
+	port = to ? to->from_port + 1
+		  : weir_rq_load_idlest(&self->loads, weir_load(&t->entry_cpu), mask);
+	weir_rq_load_enter(&self->loads, weir_priv(&self->inst, t), port, weight ? weight : 1,
+			   weir_now(self->inst.sched));
+	if (port)
+		weir_rq_load_queued(&self->loads, port - 1);
+	return port;
 }
 
 WEIR_ENTRY int fair_balancer_construct(struct fair_balancer weir_mem *self)
@@ -268,57 +228,47 @@ WEIR_ENTRY int fair_balancer_construct(struct fair_balancer weir_mem *self)
 	return weir_rq_load_construct(&self->inst, &self->loads);
 }
 
-WEIR_ENTRY int fair_balancer_update(struct fair_balancer weir_mem *self,
-				    struct weir_pipe weir_mem *in)
+/* Where a task goes on that gave up its CPU: there, unless it has outgrown it. */
+WEIR_FLAT static struct weir_pipe weir_mem *fair_balancer_stay(struct fair_balancer weir_mem *self,
+							       struct weir_task weir_mem *t)
 {
-	struct weir_change weir_mem *c;
-	int err;
+	u32 cpu = weir_last_cpu(t), larger = WEIR_NO_CPU;
 
-	weir_for_change(c, in) {
-		struct weir_task weir_mem *t = c->task;
-		struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
-		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
-
-		/* One that gave up its CPU stays where that is, unless it has outgrown it. */
-		if (!to && weir_rq_load_weight(p))
-			to = fair_balancer_stay(self, t);
-		err = fair_balancer_put(self, in, t, to);
-		if (err)
-			return err;
+	if (self->differ) {
+		weir_rq_load_track(weir_priv(&self->inst, t), weir_now(self->inst.sched));
+		larger = fair_balancer_outgrown(self, t, cpu, weir_affinity(self->inst.sched, t));
 	}
+	return weir_port_to(&self->inst, &self->loads.map, larger != WEIR_NO_CPU ? larger : cpu);
+}
+
+/* Where @t is to go if it may; null: where it is best. */
+static struct weir_pipe weir_mem *fair_balancer_wanted(struct fair_balancer weir_mem *self,
+						       u32 what, struct weir_task weir_mem *t,
+						       u32 want)
+{
+	if (want < self->inst.nr_out)
+		return weir_out(&self->inst, want);
+	if (what == WEIR_ARRIVED && weir_rq_load_weight(weir_priv(&self->inst, t)))
+		return fair_balancer_stay(self, t);
 	return 0;
+}
+
+WEIR_ENTRY u32 fair_balancer_step(struct fair_balancer weir_mem *self, u32 what,
+				  struct weir_task weir_mem *t, struct weir_step weir_mem *s)
+{
+	u32 port = weir_stays(&self->inst, what, t, weir_affinity(self->inst.sched, t));
+
+	if (s->runs || (port != WEIR_WITHHOLD && s->want == WEIR_WITHHOLD))
+		return port;
+	port = fair_balancer_put(self, t, fair_balancer_wanted(self, what, t, s->want));
+	return weir_send(&self->inst, what, t, port ? weir_out(&self->inst, port - 1) : 0);
 }
 
 WEIR_ENTRY int fair_balancer_on_cpu_status(struct fair_balancer weir_mem *self,
 					   const struct weir_msg *msg)
 {
-	int err = 0;
-
 	(void)msg;
-	for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++) {
-		struct weir_pipe weir_mem *in = weir_in(&self->inst, i);
-		struct weir_task weir_mem *t;
-
-		if (weir_pipe_pass_by(in))
-			continue;
-		err = weir_pipe_lock(in);
-		if (err)
-			break;
-		weir_for_task(t, in) {
-			err = fair_balancer_review(self, in, t, weir_affinity(self->inst.sched, t));
-			if (err)
-				break;
-		}
-		weir_pipe_unlock(in);
-	}
-	return err;
-}
-
-WEIR_ENTRY int fair_balancer_follow_affinity(struct fair_balancer weir_mem *self,
-					     const struct weir_msg *msg,
-					     struct weir_pipe weir_mem *in)
-{
-	return fair_balancer_review(self, in, msg->task, msg->mask);
+	return weir_review_all(&self->inst);
 }
 
 /* --- load tracking -------------------------------------------------------------------------------------- */
@@ -349,25 +299,28 @@ WEIR_ENTRY int fair_balancer_on_exit(struct fair_balancer weir_mem *self,
 /* --- balancing -------------------------------------------------------------------------------------------- */
 
 /* A task of @from that may move to @cpu and last ran before @before, ns, from the tail on: its address; 0: none. */
-WEIR_HELPER u64 fair_balancer_find(struct fair_balancer weir_mem *self weir_arg,
-				   struct weir_pipe weir_mem *from weir_arg, u32 cpu, u64 before)
+WEIR_FLAT static u64 fair_balancer_find(struct fair_balancer weir_mem *self,
+					struct weir_pipe weir_mem *from, u32 cpu, u64 before)
 {
+	/* Where its tasks wait. */
+	struct weir_pipe weir_mem *exit = from->home ? from->home : from;
 	struct weir_task weir_mem *t;
 	u64 n = 0, found = 0;
 
-	if (weir_pipe_lock(from))
+	if (weir_pipe_lock(exit))
 		return 0;
-	for (t = from->tail; t && n < self->reach && weir_loop; t = weir_pipe_prev(from, t)) {
+	for (t = exit->tail; t && n < self->reach && weir_loop; t = t->prev) {
 		struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
 
-		if (weir_load(&t->state) == WEIR_SCHEDULABLE && weir_load(&p->stopped) < before &&
+		if (weir_state(t) == WEIR_SCHEDULABLE && weir_load(&p->stopped) < before &&
+		    weir_port_of(&self->inst, t) == from->from_port &&
 		    weir_cpu_may(self->inst.sched, cpu, weir_affinity(self->inst.sched, t))) {
 			found = (u64)t;
 			break;
 		}
 		n++;
 	}
-	weir_pipe_unlock(from);
+	weir_pipe_unlock(exit);
 	return found;
 }
 
@@ -382,24 +335,16 @@ WEIR_HELPER u64 fair_balancer_cold(struct fair_balancer weir_mem *self weir_arg,
 	return now >= self->hot ? now - self->hot + 1 : 0;
 }
 
-/* Move one task from @from to @cpu's pipe. 1: done. Under the in-pipe's lock what is known of it is certain. */
+/* Move one task from @from to @cpu's pipe. 1: it is asked to go; whether it may is looked at again then. */
 WEIR_HELPER int fair_balancer_move(struct fair_balancer weir_mem *self weir_arg,
 				   struct weir_pipe weir_mem *from weir_arg, u32 cpu)
 {
 	u64 before = fair_balancer_cold(self, from, cpu);
 	struct weir_task weir_mem *t =
 		(struct weir_task weir_mem *)fair_balancer_find(self, from, cpu, before);
-	struct weir_pipe weir_mem *in = t ? weir_holder(&self->inst, t) : 0;
-	int moved = 0;
+	struct weir_pipe weir_mem *to = weir_port_to(&self->inst, &self->loads.map, cpu);
 
-	if (!in || weir_pipe_lock(in))
-		return 0;
-	if (weir_pipe_has(in, t) && !weir_pending(in, t) && weir_out_of(&self->inst, t) == from &&
-	    weir_cpu_may(self->inst.sched, cpu, weir_affinity(self->inst.sched, t)))
-		moved = !fair_balancer_put(self, in, t,
-					   weir_port_to(&self->inst, &self->loads.map, cpu));
-	weir_pipe_unlock(in);
-	return moved;
+	return t && to && !weir_move(&self->inst, t, to->from_port);
 }
 
 /* Same core or cache, then same node, then anywhere. */

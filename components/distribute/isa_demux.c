@@ -9,7 +9,7 @@
  * asks:      ISA: the index of the task's instruction set; needed
  * answers:   -
  * params:    -
- * cost:      O(out-pipes) per added task; takes the in-pipe lock and one out-pipe lock
+ * cost:      O(out-pipes) per added task; no lock of its own
  * batch:     each task is in the first out-pipe whose label is its instruction set, or is withheld
  *            if there is none; every out-pipe keeps the order of each in-pipe
  * source:    CoBaS 8.3 and appendix A.1, component 0x14
@@ -27,10 +27,11 @@ struct isa_demux {
 };
 
 WEIR_COMPONENT(isa_demux, .summary = "send each task to the pipe for its instruction set",
-	       .cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1,
-	       .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY, .out_label = WEIR_BY_ISA,
-	       .listens = WEIR_TOPIC_BIT(ISA), .publishes = WEIR_TOPIC_BIT(WITHHELD),
-	       .asks = WEIR_TOPIC_BIT(ISA), .needs = WEIR_TOPIC_BIT(ISA));
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	       .out_min = 1, .out_max = WEIR_ANY, .out_label = WEIR_BY_ISA,
+	       .listens = WEIR_TOPIC_BIT(ISA), .reviews = WEIR_TOPIC_BIT(ISA),
+	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(ISA),
+	       .needs = WEIR_TOPIC_BIT(ISA));
 
 static struct weir_pipe weir_mem *isa_demux_choose(struct isa_demux weir_mem *self, u64 isa)
 {
@@ -46,28 +47,11 @@ static struct weir_pipe weir_mem *isa_demux_choose(struct isa_demux weir_mem *se
 	return 0;
 }
 
-WEIR_ENTRY int isa_demux_update(struct isa_demux weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 isa_demux_step(struct isa_demux weir_mem *self, u32 what,
+			      struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
-	struct weir_change weir_mem *c;
-	int err;
+	u64 isa = weir_property(self->inst.sched, WEIR_TOPIC_ISA, t);
 
-	weir_for_change(c, in) {
-		u64 isa = weir_property(self->inst.sched, WEIR_TOPIC_ISA, c->task);
-
-		err = weir_route(&self->inst, in, c->task, isa_demux_choose(self, isa));
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-/* A task that update has still to look at is left to it. */
-WEIR_ENTRY int isa_demux_follow_isa(struct isa_demux weir_mem *self, const struct weir_msg *msg,
-				    struct weir_pipe weir_mem *in)
-{
-	struct weir_pipe weir_mem *to = isa_demux_choose(self, msg->value);
-
-	if (weir_pending(in, msg->task) || (to && to == weir_out_of(&self->inst, msg->task)))
-		return 0;
-	return weir_route(&self->inst, in, msg->task, to);
+	weir_use(s);
+	return weir_send(&self->inst, what, t, isa_demux_choose(self, isa));
 }

@@ -18,8 +18,8 @@
  *            stay flag 1 [0, 1]; a task that is selected again stays on its CPU
  *            tasks count 1024 [1, 65536]; most tasks with JOB; others run in the background
  * per-task:  8 bytes, and 200 for each of `tasks`
- * cost:      O(n log CPUs + CPUs) a decision for n real-time tasks, O(n CPUs) while one is bound to some
- *            CPUs; ticks at which nothing can change are omitted. Takes the in-pipe lock and one out-pipe lock
+ * cost:      O(n log CPUs + CPUs) a decision for n real-time tasks, O(n CPUs) while one is bound to
+ *            some CPUs; ticks at which nothing can change are omitted; its own lock
  * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more tasks than
  *            its CPUs were assigned, in the order of the in-pipe
  * source:    Mok and Dertouzos, "Multiprocessor scheduling in a hard real-time environment", 1978 (LLF);
@@ -39,9 +39,6 @@
  * Tasks without parameters take turns on otherwise idle CPUs. If some CPUs are slower, the order is
  * the same: laxity is computed for a CPU of capacity 1024.
  *
- * Takes no steps, so tasks are linked before it (docs/decisions/0050): it plans with all that are
- * there.
- *
  * example:   annotate affinity, deadline, executed, job; entry -> laxity(tick = 1ms) -> each cpu { -> cpu };
  */
 #include <weir/component.h>
@@ -58,9 +55,9 @@ struct laxity {
 	u64 ties;		/* (c) */
 	u64 stay;		/* (c) */
 	u64 tasks;		/* (c) */
-	u64 decided;		/* (p) ns + 1 of the last decision, 0: none */
-	struct weir_top_k best; /* (p) rows chosen */
-	u32 weir_mem *given;	/* (p) by CPU: 1 + row that is given it just now, 0: none */
+	u64 decided;		/* (h) ns + 1 of the last decision, 0: none */
+	struct weir_top_k best; /* (h) rows chosen */
+	u32 weir_mem *given;	/* (h) by CPU: 1 + row that is given it just now, 0: none */
 };
 
 /* What is least. */
@@ -88,8 +85,9 @@ WEIR_COMPONENT(
 	.cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
 	.in_min = 1, .in_max = 1, .out_min = 1, .out_max = WEIR_ANY,
 	.per_task = sizeof(struct weir_rt_task),
-	.listens = WEIR_ASSIGN_LISTENS | WEIR_TOPIC_BIT(DEADLINE),
-	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS | WEIR_TOPIC_BIT(EXECUTED),
+	.listens = WEIR_ASSIGN_LISTENS | WEIR_TOPIC_BIT(DEADLINE), .reviews = WEIR_ASSIGN_REVIEWS,
+	.serial = 1, .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	.asks = WEIR_ASSIGN_ASKS | WEIR_TOPIC_BIT(EXECUTED),
 	.needs = WEIR_ASSIGN_NEEDS | WEIR_TOPIC_BIT(EXECUTED),
 	WEIR_PARAMS(laxity,
 		    WEIR_PARAM(laxity, tick, NS, 100000, 0, 1000000000,
@@ -280,7 +278,7 @@ static u64 laxity_next(const struct laxity weir_mem *self, u64 now)
 	return (at + self->tick - 1) / self->tick * self->tick;
 }
 
-/* Choose what runs from @now on, and where; the in-pipe is locked. */
+/* Choose what runs from @now on, and where; under the lock. */
 WEIR_HELPER int laxity_decide(struct laxity weir_mem *self weir_arg, u64 now)
 {
 	u64 at;
@@ -323,14 +321,14 @@ WEIR_ENTRY int laxity_construct(struct laxity weir_mem *self)
 	return err ? err : weir_assign_construct(&self->inst, &self->assign);
 }
 
-WEIR_ENTRY int laxity_update(struct laxity weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 laxity_step(struct laxity weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			   struct weir_step weir_mem *s)
 {
-	int err = weir_assign_update(&self->inst, &self->assign, in);
-
-	if (err <= 0)
-		return err;
-	laxity_decide(self, 0);
-	return weir_assign_place(&self->inst, &self->assign, in);
+	if (weir_assign_step(&self->inst, &self->assign, what, t, s)) {
+		laxity_decide(self, 0);
+		weir_assign_apply(&self->inst, &self->assign);
+	}
+	return weir_assign_port(&self->inst, &self->assign, t);
 }
 
 WEIR_ENTRY int laxity_on_dispatch(struct laxity weir_mem *self, const struct weir_msg *msg)
@@ -351,22 +349,17 @@ WEIR_ENTRY int laxity_on_exit(struct laxity weir_mem *self, const struct weir_ms
 /* A task became more or less urgent, as by what it inherits; at time 0 tasks are decided about as they come. */
 WEIR_ENTRY int laxity_on_deadline(struct laxity weir_mem *self, const struct weir_msg *msg)
 {
-	if (msg->task && weir_now(self->inst.sched) &&
-	    weir_assign_row(&self->inst, &self->assign, msg->task))
-		weir_assign_soon(&self->inst, &self->assign);
-	return 0;
-}
+	struct weir_rt weir_mem *r;
 
-/* One that waits is compared again; one that runs is at each decision. */
-WEIR_ENTRY int laxity_follow_deadline(struct laxity weir_mem *self, const struct weir_msg *msg,
-				      struct weir_pipe weir_mem *in)
-{
-	struct weir_rt weir_mem *r = weir_assign_row(&self->inst, &self->assign, msg->task);
-
-	(void)in;
-	if (r)
+	if (!msg->task || weir_steps_lock(&self->inst))
+		return 0;
+	r = weir_assign_row(&self->inst, &self->assign, msg->task);
+	if (r) {
 		r->x[LAXITY_LATEST] = 0;
-	return 0;
+		if (weir_now(self->inst.sched))
+			weir_assign_soon(&self->inst, &self->assign);
+	}
+	return weir_steps_unlock(&self->inst);
 }
 
 /* Before there are tasks nothing is to be decided, and a decision between ticks would be one too many. */
@@ -377,15 +370,11 @@ WEIR_ENTRY int laxity_on_cpu_status(struct laxity weir_mem *self, const struct w
 	return 0;
 }
 
-/* A real-time task that is bound to other CPUs than before is decided about with all others. */
-WEIR_ENTRY int laxity_follow_affinity(struct laxity weir_mem *self, const struct weir_msg *msg,
-				      struct weir_pipe weir_mem *in)
+WEIR_ENTRY int laxity_on_affinity(struct laxity weir_mem *self, const struct weir_msg *msg)
 {
-	int err = weir_assign_affinity(&self->inst, &self->assign, in, msg->task, msg->mask);
-
-	if (err > 0)
+	if (weir_assign_on(&self->inst, &self->assign, msg))
 		weir_assign_timer(&self->inst, weir_now(self->inst.sched));
-	return err < 0 ? err : 0;
+	return 0;
 }
 
 WEIR_ENTRY int laxity_on_idle(struct laxity weir_mem *self, u32 cpu)
@@ -395,15 +384,13 @@ WEIR_ENTRY int laxity_on_idle(struct laxity weir_mem *self, u32 cpu)
 
 WEIR_ENTRY int laxity_on_timer(struct laxity weir_mem *self)
 {
-	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-	int err = weir_pipe_lock(in);
+	int err = weir_steps_lock(&self->inst);
 
 	if (err)
 		return err;
 	laxity_decide(self, weir_now(self->inst.sched));
-	err = weir_assign_place(&self->inst, &self->assign, in);
-	weir_pipe_unlock(in);
-	return err;
+	weir_assign_place(&self->inst, &self->assign);
+	return weir_steps_unlock(&self->inst);
 }
 
 WEIR_ENTRY void laxity_take_state(struct laxity weir_mem *self, struct laxity weir_mem *old)

@@ -14,8 +14,8 @@
  * params:    lazy flag 0 [0, 1]; at an event, keep running tasks running if possible (LRE-TL)
  *            tasks count 1024 [1, 65536]; most tasks with JOB; others run in the background
  * per-task:  8 bytes, and 200 for each of `tasks`
- * cost:      O(n log CPUs + CPUs) per event for n real-time tasks, at most n + CPUs events per slice; takes the
- *            in-pipe lock and one out-pipe lock
+ * cost:      O(n log CPUs + CPUs) per event for n real-time tasks, at most n + CPUs events per
+ *            slice; its own lock
  * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more tasks than
  *            its CPUs were assigned, in the order of the in-pipe
  * source:    Cho, Ravindran and Jensen, "An optimal real-time scheduling algorithm for multiprocessors",
@@ -32,9 +32,6 @@
  * not before the ends of periods (weir/kit/fluid.h describes the rounding to nanoseconds). Tasks without
  * parameters, and those bound to some of the CPUs, take turns on otherwise idle CPUs.
  *
- * Takes no steps, so tasks are linked before it (docs/decisions/0050): it plans with all that are
- * there.
- *
  * example:   annotate affinity, job, deadline; entry -> llref -> each cpu { -> cpu };
  */
 #include <weir/kit/top_k.h>
@@ -44,7 +41,7 @@ struct llref {
 	struct weir_instance inst;
 	struct weir_assign assign;
 	struct weir_fluid fluid;
-	struct weir_top_k best; /* (p) rows that are to run */
+	struct weir_top_k best; /* (h) rows that are to run */
 	u64 lazy;		/* (c) */
 	u64 tasks;		/* (c) */
 };
@@ -60,7 +57,8 @@ WEIR_COMPONENT(
 	.cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
 	.in_min = 1, .in_max = 1, .out_min = 1, .out_max = WEIR_ANY,
 	.per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
-	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
+	.reviews = WEIR_ASSIGN_REVIEWS, .serial = 1, .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	.asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	WEIR_PARAMS(llref,
 		    WEIR_PARAM(llref, lazy, FLAG, 0, 0, 1,
 			       "at an event, keep running tasks running if possible (LRE-TL)"),
@@ -108,7 +106,7 @@ static u64 llref_event(const struct llref weir_mem *self, u64 rest)
 	return first;
 }
 
-/* Choose what runs from @now on; the in-pipe is locked. */
+/* Choose what runs from @now on; under the lock. */
 WEIR_HELPER int llref_decide(struct llref weir_mem *self weir_arg, u64 now)
 {
 	u64 rest;
@@ -135,14 +133,14 @@ WEIR_ENTRY int llref_construct(struct llref weir_mem *self)
 	return err ? err : weir_assign_construct(&self->inst, &self->assign);
 }
 
-WEIR_ENTRY int llref_update(struct llref weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 llref_step(struct llref weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			  struct weir_step weir_mem *s)
 {
-	int err = weir_assign_update(&self->inst, &self->assign, in);
-
-	if (err <= 0)
-		return err;
-	llref_decide(self, 0);
-	return weir_assign_place(&self->inst, &self->assign, in);
+	if (weir_assign_step(&self->inst, &self->assign, what, t, s)) {
+		llref_decide(self, 0);
+		weir_assign_apply(&self->inst, &self->assign);
+	}
+	return weir_assign_port(&self->inst, &self->assign, t);
 }
 
 /*
@@ -176,10 +174,9 @@ WEIR_ENTRY int llref_on_cpu_status(struct llref weir_mem *self, const struct wei
 	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
-WEIR_ENTRY int llref_follow_affinity(struct llref weir_mem *self, const struct weir_msg *msg,
-				     struct weir_pipe weir_mem *in)
+WEIR_ENTRY int llref_on_affinity(struct llref weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_assign_affinity(&self->inst, &self->assign, in, msg->task, msg->mask);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int llref_on_idle(struct llref weir_mem *self, u32 cpu)
@@ -189,15 +186,13 @@ WEIR_ENTRY int llref_on_idle(struct llref weir_mem *self, u32 cpu)
 
 WEIR_ENTRY int llref_on_timer(struct llref weir_mem *self)
 {
-	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-	int err = weir_pipe_lock(in);
+	int err = weir_steps_lock(&self->inst);
 
 	if (err)
 		return err;
 	llref_decide(self, weir_now(self->inst.sched));
-	err = weir_assign_place(&self->inst, &self->assign, in);
-	weir_pipe_unlock(in);
-	return err;
+	weir_assign_place(&self->inst, &self->assign);
+	return weir_steps_unlock(&self->inst);
 }
 
 WEIR_ENTRY void llref_take_state(struct llref weir_mem *self, struct llref weir_mem *old)

@@ -11,7 +11,7 @@
  * params:    quick flag 0 [0, 1]; find an idle CPU in the set of idle CPUs instead of by a scan
  *            full flag 0 [0, 1]; look at every out-pipe, also if the task's last CPU is idle
  * cost:      O(out-pipes) per added task unless its last CPU is idle, O(tasks) when a CPU goes offline or
- *            online; takes the in-pipe lock and one out-pipe lock
+ *            online; no lock of its own
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    CoBaS 8.7.3 and appendix A.1, component 0x12
@@ -26,7 +26,7 @@
  *
  * example:   annotate affinity; entry -> load_balancer -> each cpu { round_robin -> cpu };
  */
-#include <weir/component.h>
+#include <weir/cpus.h>
 #include <weir/kit/review.h>
 
 struct load_balancer {
@@ -38,89 +38,114 @@ struct load_balancer {
 
 WEIR_COMPONENT(
 	load_balancer, .summary = "balance the number of tasks across the out-pipes",
-	.cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1,
-	.in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	.out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
-	.publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
-	.needs = WEIR_TOPIC_BIT(AFFINITY),
+	.reviews = WEIR_TOPIC_BIT(AFFINITY), .publishes = WEIR_TOPIC_BIT(WITHHELD),
+	.asks = WEIR_TOPIC_BIT(AFFINITY), .needs = WEIR_TOPIC_BIT(AFFINITY),
 	WEIR_PARAMS(load_balancer,
 		    WEIR_PARAM(load_balancer, quick, FLAG, 0, 0, 1,
 			       "find an idle CPU in the set of idle CPUs instead of by a scan"),
 		    WEIR_PARAM(load_balancer, full, FLAG, 0, 0, 1,
 			       "look at every out-pipe, also if the task's last CPU is idle")));
 
-/* The load of an out-pipe; one with an idle CPU has less than any other. */
-#define LOAD_BALANCER_BUSY (1ull << 32)
+/* Where a task must not go has the greatest cost, and one with an idle CPU less than any other. */
+#define LOAD_BALANCER_NEVER (~0u)
+#define LOAD_BALANCER_BUSY  (1u << 31)
 
-WEIR_INLINE u64 load_balancer_load(const struct weir_pipe weir_mem *out)
+/* Of an out-pipe that leads to several CPUs. */
+WEIR_COLD static u32 load_balancer_cost_of_several(const struct weir_pipe weir_mem *out,
+						   const struct weir_cpumask weir_mem *mask)
 {
-	u32 idle;
-	u64 load = weir_pipe_load(out, &idle);
+	u32 idle, load;
 
+	if (!weir_pipe_allows(out, mask))
+		return LOAD_BALANCER_NEVER;
+	load = weir_pipe_load(out, &idle);
 	return idle ? load : load | LOAD_BALANCER_BUSY;
 }
 
-static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir_mem *self,
-						       struct weir_task weir_mem *t,
-						       const struct weir_cpumask weir_mem *mask)
+WEIR_PART u32 load_balancer_cost(const struct weir_pipe weir_mem *out weir_arg,
+				 const struct weir_cpumask weir_mem *mask weir_arg)
 {
-	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
-	struct weir_pipe weir_mem *best = 0;
-	u64 least = ~0ull;
+	const struct weir_cpu weir_mem *only = out->only;
+	u32 load, away;
 
-	if (last && weir_pipe_allows(last, mask)) {
-		best = last;
-		least = load_balancer_load(last);
+	if (weir_unlikely(!only))
+		return load_balancer_cost_of_several(out, mask);
+	if (mask && !weir_mask_test(mask, out->cpu))
+		return LOAD_BALANCER_NEVER;
+	load = weir_home_nr(out->tally) + (weir_load(&only->curr) != 0);
+	away = weir_load(&only->away);
+	if (weir_unlikely(away)) {
+		if (away & WEIR_CPU_OFF)
+			return LOAD_BALANCER_NEVER;
+		if (weir_cpu_is_idle(out->sched, out->cpu))
+			return load;
+	}
+	if (weir_unlikely(!load))
+		return 0;
+	return load | LOAD_BALANCER_BUSY;
+}
+
+static u32 load_balancer_choose(struct load_balancer weir_mem *self, struct weir_task weir_mem *t,
+				const struct weir_cpumask weir_mem *mask)
+{
+	struct weir_pipe weir_mem *weir_mem *out = self->inst.out;
+	u32 cpu = weir_claim_raw_cpu(weir_load(&t->claim)), nr = self->inst.nr_out;
+	u32 last = cpu < self->map.nr ? self->map.port[cpu] - 1u : WEIR_WITHHOLD;
+	u32 best = WEIR_WITHHOLD, least = weir_limit(LOAD_BALANCER_NEVER);
+
+	if (last < nr) {
+		least = load_balancer_cost(out[last], mask);
+		if (least != LOAD_BALANCER_NEVER)
+			best = last;
 		if (least < LOAD_BALANCER_BUSY && !self->full)
 			return best;
 	}
 	if (self->quick && least >= LOAD_BALANCER_BUSY) {
-		struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-		u32 cpu = weir_idle_near(in, t, mask);
+		const struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
 
+		cpu = weir_idle_near(in, t, mask);
 		weir_note_scan(&self->inst, in->word_hi - in->word_lo + 1);
-		if (cpu != WEIR_NO_CPU)
-			return weir_port_to(&self->inst, &self->map, cpu);
+		if (cpu < self->map.nr && self->map.port[cpu])
+			return self->map.port[cpu] - 1;
 	}
-	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
-		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
-		u64 load;
+	for (u32 i = 0; i < weir_limit(nr) && weir_loop; i++) {
+		u32 cost;
 
-		if (out == last || !weir_pipe_allows(out, mask))
+		if (i == weir_limit(last))
 			continue;
-		load = load_balancer_load(out);
-		if (load < least) {
-			best = out;
-			least = load;
+		cost = load_balancer_cost(out[i], mask);
+		if (cost < least) {
+			best = i;
+			least = cost;
 		}
 	}
-	weir_note_scan(&self->inst, self->inst.nr_out);
+	weir_note_scan(&self->inst, nr);
 	return best;
 }
 
-WEIR_PLACE(load_balancer, weir_send)
+WEIR_ENTRY u32 load_balancer_step(struct load_balancer weir_mem *self, u32 what,
+				  struct weir_task weir_mem *t, struct weir_step weir_mem *s)
+{
+	const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
+	u32 port = weir_stays(&self->inst, what, t, mask);
+
+	weir_use(s);
+	if (port == WEIR_WITHHOLD)
+		port = load_balancer_choose(self, t, mask);
+	return port != WEIR_WITHHOLD ? port : weir_withhold(&self->inst, what, t, 0);
+}
 
 WEIR_ENTRY int load_balancer_construct(struct load_balancer weir_mem *self)
 {
 	return weir_port_map(&self->inst, &self->map);
 }
 
-WEIR_ENTRY int load_balancer_update(struct load_balancer weir_mem *self,
-				    struct weir_pipe weir_mem *in)
-{
-	return load_balancer_place(self, in);
-}
-
 WEIR_ENTRY int load_balancer_on_cpu_status(struct load_balancer weir_mem *self,
 					   const struct weir_msg *msg)
 {
 	(void)msg;
-	return load_balancer_review_all(self);
-}
-
-WEIR_ENTRY int load_balancer_follow_affinity(struct load_balancer weir_mem *self,
-					     const struct weir_msg *msg,
-					     struct weir_pipe weir_mem *in)
-{
-	return load_balancer_review(self, in, msg->task, msg->mask);
+	return weir_review_all(&self->inst);
 }

@@ -15,8 +15,8 @@
  *            bound pct 100 [1, 100]; largest load of a CPU
  *            unknown pct 0 [0, 100]; load assumed for a task without JOB
  * per-task:  16 bytes
- * cost:      O(out-pipes) for a task's first job, then O(1), O(tasks) when a CPU goes offline or online; takes
- *            the in-pipe lock and one out-pipe lock
+ * cost:      O(out-pipes) for a task's first job, then O(1), O(tasks) when a CPU goes offline or
+ *            online; its own lock
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is withheld
  *            if there is none; every out-pipe keeps the order of each in-pipe
  * source:    Dhall and Liu, "On a real-time scheduling problem", 1978; Lopez, Diaz and Garcia, 2004
@@ -51,9 +51,10 @@ struct partition {
 
 WEIR_COMPONENT(
 	partition, .summary = "assign each task permanently to an out-pipe, by load",
-	.cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES_LOCKED, .kernel = WEIR_KERNEL_ON_REQUEST,
-	.ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+	.cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
+	.in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) | WEIR_TOPIC_BIT(EXIT),
+	.reviews = WEIR_TOPIC_BIT(AFFINITY),
 	.publishes = WEIR_TOPIC_BIT(WITHHELD) | WEIR_TOPIC_BIT(OVERLOAD),
 	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
 	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
@@ -150,19 +151,22 @@ static void partition_unbook(struct partition weir_mem *self, struct partition_t
 	p->load = 0;
 }
 
-/* Where @t goes, which is in @in; it stays where it is if it may. */
-WEIR_HELPER int partition_place(struct partition weir_mem *self weir_arg,
-				struct weir_pipe weir_mem *in weir_arg,
+/* The port by which @t goes, or the number of ports; it stays where it is if it may. */
+WEIR_HELPER u32 partition_place(struct partition weir_mem *self weir_arg,
 				struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	struct partition_task weir_mem *p = weir_priv(&self->inst, t);
 	u64 load = partition_load(self, t);
-	int err = weir_instance_lock(&self->inst);
 	u32 port;
 
-	if (err)
-		return err;
+	/* Another CPU stopped in it: not booked before the task's next arrival. */
+	if (weir_instance_lock(&self->inst)) {
+		struct weir_pipe weir_mem *out =
+			weir_first_allowed(&self->inst, weir_affinity(s, t));
+
+		return out ? out->from_port : self->inst.nr_out;
+	}
 	port = p->port - 1;
 	if (port >= self->inst.nr_out ||
 	    !weir_pipe_allows(weir_out(&self->inst, port), weir_affinity(s, t))) {
@@ -176,8 +180,7 @@ WEIR_HELPER int partition_place(struct partition weir_mem *self weir_arg,
 		self->load[port] += load;
 	}
 	weir_instance_unlock(&self->inst);
-	return weir_route(&self->inst, in, t,
-			  port < self->inst.nr_out ? weir_out(&self->inst, port) : 0);
+	return port;
 }
 
 WEIR_ENTRY int partition_construct(struct partition weir_mem *self)
@@ -186,46 +189,22 @@ WEIR_ENTRY int partition_construct(struct partition weir_mem *self)
 	return self->load ? 0 : -WEIR_ENOMEM;
 }
 
-WEIR_ENTRY int partition_update(struct partition weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 partition_step(struct partition weir_mem *self, u32 what,
+			      struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
-	struct weir_change weir_mem *c;
-	int err;
+	u32 port;
 
-	weir_for_change(c, in) {
-		err = partition_place(self, in, c->task);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-WEIR_ENTRY int partition_follow_affinity(struct partition weir_mem *self,
-					 const struct weir_msg *msg, struct weir_pipe weir_mem *in)
-{
-	return weir_pending(in, msg->task) ? 0 : partition_place(self, in, msg->task);
+	if (s->runs)
+		return WEIR_WITHHOLD;
+	port = partition_place(self, t);
+	return weir_send(&self->inst, what, t,
+			 port < self->inst.nr_out ? weir_out(&self->inst, port) : 0);
 }
 
 WEIR_ENTRY int partition_on_cpu_status(struct partition weir_mem *self, const struct weir_msg *msg)
 {
-	int err = 0;
-
 	(void)msg;
-	for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++) {
-		struct weir_pipe weir_mem *in = weir_in(&self->inst, i);
-		struct weir_task weir_mem *t;
-
-		err = weir_pipe_lock(in);
-		if (err)
-			break;
-		weir_for_member(t, in) {
-			if (!weir_pending(in, t))
-				err = partition_place(self, in, t);
-			if (err)
-				break;
-		}
-		weir_pipe_unlock(in);
-	}
-	return err;
+	return weir_review_all(&self->inst);
 }
 
 WEIR_ENTRY int partition_on_exit(struct partition weir_mem *self, const struct weir_msg *msg)

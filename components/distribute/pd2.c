@@ -16,8 +16,7 @@
  *            ties flag 1 [0, 1]; break ties among deadlines by overlap and group deadline
  *            tasks count 1024 [1, 65536]; most tasks with JOB; others run in the background
  * per-task:  8 bytes, and 200 for each of `tasks`
- * cost:      O(n log CPUs + CPUs) per quantum for n real-time tasks; takes the in-pipe lock and one
- *            out-pipe lock
+ * cost:      O(n log CPUs + CPUs) per quantum for n real-time tasks; its own lock
  * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more tasks than
  *            its CPUs were assigned, in the order of the in-pipe
  * source:    Srinivasan and Anderson, "Optimal rate-based scheduling on multiprocessors", 2002 (PD2,
@@ -36,9 +35,6 @@
  * A task that exceeds its declared time continues at its rate. Tasks without parameters, and those
  * bound to some of the CPUs, take turns on CPUs that a slot leaves idle. Times must be below 2^32 quanta.
  *
- * Takes no steps, so tasks are linked before it (docs/decisions/0050): it plans with all that are
- * there.
- *
  * example:   annotate affinity, job, deadline; entry -> pd2(quantum = 1ms) -> each cpu { -> cpu };
  */
 #include <weir/component.h>
@@ -51,8 +47,8 @@ struct pd2 {
 	u64 early;		/* (c) */
 	u64 ties;		/* (c) */
 	u64 tasks;		/* (c) */
-	u64 slot;		/* (p) 1 + slot decided last, 0: none */
-	struct weir_top_k best; /* (p) rows chosen for the slot */
+	u64 slot;		/* (h) 1 + slot decided last, 0: none */
+	struct weir_top_k best; /* (h) rows chosen for the slot */
 };
 
 /* A row's words. Slots are absolute. */
@@ -70,8 +66,8 @@ WEIR_COMPONENT(pd2, .summary = "give each task its share in every interval, in q
 	       .cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
 	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = WEIR_ANY,
 	       .per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
-	       .publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS,
-	       .needs = WEIR_ASSIGN_NEEDS,
+	       .reviews = WEIR_ASSIGN_REVIEWS, .serial = 1, .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	       WEIR_PARAMS(pd2,
 			   WEIR_PARAM(pd2, quantum, NS, 1000000, 1000, 1000000000,
 				      "length of a slot; slots start at its multiples"),
@@ -165,7 +161,7 @@ WEIR_HELPER int pd2_consider(struct pd2 weir_mem *self weir_arg, u32 i, u64 slot
 	return 1;
 }
 
-/* Choose for the slot of @now, which may have been decided before; the in-pipe is locked. */
+/* Choose for the slot of @now, which may have been decided before; under the lock. */
 WEIR_HELPER int pd2_decide(struct pd2 weir_mem *self weir_arg, u64 now)
 {
 	u64 slot = now / self->quantum, passed = self->slot ? slot + 1 - self->slot : 0;
@@ -198,14 +194,14 @@ WEIR_ENTRY int pd2_construct(struct pd2 weir_mem *self)
 	return err ? err : weir_assign_construct(&self->inst, &self->assign);
 }
 
-WEIR_ENTRY int pd2_update(struct pd2 weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 pd2_step(struct pd2 weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			struct weir_step weir_mem *s)
 {
-	int err = weir_assign_update(&self->inst, &self->assign, in);
-
-	if (err <= 0)
-		return err;
-	pd2_decide(self, 0);
-	return weir_assign_place(&self->inst, &self->assign, in);
+	if (weir_assign_step(&self->inst, &self->assign, what, t, s)) {
+		pd2_decide(self, 0);
+		weir_assign_apply(&self->inst, &self->assign);
+	}
+	return weir_assign_port(&self->inst, &self->assign, t);
 }
 
 WEIR_ENTRY int pd2_on_dispatch(struct pd2 weir_mem *self, const struct weir_msg *msg)
@@ -233,10 +229,9 @@ WEIR_ENTRY int pd2_on_cpu_status(struct pd2 weir_mem *self, const struct weir_ms
 	return 0;
 }
 
-WEIR_ENTRY int pd2_follow_affinity(struct pd2 weir_mem *self, const struct weir_msg *msg,
-				   struct weir_pipe weir_mem *in)
+WEIR_ENTRY int pd2_on_affinity(struct pd2 weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_assign_affinity(&self->inst, &self->assign, in, msg->task, msg->mask);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int pd2_on_idle(struct pd2 weir_mem *self, u32 cpu)
@@ -246,15 +241,13 @@ WEIR_ENTRY int pd2_on_idle(struct pd2 weir_mem *self, u32 cpu)
 
 WEIR_ENTRY int pd2_on_timer(struct pd2 weir_mem *self)
 {
-	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-	int err = weir_pipe_lock(in);
+	int err = weir_steps_lock(&self->inst);
 
 	if (err)
 		return err;
 	pd2_decide(self, weir_now(self->inst.sched));
-	err = weir_assign_place(&self->inst, &self->assign, in);
-	weir_pipe_unlock(in);
-	return err;
+	weir_assign_place(&self->inst, &self->assign);
+	return weir_steps_unlock(&self->inst);
 }
 
 WEIR_ENTRY void pd2_take_state(struct pd2 weir_mem *self, struct pd2 weir_mem *old)

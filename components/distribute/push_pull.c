@@ -14,8 +14,8 @@
  * params:    reach count 8 [1, 4096]; waiting tasks looked at for one that may move
  * per-task:  48 bytes
  * cost:      O(1) for a task of another class, and for an urgent one that its CPU runs at once; else O(out-pipes), and O(levels)
- *            for a CPU that becomes less urgent while urgent tasks wait; O(tasks) when a CPU goes offline or online; takes the
- *            in-pipe lock, one out-pipe lock and the instance's lock
+ *            for a CPU that becomes less urgent while urgent tasks wait; a task that is moved passes all stages before once more;
+ *            O(tasks) when a CPU goes offline or online; takes the instance's lock
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is withheld if there is
  *            none; every out-pipe keeps the order of each in-pipe
  * source:    Linux 6.12, kernel/sched/rt.c and deadline.c: push_rt_task(), pull_rt_task(); cpupri.c
@@ -54,7 +54,9 @@ struct push_pull_task {
 	struct weir_task weir_mem *prev; /* (l) */
 	u64 epoch;			 /* (l) of the instance that has it in a list */
 	u32 level;			 /* (l) 1 + level; 0: it is in no list */
-	u32 port;			 /* (l) where it waits */
+	u32 port; /* (l) where it waits, or, with `goes`, where it is to go */
+	u32 goes; /* (l) its REVIEW is under way */
+	u32 unused;
 };
 
 struct push_pull {
@@ -81,6 +83,7 @@ WEIR_COMPONENT(push_pull,
 	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) |
 			  WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) |
 			  WEIR_TOPIC_BIT(PRIORITY),
+	       .reviews = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(PRIORITY),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD),
 	       .asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(PRIORITY) |
 		       WEIR_TOPIC_BIT(DEADLINE),
@@ -184,6 +187,7 @@ static void push_pull_link(struct push_pull weir_mem *self, struct weir_task wei
 		before = push_pull_of(self, before)->prev;
 	p->limit = limit;
 	p->port = port;
+	p->goes = 0;
 	p->epoch = self->epoch;
 	p->prev = before;
 	p->next = before ? push_pull_of(self, before)->next : self->head[level];
@@ -313,64 +317,102 @@ WEIR_FLAT static u32 push_pull_shortest(struct push_pull weir_mem *self,
 	return best;
 }
 
-/* Where the stage before has placed a task of @in: 1 + its port; 0: it may not use any. */
-WEIR_FLAT static u32 push_pull_home(struct push_pull weir_mem *self, struct weir_pipe weir_mem *in,
+/* Where the stage before has placed a task of in-port @in: 1 + its port; 0: it may not use any. */
+WEIR_FLAT static u32 push_pull_home(struct push_pull weir_mem *self, u32 in,
 				    struct weir_task weir_mem *t,
 				    const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_pipe weir_mem *to;
 
-	if (self->inst.nr_in == self->inst.nr_out)
-		to = weir_out(&self->inst, in->to_port);
+	if (self->inst.nr_out == 1)
+		to = weir_out(&self->inst, 0);
+	else if (self->inst.nr_in == self->inst.nr_out)
+		to = weir_out(&self->inst, in);
 	else
-		to = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
+		to = weir_port_to(&self->inst, &self->map, weir_last_cpu(t));
 	return to && weir_pipe_allows(to, mask) ? to->from_port + 1
 						: push_pull_shortest(self, mask);
 }
 
-/* Put @t, which is in @in, where it goes, @mask: its affinity, and note it if it is urgent. */
-WEIR_HELPER int push_pull_put(struct push_pull weir_mem *self weir_arg,
-			      struct weir_pipe weir_mem *in weir_arg,
-			      struct weir_task weir_mem *t weir_arg,
-			      const struct weir_cpumask weir_mem *mask weir_arg)
+/* Where @t of in-port @in goes, @mask: its affinity: 1 + the port, 0: nowhere; it is noted if it is urgent. */
+WEIR_HELPER u32 push_pull_place(struct push_pull weir_mem *self weir_arg, u32 in,
+				struct weir_task weir_mem *t weir_arg,
+				const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	u64 limit = push_pull_limit_of(self, t);
 	u32 port = push_pull_home(self, in, t, mask), lower;
 
 	push_pull_note(self, t, 0, 0);
-	if (port && limit != WEIR_KEY_NONE) {
-		lower = push_pull_urgency(self, port - 1) > limit
-				? 0
-				: push_pull_lowest(self, weir_load(&t->cpu), mask, limit, port);
-		port = lower ? lower : port;
-		push_pull_note(self, t, port, limit);
-	}
-	return weir_route(&self->inst, in, t, port ? weir_out(&self->inst, port - 1) : 0);
+	if (!port || limit == WEIR_KEY_NONE)
+		return port;
+	lower = push_pull_urgency(self, port - 1) > limit
+			? 0
+			: push_pull_lowest(self, weir_last_cpu(t), mask, limit, port);
+	port = lower ? lower : port;
+	push_pull_note(self, t, port, limit);
+	/* A CPU that has got it meanwhile says so before or after this: then it waits no longer. */
+	if (weir_state(t) != WEIR_SCHEDULABLE)
+		push_pull_note(self, t, 0, 0);
+	return port;
 }
 
-/* Move @t, which waits at @from, to out-pipe @to. 1: done. Under the in-pipe's lock what is known of it is certain. */
+/* The CPU of the port where it waits is about to choose, or will be preempted for it. */
+static int push_pull_is_next(const struct push_pull weir_mem *self,
+			     const struct push_pull_task weir_mem *p)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	struct weir_task weir_mem *runs = weir_cpu_curr(s, weir_out(&self->inst, p->port)->cpu);
+
+	return !runs || weir_load(&runs->key) > p->limit;
+}
+
+/* REVIEW: 1 + the port where @t, which is to be moved, goes, or where it stays; 0: it is to be placed anew. */
+WEIR_HELPER u32 push_pull_again(struct push_pull weir_mem *self weir_arg,
+				struct weir_task weir_mem *t weir_arg,
+				const struct weir_cpumask weir_mem *mask weir_arg)
+{
+	struct push_pull_task weir_mem *p = push_pull_of(self, t);
+	u32 now = weir_stays(&self->inst, WEIR_REVIEW, t, mask), port = weir_load(&p->port);
+
+	if (!push_pull_waits(self, p))
+		return push_pull_limit_of(self, t) == WEIR_KEY_NONE ? now + 1 : 0;
+	if (port >= self->inst.nr_out)
+		return 0;
+	if (weir_load(&p->goes)) {
+		weir_store(&p->goes, 0);
+		return weir_pipe_allows(weir_out(&self->inst, port), mask) ? port + 1 : 0;
+	}
+	return now == port && push_pull_limit_of(self, t) == p->limit && push_pull_is_next(self, p)
+		       ? port + 1
+		       : 0;
+}
+
+/* Move @t, which waits at @from, to out-pipe @to, which it may use. 1: it goes there. */
 WEIR_HELPER int push_pull_move(struct push_pull weir_mem *self weir_arg,
 			       struct weir_task weir_mem *t weir_arg, u32 from, u32 to)
 {
-	struct weir_pipe weir_mem *in = weir_holder(&self->inst, t);
-	u64 limit = push_pull_of(self, t)->limit;
-	int moved = 0;
+	struct push_pull_task weir_mem *p = push_pull_of(self, t);
+	u32 now = weir_port_of(&self->inst, t);
+	int moves;
 
-	if (!in) {
-		push_pull_note(self, t, 0, 0);
+	if (now != from) {
+		/* A stage before has it: it is noted again when it comes. */
+		if (now == WEIR_WITHHOLD && weir_load(&t->home))
+			push_pull_note(self, t, 0, 0);
 		return 0;
 	}
-	if (weir_pipe_lock(in))
+	if (weir_instance_lock(&self->inst))
 		return 0;
-	if (weir_pipe_has(in, t) && !weir_pending(in, t) &&
-	    weir_load(&t->state) == WEIR_SCHEDULABLE &&
-	    weir_out_of(&self->inst, t) == weir_out(&self->inst, from) &&
-	    weir_pipe_allows(weir_out(&self->inst, to), weir_affinity(self->inst.sched, t))) {
-		push_pull_note(self, t, to + 1, limit);
-		moved = !weir_route(&self->inst, in, t, weir_out(&self->inst, to));
+	moves = push_pull_waits(self, p) && p->port == from && !p->goes;
+	if (moves) {
+		push_pull_unlink(self, p);
+		push_pull_link(self, t, p, to, p->limit);
+		weir_store(&p->goes, 1);
 	}
-	weir_pipe_unlock(in);
-	return moved;
+	weir_instance_unlock(&self->inst);
+	if (moves)
+		weir_review(&self->inst, t);
+	return moves;
 }
 
 /* --- push and pull ------------------------------------------------------------------------------------------ */
@@ -387,22 +429,12 @@ WEIR_FLAT static int push_pull_push(struct push_pull weir_mem *self, u32 port)
 
 		if (!t)
 			break;
-		to = push_pull_lowest(self, weir_load(&t->cpu), weir_affinity(self->inst.sched, t),
+		to = push_pull_lowest(self, weir_last_cpu(t), weir_affinity(self->inst.sched, t),
 				      push_pull_of(self, t)->limit, port + 1);
 		if (!to || !push_pull_move(self, t, port, to - 1))
 			n++;
 	}
 	return 0;
-}
-
-/* The CPU of the port where it waits is about to choose, or will be preempted for it. */
-static int push_pull_is_next(const struct push_pull weir_mem *self,
-			     const struct push_pull_task weir_mem *p)
-{
-	struct weir_sched weir_mem *s = self->inst.sched;
-	struct weir_task weir_mem *runs = weir_cpu_curr(s, weir_out(&self->inst, p->port)->cpu);
-
-	return !runs || weir_load(&runs->key) > p->limit;
 }
 
 /* The CPU of @port runs, or is about to run, something of urgency @key: it gets what is more urgent and waits elsewhere. 1: it did. */
@@ -450,40 +482,21 @@ WEIR_ENTRY int push_pull_construct(struct push_pull weir_mem *self)
 	return weir_port_map(&self->inst, &self->map);
 }
 
-WEIR_ENTRY int push_pull_update(struct push_pull weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 push_pull_step(struct push_pull weir_mem *self, u32 what,
+			      struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
-	struct weir_change weir_mem *c;
-	int err;
+	const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
+	u32 port = what == WEIR_REVIEW ? push_pull_again(self, t, mask) : 0;
 
-	weir_for_change(c, in) {
-		err = push_pull_put(self, in, c->task, weir_affinity(self->inst.sched, c->task));
-		if (err)
-			return err;
-	}
-	return 0;
+	if (!port)
+		port = push_pull_place(self, s->in, t, mask);
+	return port ? port - 1 : weir_withhold(&self->inst, what, t, 0);
 }
-
-/* A task that update has not handled yet, and one of another class that may stay, is left alone. */
-WEIR_FLAT static int push_pull_review(struct push_pull weir_mem *self,
-				      struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
-				      const struct weir_cpumask weir_mem *mask)
-{
-	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
-
-	if (weir_pending(in, t) || (!now && !weir_first_allowed(&self->inst, mask)))
-		return 0;
-	if (now && weir_pipe_allows(now, mask) && !push_pull_waits(self, push_pull_of(self, t)) &&
-	    push_pull_limit_of(self, t) == WEIR_KEY_NONE)
-		return 0;
-	return push_pull_put(self, in, t, mask);
-}
-
-WEIR_REVIEW_ALL(push_pull)
 
 WEIR_ENTRY int push_pull_on_cpu_status(struct push_pull weir_mem *self, const struct weir_msg *msg)
 {
 	(void)msg;
-	return push_pull_review_all(self);
+	return weir_review_all(&self->inst);
 }
 
 WEIR_ENTRY int push_pull_on_dispatch(struct push_pull weir_mem *self, const struct weir_msg *msg)
@@ -502,7 +515,7 @@ WEIR_ENTRY int push_pull_on_dispatch(struct push_pull weir_mem *self, const stru
 /* The CPU where it ran becomes less urgent. */
 WEIR_FLAT static int push_pull_leave(struct push_pull weir_mem *self, struct weir_task weir_mem *t)
 {
-	u32 cpu = weir_load(&t->cpu), port;
+	u32 cpu = weir_last_cpu(t), port;
 
 	push_pull_note(self, t, 0, 0);
 	port = push_pull_at(self, cpu);
@@ -525,25 +538,13 @@ WEIR_ENTRY int push_pull_on_exit(struct push_pull weir_mem *self, const struct w
 WEIR_ENTRY int push_pull_on_priority(struct push_pull weir_mem *self, const struct weir_msg *msg)
 {
 	struct weir_task weir_mem *t = msg->task;
-	u32 cpu = t ? weir_load(&t->cpu) : WEIR_NO_CPU, port = push_pull_at(self, cpu);
+	u32 cpu = t ? weir_last_cpu(t) : WEIR_NO_CPU, port = push_pull_at(self, cpu);
 	u64 deadline;
 
 	if (!port || weir_cpu_curr(self->inst.sched, cpu) != t)
 		return 0;
 	deadline = weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, t);
 	return push_pull_pull(self, port - 1, push_pull_limit(msg->value, deadline));
-}
-
-WEIR_ENTRY int push_pull_follow_priority(struct push_pull weir_mem *self,
-					 const struct weir_msg *msg, struct weir_pipe weir_mem *in)
-{
-	return push_pull_review(self, in, msg->task, weir_affinity(self->inst.sched, msg->task));
-}
-
-WEIR_ENTRY int push_pull_follow_affinity(struct push_pull weir_mem *self,
-					 const struct weir_msg *msg, struct weir_pipe weir_mem *in)
-{
-	return push_pull_review(self, in, msg->task, msg->mask);
 }
 
 WEIR_ENTRY int push_pull_on_idle(struct push_pull weir_mem *self, u32 cpu)

@@ -14,7 +14,7 @@
  * params:    tasks count 1024 [1, 4096]; most tasks with JOB; others run in the background
  * per-task:  8 bytes, and 364 for each of `tasks`
  * cost:      O(n + CPUs) per event for n real-time tasks, O(n) more per server deadline, O(n^2)
- *            when tasks join or leave; takes the in-pipe lock and one out-pipe lock
+ *            when tasks join or leave; its own lock
  * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more tasks than
  *            its CPUs were assigned, in the order of the in-pipe
  * source:    Regnier, Lima, Massa, Levin and Brandt, "RUN: optimal multiprocessor real-time scheduling via
@@ -32,9 +32,6 @@
  * then keep their remaining time if it fits, and can be late once. Tasks without parameters, and those bound to
  * some of the CPUs, take turns on otherwise idle CPUs.
  *
- * Takes no steps, so tasks are linked before it (docs/decisions/0050): it plans with all that are
- * there.
- *
  * example:   annotate affinity, job, deadline; entry -> run -> each cpu { -> cpu };
  */
 #include <weir/kit/fluid.h>
@@ -45,11 +42,11 @@ struct run {
 	struct weir_assign assign;
 	struct weir_reduction red;
 	u64 tasks;	    /* (c) */
-	u64 last;	    /* (p) ns; of the last decision */
-	u64 origin;	    /* (p) ns; when the servers were packed */
-	u32 weir_mem *pick; /* (p) by leaf: 1 + row that it serves, 0: none */
-	u32 members;	    /* (p) rows that are packed */
-	u32 cpus;	    /* (p) for which they were */
+	u64 last;	    /* (h) ns; of the last decision */
+	u64 origin;	    /* (h) ns; when the servers were packed */
+	u32 weir_mem *pick; /* (h) by leaf: 1 + row that it serves, 0: none */
+	u32 members;	    /* (h) rows that are packed */
+	u32 cpus;	    /* (h) for which they were */
 };
 
 enum run_word {
@@ -67,8 +64,8 @@ WEIR_COMPONENT(run,
 	       .cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
 	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = WEIR_ANY,
 	       .per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
-	       .publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS,
-	       .needs = WEIR_ASSIGN_NEEDS,
+	       .reviews = WEIR_ASSIGN_REVIEWS, .serial = 1, .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	       WEIR_PARAMS(run, WEIR_PARAM(run, tasks, COUNT, 1024, 1, 4096,
 					   "most tasks with JOB; others run in the background")));
 
@@ -344,7 +341,7 @@ WEIR_HELPER int run_serve(struct run weir_mem *self weir_arg)
 	return 0;
 }
 
-/* Choose what runs from @now on; the in-pipe is locked. */
+/* Choose what runs from @now on; under the lock. */
 WEIR_HELPER int run_decide(struct run weir_mem *self weir_arg, u64 now)
 {
 	u64 passed = now - self->last, next = ~0ull;
@@ -387,14 +384,14 @@ WEIR_ENTRY int run_construct(struct run weir_mem *self)
 	return err ? err : weir_assign_construct(&self->inst, &self->assign);
 }
 
-WEIR_ENTRY int run_update(struct run weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 run_step(struct run weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			struct weir_step weir_mem *s)
 {
-	int err = weir_assign_update(&self->inst, &self->assign, in);
-
-	if (err <= 0)
-		return err;
-	run_decide(self, 0);
-	return weir_assign_place(&self->inst, &self->assign, in);
+	if (weir_assign_step(&self->inst, &self->assign, what, t, s)) {
+		run_decide(self, 0);
+		weir_assign_apply(&self->inst, &self->assign);
+	}
+	return weir_assign_port(&self->inst, &self->assign, t);
 }
 
 WEIR_ENTRY int run_on_dispatch(struct run weir_mem *self, const struct weir_msg *msg)
@@ -418,10 +415,9 @@ WEIR_ENTRY int run_on_cpu_status(struct run weir_mem *self, const struct weir_ms
 	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
-WEIR_ENTRY int run_follow_affinity(struct run weir_mem *self, const struct weir_msg *msg,
-				   struct weir_pipe weir_mem *in)
+WEIR_ENTRY int run_on_affinity(struct run weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_assign_affinity(&self->inst, &self->assign, in, msg->task, msg->mask);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int run_on_idle(struct run weir_mem *self, u32 cpu)
@@ -431,15 +427,13 @@ WEIR_ENTRY int run_on_idle(struct run weir_mem *self, u32 cpu)
 
 WEIR_ENTRY int run_on_timer(struct run weir_mem *self)
 {
-	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-	int err = weir_pipe_lock(in);
+	int err = weir_steps_lock(&self->inst);
 
 	if (err)
 		return err;
 	run_decide(self, weir_now(self->inst.sched));
-	err = weir_assign_place(&self->inst, &self->assign, in);
-	weir_pipe_unlock(in);
-	return err;
+	weir_assign_place(&self->inst, &self->assign);
+	return weir_steps_unlock(&self->inst);
 }
 
 /* The servers are packed again: `cpus` is 0. */

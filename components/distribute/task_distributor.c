@@ -9,8 +9,8 @@
  * asks:      AFFINITY: where the task may run; needed
  * answers:   -
  * params:    -
- * cost:      O(out-pipes) per added task, O(tasks) when a CPU goes offline or online; takes the in-pipe lock
- *            and one out-pipe lock
+ * cost:      O(out-pipes) per added task, O(tasks) when a CPU goes offline or online; no lock of
+ *            its own
  * batch:     each task is in the first out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe
  *            keeps the in-pipe's order
@@ -29,37 +29,22 @@ struct task_distributor {
 };
 
 WEIR_COMPONENT(task_distributor, .summary = "send each task to the first CPU that it may use",
-	       .cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1,
-	       .in_max = 1, .out_min = 1, .out_max = WEIR_ANY,
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
+	       .out_min = 1, .out_max = WEIR_ANY,
 	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
-	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
-	       .needs = WEIR_TOPIC_BIT(AFFINITY));
+	       .reviews = WEIR_TOPIC_BIT(AFFINITY), .publishes = WEIR_TOPIC_BIT(WITHHELD),
+	       .asks = WEIR_TOPIC_BIT(AFFINITY), .needs = WEIR_TOPIC_BIT(AFFINITY));
 
-WEIR_ENTRY int task_distributor_update(struct task_distributor weir_mem *self,
-				       struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 task_distributor_step(struct task_distributor weir_mem *self, u32 what,
+				     struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
-	return weir_first_update(&self->inst, in);
+	weir_use(s);
+	return weir_first_step(&self->inst, what, t);
 }
-
-static int task_distributor_review(struct task_distributor weir_mem *self,
-				   struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
-				   const struct weir_cpumask weir_mem *mask)
-{
-	return weir_first_review(&self->inst, in, t, mask);
-}
-
-WEIR_REVIEW_ALL(task_distributor)
 
 WEIR_ENTRY int task_distributor_on_cpu_status(struct task_distributor weir_mem *self,
 					      const struct weir_msg *msg)
 {
 	(void)msg;
-	return task_distributor_review_all(self);
-}
-
-WEIR_ENTRY int task_distributor_follow_affinity(struct task_distributor weir_mem *self,
-						const struct weir_msg *msg,
-						struct weir_pipe weir_mem *in)
-{
-	return task_distributor_review(self, in, msg->task, msg->mask);
+	return weir_review_all(&self->inst);
 }

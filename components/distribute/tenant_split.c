@@ -5,11 +5,10 @@
  * class:     distribute
  * pipes:     in 1.., out 1..
  * listens:   TENANT: move the task
- * publishes: WITHHELD: only if it has no out-pipe
  * asks:      TENANT: the tenant of the task; needed
  * answers:   -
  * params:    -
- * cost:      O(1) per added task; takes the in-pipe lock and one out-pipe lock
+ * cost:      O(1) per added task; no lock of its own
  * batch:     tasks of tenant n are in out-pipe n; those of tenants beyond the last out-pipe are in the first one, with
  *            those of no tenant; every out-pipe keeps the order of each in-pipe
  * source:    CoBaS 3.3 (policies for tenants); the topic is ours
@@ -33,48 +32,20 @@ struct tenant_split {
 };
 
 WEIR_COMPONENT(tenant_split, .summary = "send the tasks of each tenant to a pipe of their own",
-	       .cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1,
-	       .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
-	       .listens = WEIR_TOPIC_BIT(TENANT), .publishes = WEIR_TOPIC_BIT(WITHHELD),
-	       .asks = WEIR_TOPIC_BIT(TENANT), .needs = WEIR_TOPIC_BIT(TENANT),
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	       .out_min = 1, .out_max = WEIR_ANY, .listens = WEIR_TOPIC_BIT(TENANT),
+	       .reviews = WEIR_TOPIC_BIT(TENANT), .asks = WEIR_TOPIC_BIT(TENANT),
+	       .needs = WEIR_TOPIC_BIT(TENANT),
 	       WEIR_TOPICS(WEIR_TOPIC_OF(TENANT, 0x9c1f3b7ae24d5680ull, 1,
 					 sizeof(struct tenant_split_record), "tenant",
 					 WEIR_FROM_USER, "the tenant that a task belongs to")));
 
-static struct weir_pipe weir_mem *tenant_split_choose(struct tenant_split weir_mem *self,
-						      u64 tenant)
+WEIR_ENTRY u32 tenant_split_step(struct tenant_split weir_mem *self, u32 what,
+				 struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
-	return weir_out(&self->inst, tenant < self->inst.nr_out ? tenant : 0);
-}
+	u64 tenant = weir_property(self->inst.sched, weir_topic(&self->inst, WEIR_TOPIC_TENANT), t);
 
-WEIR_ENTRY int tenant_split_update(struct tenant_split weir_mem *self,
-				   struct weir_pipe weir_mem *in)
-{
-	u32 topic = weir_topic(&self->inst, WEIR_TOPIC_TENANT);
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		u64 tenant = weir_property(self->inst.sched, topic, c->task);
-
-		err = weir_route(&self->inst, in, c->task, tenant_split_choose(self, tenant));
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-WEIR_ENTRY int tenant_split_follow_tenant(struct tenant_split weir_mem *self,
-					  const struct weir_msg *msg, struct weir_pipe weir_mem *in)
-{
-	const struct tenant_split_record weir_mem *said =
-		(const struct tenant_split_record weir_mem *)msg->data;
-	struct weir_pipe weir_mem *to;
-
-	if (!said)
-		return -WEIR_EINVAL;
-	to = tenant_split_choose(self, said->tenant);
-	if (weir_pending(in, msg->task) || to == weir_out_of(&self->inst, msg->task))
-		return 0;
-	return weir_route(&self->inst, in, msg->task, to);
+	weir_use(what);
+	weir_use(s);
+	return tenant < self->inst.nr_out ? (u32)tenant : 0;
 }

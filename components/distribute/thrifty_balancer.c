@@ -11,8 +11,8 @@
  * kernel:    on request
  * params:    battery flag 0 [0, 1]; what holds until the first POWER
  * per-task:  0 bytes
- * cost:      O(out-pipes) per added task, O(tasks) when a CPU goes offline or online; takes the in-pipe lock and one
- *            out-pipe lock
+ * cost:      O(out-pipes) per added task, O(tasks) when a CPU goes offline or online; no lock of
+ *            its own
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    ours; small cores do the same work for less energy, and big ones sooner (Kumar et al., "Single-ISA
@@ -37,13 +37,12 @@ struct thrifty_balancer {
 
 WEIR_COMPONENT(thrifty_balancer,
 	       .summary = "send tasks to small CPUs on battery, to big ones on mains",
-	       .cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES, .kernel = WEIR_KERNEL_ON_REQUEST,
-	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1,
-	       .out_max = WEIR_ANY,
+	       .cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
+	       .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
 	       .listens = WEIR_TOPIC_BIT(POWER) | WEIR_TOPIC_BIT(AFFINITY) |
 			  WEIR_TOPIC_BIT(CPU_STATUS),
-	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
-	       .needs = WEIR_TOPIC_BIT(AFFINITY),
+	       .reviews = WEIR_TOPIC_BIT(AFFINITY), .publishes = WEIR_TOPIC_BIT(WITHHELD),
+	       .asks = WEIR_TOPIC_BIT(AFFINITY), .needs = WEIR_TOPIC_BIT(AFFINITY),
 	       WEIR_PARAMS(thrifty_balancer, WEIR_PARAM(thrifty_balancer, battery, FLAG, 0, 0, 1,
 							"what holds until the first POWER")));
 
@@ -66,7 +65,7 @@ static struct weir_pipe weir_mem *thrifty_balancer_choose(struct thrifty_balance
 							  struct weir_task weir_mem *t,
 							  const struct weir_cpumask weir_mem *mask)
 {
-	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
+	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_last_cpu(t));
 	struct weir_pipe weir_mem *best = 0;
 	u64 least = ~0ull;
 
@@ -86,18 +85,19 @@ static struct weir_pipe weir_mem *thrifty_balancer_choose(struct thrifty_balance
 	return best;
 }
 
-WEIR_PLACE(thrifty_balancer, weir_send)
+WEIR_PLACE(thrifty_balancer)
+
+WEIR_ENTRY u32 thrifty_balancer_step(struct thrifty_balancer weir_mem *self, u32 what,
+				     struct weir_task weir_mem *t, struct weir_step weir_mem *s)
+{
+	weir_use(s);
+	return thrifty_balancer_place(self, what, t);
+}
 
 WEIR_ENTRY int thrifty_balancer_construct(struct thrifty_balancer weir_mem *self)
 {
 	self->size = weir_out_capacities(&self->inst);
 	return self->size ? weir_port_map(&self->inst, &self->map) : -WEIR_ENOMEM;
-}
-
-WEIR_ENTRY int thrifty_balancer_update(struct thrifty_balancer weir_mem *self,
-				       struct weir_pipe weir_mem *in)
-{
-	return thrifty_balancer_place(self, in);
 }
 
 WEIR_ENTRY int thrifty_balancer_on_power(struct thrifty_balancer weir_mem *self,
@@ -111,14 +111,7 @@ WEIR_ENTRY int thrifty_balancer_on_cpu_status(struct thrifty_balancer weir_mem *
 					      const struct weir_msg *msg)
 {
 	(void)msg;
-	return thrifty_balancer_review_all(self);
-}
-
-WEIR_ENTRY int thrifty_balancer_follow_affinity(struct thrifty_balancer weir_mem *self,
-						const struct weir_msg *msg,
-						struct weir_pipe weir_mem *in)
-{
-	return thrifty_balancer_review(self, in, msg->task, msg->mask);
+	return weir_review_all(&self->inst);
 }
 
 WEIR_ENTRY void thrifty_balancer_take_state(struct thrifty_balancer weir_mem *self,

@@ -13,8 +13,8 @@
  * kernel:    on request
  * params:    tasks count 256 [1, 4096]; most tasks with JOB; others run in the background
  * per-task:  8 bytes, and 204 plus 8 per CPU for each of `tasks`
- * cost:      O(n^2 + n CPUs) at each release of a job for n real-time tasks, O(n CPUs) at each end of an allotment;
- *            takes the in-pipe lock and one out-pipe lock
+ * cost:      O(n^2 + n CPUs) at each release of a job for n real-time tasks, O(n CPUs) at each end
+ *            of an allotment; its own lock
  * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more tasks than
  *            its CPUs were assigned, in the order of the in-pipe
  * source:    Nelissen, Berten, Nelis, Goossens and Milojevic, "U-EDF: an unfair but optimal multiprocessor
@@ -32,9 +32,6 @@
  * before the ends of periods. Tasks without parameters, and those bound to some of the CPUs, take turns on
  * otherwise idle CPUs.
  *
- * Takes no steps, so tasks are linked before it (docs/decisions/0050): it plans with all that are
- * there.
- *
  * example:   annotate affinity, job, deadline; entry -> u_edf -> each cpu { -> cpu };
  */
 #include <weir/kit/fluid.h>
@@ -44,15 +41,15 @@ struct u_edf {
 	struct weir_instance inst;
 	struct weir_assign assign;
 	u64 tasks;	     /* (c) */
-	u64 last;	     /* (p) ns; of the last decision */
-	u32 weir_mem *order; /* (p) rows by deadline */
-	u32 weir_mem *runs;  /* (p) by virtual CPU: 1 + row, 0: none */
-	u64 weir_mem *lot;   /* (p) by row and virtual CPU: ns */
-	u64 weir_mem *taken; /* (p) by virtual CPU: lots so far, ns */
+	u64 last;	     /* (h) ns; of the last decision */
+	u32 weir_mem *order; /* (h) rows by deadline */
+	u32 weir_mem *runs;  /* (h) by virtual CPU: 1 + row, 0: none */
+	u64 weir_mem *lot;   /* (h) by row and virtual CPU: ns */
+	u64 weir_mem *taken; /* (h) by virtual CPU: lots so far, ns */
 	u64 weir_mem
-	*kept;	  /* (p) by virtual CPU: what is set aside for later jobs, ns, modulo 2^64 */
-	u32 nr;	  /* (p) rows in `order` */
-	u32 cpus; /* (p) virtual CPUs */
+	*kept;	  /* (h) by virtual CPU: what is set aside for later jobs, ns, modulo 2^64 */
+	u32 nr;	  /* (h) rows in `order` */
+	u32 cpus; /* (h) virtual CPUs */
 };
 
 /* A row's words. */
@@ -71,8 +68,8 @@ WEIR_COMPONENT(u_edf,
 	       .cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
 	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = WEIR_ANY,
 	       .per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
-	       .publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS,
-	       .needs = WEIR_ASSIGN_NEEDS,
+	       .reviews = WEIR_ASSIGN_REVIEWS, .serial = 1, .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	       WEIR_PARAMS(u_edf, WEIR_PARAM(u_edf, tasks, COUNT, 256, 1, 4096,
 					     "most tasks with JOB; others run in the background")));
 
@@ -372,7 +369,7 @@ WEIR_HELPER u64 u_edf_next(const struct u_edf weir_mem *self weir_arg, u64 now)
 	return next;
 }
 
-/* Choose what runs from @now on; the in-pipe is locked. */
+/* Choose what runs from @now on; under the lock. */
 WEIR_HELPER int u_edf_decide(struct u_edf weir_mem *self weir_arg, u64 now)
 {
 	u32 stale = self->assign.stale, i;
@@ -412,14 +409,14 @@ WEIR_ENTRY int u_edf_construct(struct u_edf weir_mem *self)
 	return weir_assign_construct(&self->inst, &self->assign);
 }
 
-WEIR_ENTRY int u_edf_update(struct u_edf weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 u_edf_step(struct u_edf weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			  struct weir_step weir_mem *s)
 {
-	int err = weir_assign_update(&self->inst, &self->assign, in);
-
-	if (err <= 0)
-		return err;
-	u_edf_decide(self, 0);
-	return weir_assign_place(&self->inst, &self->assign, in);
+	if (weir_assign_step(&self->inst, &self->assign, what, t, s)) {
+		u_edf_decide(self, 0);
+		weir_assign_apply(&self->inst, &self->assign);
+	}
+	return weir_assign_port(&self->inst, &self->assign, t);
 }
 
 WEIR_ENTRY int u_edf_on_dispatch(struct u_edf weir_mem *self, const struct weir_msg *msg)
@@ -443,10 +440,9 @@ WEIR_ENTRY int u_edf_on_cpu_status(struct u_edf weir_mem *self, const struct wei
 	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
-WEIR_ENTRY int u_edf_follow_affinity(struct u_edf weir_mem *self, const struct weir_msg *msg,
-				     struct weir_pipe weir_mem *in)
+WEIR_ENTRY int u_edf_on_affinity(struct u_edf weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_assign_affinity(&self->inst, &self->assign, in, msg->task, msg->mask);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int u_edf_on_idle(struct u_edf weir_mem *self, u32 cpu)
@@ -456,15 +452,13 @@ WEIR_ENTRY int u_edf_on_idle(struct u_edf weir_mem *self, u32 cpu)
 
 WEIR_ENTRY int u_edf_on_timer(struct u_edf weir_mem *self)
 {
-	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-	int err = weir_pipe_lock(in);
+	int err = weir_steps_lock(&self->inst);
 
 	if (err)
 		return err;
 	u_edf_decide(self, weir_now(self->inst.sched));
-	err = weir_assign_place(&self->inst, &self->assign, in);
-	weir_pipe_unlock(in);
-	return err;
+	weir_assign_place(&self->inst, &self->assign);
+	return weir_steps_unlock(&self->inst);
 }
 
 WEIR_ENTRY void u_edf_take_state(struct u_edf weir_mem *self, struct u_edf weir_mem *old)

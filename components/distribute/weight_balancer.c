@@ -12,7 +12,7 @@
  * params:    -
  * per-task:  8 bytes
  * cost:      O(out-pipes) per added task unless its last CPU is idle, O(tasks) when a CPU goes offline or
- *            online; takes the in-pipe lock and one out-pipe lock
+ *            online; no lock of its own
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    ours; placing by weight as in Linux, kernel/sched/fair.c, without its averages
@@ -46,7 +46,7 @@ WEIR_COMPONENT(weight_balancer, .summary = "balance the weights of the tasks acr
 	       .out_min = 1, .out_max = WEIR_ANY,
 	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) |
 			  WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT),
-	       .publishes = WEIR_TOPIC_BIT(WITHHELD),
+	       .reviews = WEIR_TOPIC_BIT(AFFINITY), .publishes = WEIR_TOPIC_BIT(WITHHELD),
 	       .asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
 	       .needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
 	       .per_task = sizeof(struct weight_balancer_task));
@@ -91,7 +91,7 @@ WEIR_HELPER u64 weight_balancer_choose(struct weight_balancer weir_mem *self wei
 				       const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weight_balancer_task weir_mem *p = weir_priv(&self->inst, t);
-	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
+	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_last_cpu(t));
 	struct weir_pipe weir_mem *best = 0;
 	u64 counted = weir_load(&p->counted);
 	u32 best_idle = 0, idle;
@@ -120,20 +120,6 @@ WEIR_HELPER u64 weight_balancer_choose(struct weight_balancer weir_mem *self wei
 	return (u64)best;
 }
 
-/* @t, which is in @in, goes to @to and counts there; null: it is withheld. */
-WEIR_HELPER int weight_balancer_send(struct weight_balancer weir_mem *self weir_arg,
-				     struct weir_pipe weir_mem *in weir_arg,
-				     struct weir_task weir_mem *t weir_arg,
-				     struct weir_pipe weir_mem *to weir_arg)
-{
-	u32 weight = (u32)weir_property(self->inst.sched, WEIR_TOPIC_WEIGHT, t);
-
-	weight_balancer_count(self, t, to ? to->from_port + 1 : 0, weight ? weight : 1);
-	return weir_route(&self->inst, in, t, to);
-}
-
-WEIR_PLACE(weight_balancer, weight_balancer_send)
-
 WEIR_ENTRY int weight_balancer_construct(struct weight_balancer weir_mem *self)
 {
 	self->load = weir_instance_alloc(&self->inst, (u64)self->inst.nr_out * sizeof(s64));
@@ -142,24 +128,27 @@ WEIR_ENTRY int weight_balancer_construct(struct weight_balancer weir_mem *self)
 	return weir_port_map(&self->inst, &self->map);
 }
 
-WEIR_ENTRY int weight_balancer_update(struct weight_balancer weir_mem *self,
-				      struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 weight_balancer_step(struct weight_balancer weir_mem *self, u32 what,
+				    struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
-	return weight_balancer_place(self, in);
+	const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
+	u32 port = weir_stays(&self->inst, what, t, mask);
+	u32 weight;
+
+	if (port != WEIR_WITHHOLD || s->runs)
+		return port;
+	port = weir_send(&self->inst, what, t,
+			 (struct weir_pipe weir_mem *)weight_balancer_choose(self, t, mask));
+	weight = (u32)weir_property(self->inst.sched, WEIR_TOPIC_WEIGHT, t);
+	weight_balancer_count(self, t, port + 1, weight ? weight : 1);
+	return port;
 }
 
 WEIR_ENTRY int weight_balancer_on_cpu_status(struct weight_balancer weir_mem *self,
 					     const struct weir_msg *msg)
 {
 	(void)msg;
-	return weight_balancer_review_all(self);
-}
-
-WEIR_ENTRY int weight_balancer_follow_affinity(struct weight_balancer weir_mem *self,
-					       const struct weir_msg *msg,
-					       struct weir_pipe weir_mem *in)
-{
-	return weight_balancer_review(self, in, msg->task, msg->mask);
+	return weir_review_all(&self->inst);
 }
 
 WEIR_ENTRY int weight_balancer_on_block(struct weight_balancer weir_mem *self,

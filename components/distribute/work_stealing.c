@@ -10,8 +10,8 @@
  * answers:   -
  * params:    reach count 8 [1, 4096]; number of tasks examined in another CPU's pipe
  * cost:      O(words of CPUs) per added task; O(words, and at most 64 loaded pipes each of LLC,
- *            node and machine) when a CPU is out of work; O(tasks) when a CPU goes offline or online; takes the
- *            in-pipe lock and one out-pipe lock
+ *            node and machine) when a CPU is out of work; O(tasks) when a CPU goes offline or online; takes
+ *            the lock behind one out-pipe when it looks for a task there
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    ours, after Blumofe and Leiserson, "Scheduling multithreaded computations by work
@@ -52,12 +52,11 @@ struct work_stealing {
 
 WEIR_COMPONENT(work_stealing,
 	       .summary = "keep tasks near their last CPU, let idle CPUs steal from loaded ones",
-	       .cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES | WEIR_CARRIES_TO_OUTS,
-	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1,
-	       .out_max = WEIR_ANY,
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	       .out_min = 1, .out_max = WEIR_ANY,
 	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
-	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
-	       .needs = WEIR_TOPIC_BIT(AFFINITY),
+	       .reviews = WEIR_TOPIC_BIT(AFFINITY), .publishes = WEIR_TOPIC_BIT(WITHHELD),
+	       .asks = WEIR_TOPIC_BIT(AFFINITY), .needs = WEIR_TOPIC_BIT(AFFINITY),
 	       WEIR_PARAMS(work_stealing,
 			   WEIR_PARAM(work_stealing, reach, COUNT, 8, 1, 4096,
 				      "number of tasks examined in another CPU's pipe")));
@@ -154,7 +153,7 @@ static u32 work_stealing_near(const struct work_stealing weir_mem *self,
 			      const struct weir_task weir_mem *t,
 			      const struct weir_cpumask weir_mem *mask)
 {
-	u32 last = weir_load(&t->cpu), port = last < self->map.nr ? self->map.port[last] : 0;
+	u32 last = weir_last_cpu(t), port = last < self->map.nr ? self->map.port[last] : 0;
 	struct work_stealing_range llc, node;
 	u32 cpu;
 
@@ -178,7 +177,7 @@ static struct weir_pipe weir_mem *work_stealing_choose(struct work_stealing weir
 						       struct weir_task weir_mem *t,
 						       const struct weir_cpumask weir_mem *mask)
 {
-	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
+	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_last_cpu(t));
 	struct weir_pipe weir_mem *near;
 	u32 idle;
 
@@ -192,20 +191,6 @@ static struct weir_pipe weir_mem *work_stealing_choose(struct work_stealing weir
 	near = weir_port_to(&self->inst, &self->map, work_stealing_near(self, t, mask));
 	return near ? near : work_stealing_shorter(self, last, mask);
 }
-
-/* Route, and remember that the pipe holds something. */
-WEIR_FLAT static int work_stealing_send(struct work_stealing weir_mem *self,
-					struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
-					struct weir_pipe weir_mem *to)
-{
-	int err = weir_route(&self->inst, in, t, to);
-
-	if (to && !weir_mask_test(&self->queued, self->place[to->from_port]))
-		weir_mask_set(&self->queued, self->place[to->from_port]);
-	return err;
-}
-
-WEIR_PLACE(work_stealing, work_stealing_send)
 
 /* LLC or node of an out-pipe, below the number of CPUs. */
 WEIR_HELPER u32 work_stealing_group(const struct work_stealing weir_mem *self weir_arg, u32 port,
@@ -338,54 +323,34 @@ static int work_stealing_may(struct work_stealing weir_mem *self, struct weir_ta
 	return !mask || weir_mask_test(mask, cpu);
 }
 
-/*
- * The last task of @victim that may run on @cpu, or null; it may be gone when the caller looks
- * again.
- */
+/* The last task of @victim that may run on @cpu, or null; it may be gone when the caller looks again. */
 static struct weir_task weir_mem *work_stealing_last(struct work_stealing weir_mem *self,
 						     struct weir_pipe weir_mem *victim, u32 cpu)
 {
+	/* Where its tasks wait. */
+	struct weir_pipe weir_mem *exit = victim->home ? victim->home : victim;
 	struct weir_task weir_mem *t;
 	u64 n = 0;
 
-	if (weir_pipe_lock(victim))
+	if (weir_pipe_lock(exit))
 		return 0;
-	for (t = victim->tail; t && n < self->reach && weir_loop; t = weir_pipe_prev(victim, t)) {
-		if (weir_load(&t->state) == WEIR_SCHEDULABLE && work_stealing_may(self, t, cpu))
+	for (t = exit->tail; t && n < self->reach && weir_loop; t = t->prev) {
+		if (weir_state(t) == WEIR_SCHEDULABLE && work_stealing_may(self, t, cpu) &&
+		    weir_port_of(&self->inst, t) == victim->from_port)
 			break;
 		n++;
 	}
-	weir_pipe_unlock(victim);
+	weir_pipe_unlock(exit);
 	return n < self->reach ? t : 0;
 }
 
-/*
- * Move @t from @victim to the pipe of @cpu. 1: done. Only under the in-pipe's lock is what is known
- * of the task certain: a change of its affinity that we do not see now is followed after us.
- */
-WEIR_FLAT static int work_stealing_take(struct work_stealing weir_mem *self,
-					struct weir_task weir_mem *t,
-					struct weir_pipe weir_mem *victim, u32 cpu)
-{
-	struct weir_pipe weir_mem *in = weir_holder(&self->inst, t);
-	int taken = 0;
-
-	if (!in || weir_pipe_lock(in))
-		return 0;
-	if (weir_pipe_has(in, t) && weir_out_of(&self->inst, t) == victim &&
-	    work_stealing_may(self, t, cpu))
-		taken = !work_stealing_send(self, in, t,
-					    weir_port_to(&self->inst, &self->map, cpu));
-	weir_pipe_unlock(in);
-	return taken;
-}
-
+/* Whether @t may run there is looked at again in its REVIEW. */
 WEIR_HELPER int work_stealing_from(struct work_stealing weir_mem *self weir_arg,
 				   struct weir_pipe weir_mem *victim weir_arg, u32 cpu)
 {
 	struct weir_task weir_mem *t = work_stealing_last(self, victim, cpu);
 
-	return t && work_stealing_take(self, t, victim, cpu);
+	return t && !weir_move(&self->inst, t, self->map.port[cpu] - 1);
 }
 
 /* Fetch a task for @cpu from places @from to before @to: the longest pipe, else any. 1: done. */
@@ -435,24 +400,32 @@ WEIR_ENTRY int work_stealing_construct(struct work_stealing weir_mem *self)
 	return weir_port_map(&self->inst, &self->map);
 }
 
-WEIR_ENTRY int work_stealing_update(struct work_stealing weir_mem *self,
-				    struct weir_pipe weir_mem *in)
+/*
+ * (Who looks at the pipe before the task is linked there finds it empty and clears the bit: then it is missing until a task comes there
+ * again, one slice at most.)
+ */
+WEIR_ENTRY u32 work_stealing_step(struct work_stealing weir_mem *self, u32 what,
+				  struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
-	return work_stealing_place(self, in);
+	const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
+	u32 port = weir_stays(&self->inst, what, t, mask);
+
+	if (s->runs)
+		return port;
+	if (s->want < self->inst.nr_out && weir_pipe_allows(weir_out(&self->inst, s->want), mask))
+		port = s->want;
+	if (port == WEIR_WITHHOLD)
+		port = weir_send(&self->inst, what, t, work_stealing_choose(self, t, mask));
+	if (port < self->inst.nr_out && !weir_mask_test(&self->queued, self->place[port]))
+		weir_mask_set(&self->queued, self->place[port]);
+	return port;
 }
 
 WEIR_ENTRY int work_stealing_on_cpu_status(struct work_stealing weir_mem *self,
 					   const struct weir_msg *msg)
 {
 	(void)msg;
-	return work_stealing_review_all(self);
-}
-
-WEIR_ENTRY int work_stealing_follow_affinity(struct work_stealing weir_mem *self,
-					     const struct weir_msg *msg,
-					     struct weir_pipe weir_mem *in)
-{
-	return work_stealing_review(self, in, msg->task, msg->mask);
+	return weir_review_all(&self->inst);
 }
 
 /* Same LLC, then same node, then anywhere. */

@@ -10,8 +10,7 @@
  * answers:   -
  * params:    -
  * per-task:  8 bytes
- * cost:      O(1) per change, O(log n) for a withheld task; takes the in-pipe lock and the
- *            out-pipe lock
+ * cost:      O(1) per change, O(log n) for a withheld task; no lock of its own
  * batch:     the out-pipe holds the tasks of the in-pipe that have budget, in its order
  * source:    ours; Abeni and Buttazzo, 1998, and Sprunt, Sha and Lehoczky, 1989, for servers
  *
@@ -34,30 +33,11 @@ struct throttle {
 };
 
 WEIR_COMPONENT(throttle, .summary = "withhold tasks without budget until it is replenished",
-	       .cls = WEIR_FILTER, .carries = WEIR_CARRIES_LOCKED, .ordering = WEIR_KEEPS,
-	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .listens = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE),
+	       .cls = WEIR_FILTER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1, .listens = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE),
+	       .reviews = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(BUDGET),
 	       .needs = WEIR_TOPIC_BIT(BUDGET), .per_task = sizeof(struct throttle_task));
-
-static int throttle_put(struct throttle weir_mem *self, struct weir_pipe weir_mem *in,
-			struct weir_task weir_mem *t)
-{
-	struct weir_msg budget = { .topic = WEIR_TOPIC_BUDGET, .task = t };
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	int err;
-
-	if (weir_request(self->inst.sched, &budget) || budget.value) {
-		err = weir_timerqueue_clear(&self->held, t);
-		return err ? err : weir_pipe_mirror(out, t, in);
-	}
-	err = weir_timerqueue_set(&self->held, t, budget.value2);
-	if (!err)
-		err = weir_pipe_remove(out, t);
-	if (!err)
-		weir_publish(&self->inst, WEIR_TOPIC_WITHHELD, t, WEIR_NO_CPU, budget.value2);
-	return err;
-}
 
 WEIR_ENTRY int throttle_construct(struct throttle weir_mem *self)
 {
@@ -66,56 +46,29 @@ WEIR_ENTRY int throttle_construct(struct throttle weir_mem *self)
 	return 0;
 }
 
-WEIR_ENTRY int throttle_update(struct throttle weir_mem *self, struct weir_pipe weir_mem *in)
+/* A task that has passed runs until its slice ends. */
+WEIR_ENTRY u32 throttle_step(struct throttle weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			     struct weir_step weir_mem *s)
 {
-	struct weir_change weir_mem *c;
-	int err;
+	struct weir_msg budget = { .topic = WEIR_TOPIC_BUDGET, .task = t };
 
-	weir_for_change(c, in) {
-		err = throttle_put(self, in, c->task);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-/* Only a withheld task: one that has passed runs until its slice ends. */
-WEIR_INLINE int throttle_again(struct throttle weir_mem *self, const struct weir_msg *msg,
-			       struct weir_pipe weir_mem *in)
-{
-	if (weir_pending(in, msg->task) || weir_pipe_has(weir_out(&self->inst, 0), msg->task))
+	weir_use(s);
+	if (what == WEIR_REVIEW && !weir_withheld(&self->inst, t))
 		return 0;
-	return throttle_put(self, in, msg->task);
-}
-
-WEIR_ENTRY int throttle_follow_job(struct throttle weir_mem *self, const struct weir_msg *msg,
-				   struct weir_pipe weir_mem *in)
-{
-	return throttle_again(self, msg, in);
-}
-
-WEIR_ENTRY int throttle_follow_deadline(struct throttle weir_mem *self, const struct weir_msg *msg,
-					struct weir_pipe weir_mem *in)
-{
-	return throttle_again(self, msg, in);
+	if (weir_request(self->inst.sched, &budget) || budget.value) {
+		weir_timerqueue_clear(&self->held, t);
+		return 0;
+	}
+	/* Without memory to remember when to ask again it passes: a task is not lost. */
+	if (weir_timerqueue_set(&self->held, t, budget.value2))
+		return 0;
+	return weir_withhold(&self->inst, what, t, budget.value2);
 }
 
 /* Budgets are filled again. */
 WEIR_ENTRY int throttle_on_timer(struct throttle weir_mem *self)
 {
-	u64 now = weir_now(self->inst.sched);
-	struct weir_pipe weir_mem *in;
-	struct weir_task weir_mem *t;
-	int err = 0;
-
-	while (!err && weir_loop) {
-		t = weir_timerqueue_pop_waiting(&self->held, now, &in);
-		if (!t)
-			break;
-		err = throttle_put(self, in, t);
-		weir_pipe_unlock(in);
-	}
-	return err;
+	return weir_timerqueue_review(&self->held);
 }
 
 WEIR_ENTRY void throttle_task_exit(struct throttle weir_mem *self, struct weir_task weir_mem *t)

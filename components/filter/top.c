@@ -7,15 +7,13 @@
  * listens:  -
  * answers:  -
  * params:   limit count 1 [1, 65536]; largest number of tasks that pass
- * cost:     O(limit) per update; takes the in-pipe lock and the out-pipe lock
+ * per-task: 8 bytes
+ * cost:     O(limit) per change; no lock of its own
  * batch:    the out-pipe holds the first tasks of the in-pipe, at most the limit, in its order
  * source:   CoBaS 5.8.2, filtering; 5.8.1, absolute decisions
  *
  * Passes only the most urgent tasks to the stages behind it, which then order or place a few tasks
  * instead of all. As tasks leave, the next ones follow.
- *
- * Takes no steps, so tasks are linked before it (docs/decisions/0050): which tasks pass depends on
- * those before them.
  *
  * example:  annotate priority; entry -> priority_order -> top(limit = 8) -> head_queue -> cpus;
  */
@@ -23,48 +21,62 @@
 
 struct top {
 	struct weir_instance inst;
-	u64 limit; /* (c) */
+	u64 limit;  /* (c) */
+	u64 passed; /* (h) tasks that have passed and wait */
+};
+
+struct top_task {
+	u64 passed; /* (h) 1: it is one of them */
 };
 
 WEIR_COMPONENT(top, .summary = "pass only the first tasks", .cls = WEIR_FILTER,
 	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
+	       .serial = 1, .hears = WEIR_HEARS_PICKED | WEIR_HEARS_LEFT,
+	       .per_task = sizeof(struct top_task),
 	       WEIR_PARAMS(top, WEIR_PARAM(top, limit, COUNT, 1, 1, 65536,
 					   "largest number of tasks that pass")));
 
-/*
- * Moved tasks step out first, so those that stay stand as in the in-pipe. One walk over the first
- * tasks then puts in what is missing; what has too many tasks in front of it now follows directly
- * behind.
- */
-WEIR_ENTRY int top_update(struct top weir_mem *self, struct weir_pipe weir_mem *in)
+/* The last of those that have passed and wait, except @t; null: none. O(limit). */
+static struct weir_task weir_mem *top_last(struct top weir_mem *self, struct weir_pipe weir_mem *in,
+					   struct weir_task weir_mem *except)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	struct weir_task weir_mem *t, *before = 0;
-	struct weir_change weir_mem *c;
-	u64 n = 0;
-	int err;
+	struct weir_task weir_mem *t, *last = 0;
 
-	weir_for_change(c, in) {
-		if (c->kind != WEIR_MOVED)
-			continue;
-		err = weir_pipe_remove(out, c->task);
-		if (err)
-			return err;
+	weir_for_member(t, weir_out(&self->inst, 0))
+		if (t != except && (!last || weir_goes_before(in, last, t)))
+			last = t;
+	weir_note_scan(&self->inst, self->passed);
+	return last;
+}
+
+WEIR_ENTRY u32 top_step(struct top weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			struct weir_step weir_mem *s)
+{
+	struct top_task weir_mem *p = weir_priv(&self->inst, t);
+	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
+	struct weir_task weir_mem *last, *next = in->head;
+
+	/* What it was before counts no longer. */
+	self->passed -= p->passed;
+	p->passed = 0;
+	if (what == WEIR_LEFT || what == WEIR_PICKED || s->runs) {
+		if (self->passed < self->limit && next)
+			weir_review(&self->inst, next);
+		return WEIR_WITHHOLD;
 	}
-	weir_for_task(t, in) {
-		if (n >= self->limit && weir_pipe_nr(out) <= self->limit)
-			break;
-		err = 0;
-		if (n >= self->limit)
-			err = weir_pipe_remove(out, t);
-		else if (!weir_pipe_has(out, t))
-			err = before ? weir_pipe_insert_after(out, t, before)
-				     : weir_pipe_prepend(out, t);
-		if (err)
-			return err;
-		before = t;
-		n++;
-	}
-	return 0;
+	p->passed = self->passed < self->limit &&
+		    !(next && next != t && weir_step_after(s, in, t, next));
+	/* A full house: the last of them makes room for one that goes before it. */
+	last = self->passed >= self->limit ? top_last(self, in, t) : 0;
+	if (last && !weir_step_after(s, in, t, last))
+		p->passed = 1;
+	self->passed += p->passed;
+	/* One after the other: each is asked for when the one before has made room. */
+	if (self->passed > self->limit && !p->passed)
+		last = top_last(self, in, t);
+	if (self->passed > self->limit && last)
+		weir_review(&self->inst, last);
+	if (!p->passed && self->passed < self->limit && next && next != t)
+		weir_review(&self->inst, next);
+	return p->passed ? 0 : WEIR_WITHHOLD;
 }

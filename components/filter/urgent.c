@@ -7,7 +7,7 @@
  * listens:  -
  * answers:  -
  * params:   -
- * cost:     O(1) per change, more for a task that moves; takes the in-pipe lock and the out-pipe lock
+ * cost:     O(1) per change, more for a task that moves; no lock of its own
  * batch:    the out-pipe holds the tasks of the in-pipe that have a key, in its order; all of them if
  *           the in-pipe is not sorted by key
  * source:   ours; for Peter, 2012, 3.6.4: real-time tasks without budget do not get idle time
@@ -26,22 +26,13 @@ struct urgent {
 };
 
 WEIR_COMPONENT(urgent, .summary = "withhold tasks to which the stage before gave no urgency",
-	       .cls = WEIR_FILTER, .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1,
-	       .in_max = 1, .out_min = 1, .out_max = 1);
+	       .cls = WEIR_FILTER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1);
 
-WEIR_ENTRY int urgent_update(struct urgent weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 urgent_step(struct urgent weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			   struct weir_step weir_mem *s)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		if (in->keyed && c->task->hooks[in->slot].key == WEIR_KEY_NONE)
-			err = weir_pipe_remove(out, c->task);
-		else
-			err = weir_pipe_mirror(out, c->task, in);
-		if (err)
-			return err;
-	}
-	return 0;
+	weir_use(what);
+	weir_use(t);
+	return weir_in(&self->inst, 0)->keyed && s->key == WEIR_KEY_NONE ? WEIR_WITHHOLD : 0;
 }

@@ -7,7 +7,7 @@
  * listens:  -
  * answers:  -
  * params:   -
- * cost:     O(log n) per change; takes one in-pipe lock and the out-pipe lock
+ * cost:     O(log n) per change; no lock of its own
  * batch:    the out-pipe holds the tasks of in-port 0 in their order, then those of in-port 1, and
  *           so on
  * source:   CoBaS 5.8.2, consolidating
@@ -26,19 +26,15 @@ struct port_order {
 
 WEIR_COMPONENT(port_order,
 	       .summary = "join several pipes, all of the first before any of the second",
-	       .cls = WEIR_MERGE, .carries = WEIR_CARRIES_LOCKED, .ordering = WEIR_STABLE,
-	       .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = 1, .keyed_out = 1);
+	       .cls = WEIR_MERGE, .ordering = WEIR_STABLE, .in_min = 1, .in_max = WEIR_ANY,
+	       .out_min = 1, .out_max = 1, .keyed_out = 1);
 
-WEIR_ENTRY int port_order_update(struct port_order weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 port_order_step(struct port_order weir_mem *self, u32 what,
+			       struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		err = weir_pipe_insert_stable(out, c->task, in->to_port, in);
-		if (err)
-			return err;
-	}
+	weir_use(self);
+	weir_use(what);
+	weir_use(t);
+	s->key = s->in;
 	return 0;
 }

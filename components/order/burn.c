@@ -7,8 +7,8 @@
  * listens:  BURN: value is the new number of iterations; value2 is 1 + the instance, 0 means
  *           all
  * answers:  -
- * params:   iterations count 500 [0, 10000000]; iterations of the empty loop per update
- * cost:     the loop per update, O(1) per change; takes the in-pipe lock and the out-pipe lock
+ * params:   iterations count 500 [0, 10000000]; iterations of the empty loop per step
+ * cost:     the loop per change; no lock of its own
  * batch:    the out-pipe holds the tasks of the in-pipe, in its order
  * source:   CoBaS appendix A.1, component 0x04; 8.5
  *
@@ -27,15 +27,19 @@ struct burn {
 };
 
 WEIR_COMPONENT(burn, .summary = "pass tasks on after a busy loop", .cls = WEIR_ORDER,
-	       .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = 1, .listens = WEIR_TOPIC_BIT(BURN),
+	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .listens = WEIR_TOPIC_BIT(BURN),
 	       WEIR_PARAMS(burn, WEIR_PARAM(burn, iterations, COUNT, 500, 0, 10000000,
-					    "iterations of the empty loop per update")));
+					    "iterations of the empty loop per step")));
 
-WEIR_ENTRY int burn_update(struct burn weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 burn_step(struct burn weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			 struct weir_step weir_mem *s)
 {
+	weir_use(what);
+	weir_use(t);
+	weir_use(s);
 	weir_burn(&self->inst, weir_load(&self->iterations));
-	return weir_forward(&self->inst, in);
+	return 0;
 }
 
 WEIR_ENTRY int burn_on_burn(struct burn weir_mem *self, const struct weir_msg *msg)

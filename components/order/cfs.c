@@ -17,8 +17,8 @@
  *            tick ns 0 [0, 1000000000]; slices end at multiples of this, 0: by a timer
  *            gentle flag 1 [0, 1]; sleepers get at most half the latency as credit, else all of it
  *            debit flag 1 [0, 1]; new tasks start one slice behind
- * cost:      O(log n) per change, plus a scan of the CPUs behind the out-pipe; O(n) when a waiting task
- *            leaves for another queue or to block; takes the in-pipe lock and the out-pipe lock
+ * cost:      O(log n) per change, plus a scan of the CPUs behind the out-pipe; O(n) if another stage follows; no
+ *            lock of its own
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by virtual time
  * source:    Linux 5.4 as in spec/4, section 5; PENALTY: spec/4, sections 6 and 7
  * long:      virtual time, its limits and preemption are one rule each, and all of them use the
@@ -27,7 +27,8 @@
  * The completely fair scheduler. Run time counts as virtual time, divided by the task's weight; the task
  * with the least runs next. A slice is the task's part, by weight, of a period in which every task runs once.
  * A task that wakes is placed at most half a period before the others, so sleeping accumulates little credit. A
- * migrated task keeps its distance to the minimum of its queue.
+ * migrated task keeps its distance to the minimum of its queue; for the time that it slept before, the queue counts
+ * as having gone on with the load it had then.
  *
  * With one CPU behind each instance this is Linux's scheduler; several CPUs may also share one. Without ticks from the
  * runtime a slice ends by the timer only, with the length computed at its start. Not modelled: the hints
@@ -35,9 +36,6 @@
  *
  * PENALTY is requested when a task gets its CPU, and applies until it gets the next: a slice is charged with the
  * penalty from before it.
- *
- * Takes no steps, so tasks are linked before it (docs/decisions/0050): it hears of tasks that
- * leave, and finds its first one among those that wait.
  *
  * example:   annotate affinity, weight, fair;
  *            entry -> weight_balancer -> each cpu { cfs -> cpu };
@@ -55,16 +53,16 @@ struct cfs {
 	u64 gentle;	 /* (c) */
 	u64 debit;	 /* (c) */
 	u64 few;	 /* (c) tasks that share `latency`; more lengthen the period */
-	u64 least;	 /* (p) virtual time; never falls */
-	u64 first;	 /* (p) least virtual time of those that wait, WEIR_KEY_NONE: none does */
+	u64 least;	 /* (h) virtual time; never falls */
+	u64 first;	 /* (h) least virtual time of those that wait, WEIR_KEY_NONE: none does */
 	struct weir_fair_queue q;
 };
 
 WEIR_COMPONENT(
 	cfs, .summary = "run the task with the least weighted CPU time", .cls = WEIR_ORDER,
 	.ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	.keyed_out = 1, .change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
-	.listens = WEIR_TOPIC_BIT(TICK) | WEIR_TOPIC_BIT(WEIGHT),
+	.keyed_out = 1, .serial = 1, .hears = WEIR_HEARS_PICKED | WEIR_HEARS_LEFT,
+	.listens = WEIR_TOPIC_BIT(TICK) | WEIR_TOPIC_BIT(WEIGHT), .reviews = WEIR_TOPIC_BIT(WEIGHT),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT),
 	.asks = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(PENALTY) |
 		WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(POLICY),
@@ -84,27 +82,46 @@ WEIR_COMPONENT(
 			       "sleepers get at most half the latency as credit, else all of it"),
 		    WEIR_PARAM(cfs, debit, FLAG, 1, 0, 1, "new tasks start one slice behind")));
 
-/*
- * Bring the queue's times up to date. The least virtual time follows the least of all tasks, those that wait and
- * those that run; it never falls. @in is locked.
- */
-WEIR_INLINE void cfs_advance(struct cfs weir_mem *self, struct weir_pipe weir_mem *in)
+/* The least virtual time of those that wait, WEIR_KEY_NONE: none does. O(1) before an exit, else O(n). */
+WEIR_INLINE u64 cfs_first(const struct cfs weir_mem *self)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	u64 least;
+	struct weir_pipe weir_mem *home = self->inst.home;
+	u64 first = WEIR_KEY_NONE;
+	struct weir_task weir_mem *t;
 
-	weir_fair_look(&self->inst, &self->q, in);
-	least = self->q.run_least;
-	self->first = WEIR_KEY_NONE;
-	if (!weir_pipe_lock(out)) {
-		if (out->head)
-			self->first = out->head->hooks[out->slot].key;
-		weir_pipe_unlock(out);
+	if (!home)
+		return first;
+	weir_for_member(t, weir_in(&self->inst, 0)) {
+		const struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
+
+		if (f && weir_fair_here(&self->q, f) && f->vruntime < first)
+			first = f->vruntime;
+		if (home->from == &self->inst)
+			break;
 	}
+	return first;
+}
+
+/*
+ * Bring the queue's times up to date. The least virtual time follows the least of all tasks: those that wait, those that
+ * run, and one at @own (WEIR_KEY_NONE: none), which is on its way from one to the other; it never falls.
+ */
+WEIR_HELPER int cfs_advance(struct cfs weir_mem *self weir_arg, u64 own, u64 now)
+{
+	u64 least = weir_fair_look(&self->inst, &self->q, now);
+
+	self->first = cfs_first(self);
 	if (self->first < least)
 		least = self->first;
-	if (least != WEIR_KEY_NONE && least > self->least)
-		self->least = least;
+	if (own < least)
+		least = own;
+	if (least == WEIR_KEY_NONE || least <= self->least)
+		return 0;
+	self->least = least;
+	/* The sum stays small. */
+	self->q.sum -= (s64)((least - self->q.zero) * self->q.load);
+	self->q.zero = least;
+	return 0;
 }
 
 /*
@@ -128,8 +145,7 @@ WEIR_INLINE u64 cfs_turn(struct cfs weir_mem *self, u64 weight, u64 load, u64 nr
 /* Of a task that waits or runs: less what its penalty takes. */
 WEIR_INLINE u64 cfs_slice(struct cfs weir_mem *self, const struct weir_fair weir_mem *f)
 {
-	u64 turn = cfs_turn(self, f->weight, self->q.load + self->q.run_load,
-			    self->q.nr + self->q.run_nr);
+	u64 turn = cfs_turn(self, f->weight, self->q.load, self->q.nr);
 
 	return f->shrink ? turn - (u64)weir_fair_part(turn, f->shrink) : turn;
 }
@@ -140,26 +156,21 @@ WEIR_INLINE void cfs_grant(struct cfs weir_mem *self, struct weir_task weir_mem 
 	weir_store(&t->slice_ns, weir_fair_until(self->inst.sched, cfs_slice(self, f), self->tick));
 }
 
-/* The least virtual time of the queue that it comes from; its own is up to date. */
-WEIR_INLINE u64 cfs_origin(struct cfs weir_mem *self, const struct weir_fair weir_mem *f)
-{
-	struct weir_fair_mark weir_mem *mark = weir_fair_mark_of(self->inst.sched, f->queue);
-	u64 least, now;
+/* The longest sleep that counts, ns; more than any credit. */
+#define CFS_SLEEP (1ull << 40)
 
-	if (!mark)
+/* The least virtual time of the queue that it comes from, when it left; @now if it slept since then. */
+WEIR_INLINE u64 cfs_origin(const struct weir_fair weir_mem *f, u64 now)
+{
+	u64 slept = now - f->since, load = (u64)f->lag;
+
+	if (!(f->flags & WEIR_FAIR_SLEPT) || !load)
 		return f->base;
-	least = weir_load(&mark->least);
-	if (f->flags & (WEIR_FAIR_SLEPT | WEIR_FAIR_WAITS))
-		return least;
-	/* It ran there until now, and the least has followed since that queue was looked at. */
-	now = weir_load(&mark->waiting);
-	if (f->vruntime < now)
-		now = f->vruntime;
-	return now > least ? now : least;
+	return f->base + (slept < CFS_SLEEP ? slept : CFS_SLEEP) * WEIR_WEIGHT_NICE_0 / load;
 }
 
-/* Its virtual time in this queue. It comes from elsewhere, has slept, or gave up its CPU a moment ago. */
-WEIR_INLINE void cfs_place(struct cfs weir_mem *self, struct weir_fair weir_mem *f)
+/* Its virtual time in this queue. It comes from elsewhere, has slept, or is new. */
+WEIR_INLINE void cfs_place(struct cfs weir_mem *self, struct weir_fair weir_mem *f, u64 now)
 {
 	u64 v = f->vruntime, least = self->least;
 	u64 bound = least - (self->gentle ? self->latency / 2 : self->latency);
@@ -167,24 +178,22 @@ WEIR_INLINE void cfs_place(struct cfs weir_mem *self, struct weir_fair weir_mem 
 	if (!f->queue) {
 		v = least;
 		if (self->debit)
-			v += weir_fair_virtual(cfs_turn(self, f->weight,
-							self->q.load + self->q.run_load + f->weight,
-							self->q.nr + self->q.run_nr + 1),
-					       f);
+			v += weir_fair_virtual(
+				cfs_turn(self, f->weight, self->q.load + f->weight, self->q.nr + 1),
+				f);
 	} else if (f->queue != self->q.id) {
-		v += least - cfs_origin(self, f);
+		v += least - cfs_origin(f, now);
 		/* A task that is further ahead than there is room had been away for years. */
 		if (v > 1ull << 62)
 			v = bound;
 	}
 	if (f->flags & WEIR_FAIR_SLEPT && v < bound)
 		v = bound;
-	weir_store(&f->vruntime, v);
+	f->vruntime = v;
 }
 
 /* @t, which may run on @mask (null: everywhere), woke: the CPU whose task it preempts; WEIR_NO_CPU: none. */
 WEIR_HELPER u32 cfs_victim(struct cfs weir_mem *self weir_arg,
-			   struct weir_pipe weir_mem *in weir_arg,
 			   struct weir_task weir_mem *t weir_arg,
 			   const struct weir_cpumask weir_mem *mask weir_arg)
 {
@@ -208,10 +217,10 @@ WEIR_HELPER u32 cfs_victim(struct cfs weir_mem *self weir_arg,
 
 		if (mask && !weir_mask_test(mask, cpu))
 			continue;
-		r = weir_fair_runs(&self->inst, &self->q, in, cpu, &runs);
+		r = weir_fair_runs(&self->inst, &self->q, cpu, &runs);
 		if (!r || r->flags & WEIR_FAIR_RESCHED || (batch && r->weight != WEIR_WEIGHT_IDLE))
 			continue;
-		v = r->weight == WEIR_WEIGHT_IDLE ? WEIR_KEY_NONE : weir_load(&r->vruntime);
+		v = r->weight == WEIR_WEIGHT_IDLE ? WEIR_KEY_NONE : r->vruntime;
 		if (v > f->vruntime && v - f->vruntime > lead) {
 			lead = v - f->vruntime;
 			victim = cpu;
@@ -233,126 +242,143 @@ WEIR_ENTRY int cfs_construct(struct cfs weir_mem *self)
 	return 0;
 }
 
-/* @t has left the in-pipe: for a CPU of ours, where its turn begins, or elsewhere. 1: recompute the sums. */
-WEIR_INLINE int cfs_left(struct cfs weir_mem *self, struct weir_task weir_mem *t,
-			 struct weir_fair weir_mem *f)
+/* @t comes from another queue or from sleep, or is new. */
+WEIR_HELPER int cfs_came(struct cfs weir_mem *self weir_arg, struct weir_task weir_mem *t weir_arg,
+			 struct weir_fair weir_mem *f weir_arg, u64 now)
 {
-	if (!weir_fair_waits(&self->q, f))
-		return 1;
-	f->base = self->least;
-	if (!weir_fair_claimed(&self->inst, t)) {
-		if (weir_load(&t->state) != WEIR_SCHEDULABLE)
-			f->flags &= ~WEIR_FAIR_WAITS;
-		return 1;
-	}
-	weir_fair_leave(&self->q, f);
-	weir_fair_begin(self->inst.sched, t, f);
-	cfs_grant(self, t, f);
+	weir_fair_weigh(self->inst.sched, t, f);
+	cfs_place(self, f, now);
+	f->queue = self->q.id;
+	weir_fair_enter(&self->q, f);
 	return 0;
 }
 
-/* @t, which is charged and weighed, has come: its place. 1: it woke. */
-WEIR_HELPER int cfs_came(struct cfs weir_mem *self weir_arg, struct weir_task weir_mem *t weir_arg,
-			 struct weir_fair weir_mem *f weir_arg)
+/* Another weight: its part of what comes is another. */
+WEIR_HELPER int cfs_reweigh(struct cfs weir_mem *self weir_arg,
+			    struct weir_task weir_mem *t weir_arg,
+			    struct weir_fair weir_mem *f weir_arg)
 {
-	int woke = !f->queue || f->flags & WEIR_FAIR_SLEPT;
-
-	cfs_place(self, f);
-	f->queue = self->q.id;
-	f->base = self->least;
-	f->flags = WEIR_FAIR_WAITS;
+	weir_fair_leave(&self->q, f);
+	weir_fair_weigh(self->inst.sched, t, f);
 	weir_fair_enter(&self->q, f);
+	return 0;
+}
+
+/* It woke: it takes the CPU of a task that is far enough ahead of it. */
+WEIR_HELPER int cfs_woke(struct cfs weir_mem *self weir_arg, struct weir_task weir_mem *t weir_arg)
+{
+	u32 victim = cfs_victim(
+		self, t,
+		weir_out(&self->inst, 0)->nr_cpus > 1 ? weir_affinity(self->inst.sched, t) : 0);
+
+	if (victim != WEIR_NO_CPU)
+		weir_fair_displace(&self->inst, &self->q, victim, t);
+	return 0;
+}
+
+/* @f leaves the queue: what it needs to know of it to go on elsewhere. */
+WEIR_INLINE void cfs_leave(struct cfs weir_mem *self, struct weir_fair weir_mem *f, u32 why,
+			   u64 now)
+{
+	int went = why == WEIR_WHY_WENT || why == WEIR_WHY_AGAIN;
+
+	cfs_advance(self, went ? f->vruntime : WEIR_KEY_NONE, now);
+	weir_fair_leave(&self->q, f);
+	f->base = self->least;
+	f->since = now;
+	f->lag = (s64)self->q.load;
+	f->flags = why == WEIR_WHY_AGAIN ? WEIR_FAIR_KEPT : went ? 0 : WEIR_FAIR_SLEPT;
+}
+
+/* @t waits from now on. */
+WEIR_INLINE void cfs_arrive(struct cfs weir_mem *self, struct weir_task weir_mem *t,
+			    struct weir_fair weir_mem *f, int kept, u64 now)
+{
+	/* The queue goes on, and is counted anew. */
+	if (kept)
+		weir_fair_enter(&self->q, f);
+	else if (weir_fair_here(&self->q, f))
+		cfs_reweigh(self, t, f);
+	else
+		cfs_came(self, t, f, now);
+	f->flags = WEIR_FAIR_WAITS;
 	cfs_grant(self, t, f);
-	return woke;
 }
 
-/* @t has come, charged and weighed, was moved, or is re-enqueued. */
-WEIR_INLINE int cfs_put(struct cfs weir_mem *self, struct weir_pipe weir_mem *in,
-			struct weir_task weir_mem *t, struct weir_fair weir_mem *f)
+/* @t runs from now on. */
+WEIR_INLINE void cfs_run(struct cfs weir_mem *self, struct weir_task weir_mem *t,
+			 struct weir_fair weir_mem *f, int kept, u64 now)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	u32 victim = WEIR_NO_CPU;
-	int err;
-
-	if (!weir_fair_waits(&self->q, f)) {
-		if (cfs_came(self, t, f))
-			victim = cfs_victim(self, in, t,
-					    out->nr_cpus > 1 ? weir_affinity(self->inst.sched, t)
-							     : 0);
+	if (kept) {
+		weir_fair_enter(&self->q, f);
+		f->flags = WEIR_FAIR_RUNS;
+		return;
 	}
-	if (f->vruntime < self->first)
-		self->first = f->vruntime;
-	err = weir_pipe_insert_stable(out, t, f->vruntime, in);
-	if (!err && victim != WEIR_NO_CPU)
-		weir_fair_displace(&self->inst, &self->q, in, victim, t);
-	return err;
+	if (!weir_fair_here(&self->q, f))
+		cfs_came(self, t, f, now);
+	weir_fair_begin(self->inst.sched, t, f, now);
+	cfs_grant(self, t, f);
 }
 
-WEIR_ENTRY int cfs_update(struct cfs weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 cfs_step(struct cfs weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			struct weir_step weir_mem *s)
 {
-	struct weir_change weir_mem *c;
-	int stale = 0, err;
+	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
+	u64 now = weir_now(self->inst.sched);
+	int here, kept, woke;
 
-	cfs_advance(self, in);
-	weir_for_change(c, in) {
-		struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, c->task);
-
-		if (!f)
-			return -WEIR_EINVAL;
-		if (c->kind == WEIR_REMOVED) {
-			stale |= cfs_left(self, c->task, f);
-			continue;
-		}
-		if (!weir_fair_waits(&self->q, f)) {
-			weir_fair_charge(self->inst.sched, c->task, f);
-			weir_fair_weigh(self->inst.sched, c->task, f);
-		}
-		err = cfs_put(self, in, c->task, f);
-		if (err)
-			return err;
+	if (!f)
+		return weir_step_failed(&self->inst, t, -WEIR_EINVAL);
+	here = weir_fair_here(&self->q, f);
+	kept = f->queue == self->q.id && f->flags & WEIR_FAIR_KEPT && s->why == WEIR_WHY_AGAIN;
+	woke = !f->queue || f->flags & WEIR_FAIR_SLEPT;
+	if (here)
+		weir_fair_charge(&self->q, f, now);
+	if (what == WEIR_LEFT) {
+		if (here)
+			cfs_leave(self, f, s->why, now);
+		return 0;
 	}
-	if (stale || self->q.nr != weir_pipe_nr(in))
-		weir_fair_recount(&self->inst, &self->q, in);
-	weir_fair_publish(self->inst.sched, self->q.id, self->least, self->first);
+	cfs_advance(self, here ? f->vruntime : WEIR_KEY_NONE, now);
+	if (what == WEIR_PICKED) {
+		cfs_run(self, t, f, kept, now);
+		return 0;
+	}
+	if (s->runs)
+		return 0;
+	if (what == WEIR_ARRIVED)
+		cfs_arrive(self, t, f, kept, now);
+	else if (here)
+		cfs_reweigh(self, t, f);
+	if (what == WEIR_REVIEW)
+		cfs_grant(self, t, f);
+	else if (woke)
+		cfs_woke(self, t);
+	s->key = f->vruntime;
 	return 0;
 }
 
 /* The running task has used its slice, or a slice more than the task that waits longest. */
 WEIR_ENTRY int cfs_on_tick(struct cfs weir_mem *self, const struct weir_msg *msg)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0), *in = weir_in(&self->inst, 0);
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	struct weir_fair weir_mem *f;
 	struct weir_task weir_mem *t;
-	u64 turn, ran;
+	u64 turn;
 
 	if (msg->cpu >= weir_nr_cpus(self->inst.sched) || !out->nr_cpus ||
-	    !weir_mask_test(out->cpus, msg->cpu) || !weir_pipe_nr(in) || weir_pipe_lock(in))
+	    !weir_mask_test(out->cpus, msg->cpu) || !weir_pipe_nr(out) ||
+	    weir_steps_lock(&self->inst))
 		return 0;
-	cfs_advance(self, in);
-	weir_fair_publish(self->inst.sched, self->q.id, self->least, self->first);
-	f = weir_fair_runs(&self->inst, &self->q, in, msg->cpu, &t);
+	cfs_advance(self, WEIR_KEY_NONE, weir_now(self->inst.sched));
+	f = weir_fair_runs(&self->inst, &self->q, msg->cpu, &t);
 	if (f && self->first != WEIR_KEY_NONE && !(f->flags & WEIR_FAIR_RESCHED)) {
 		turn = cfs_slice(self, f);
-		ran = weir_load(&f->seen) - f->began;
-		if (ran > turn || (ran >= self->granularity && f->vruntime > self->first &&
-				   f->vruntime - self->first > turn))
-			weir_fair_displace(&self->inst, &self->q, in, msg->cpu, t);
+		if (f->turn > turn || (f->turn >= self->granularity && f->vruntime > self->first &&
+				       f->vruntime - self->first > turn))
+			weir_fair_displace(&self->inst, &self->q, msg->cpu, t);
 	}
-	weir_pipe_unlock(in);
-	return 0;
-}
-
-/* A waiting task keeps its place; its part of what comes is another. */
-WEIR_ENTRY int cfs_follow_weight(struct cfs weir_mem *self, const struct weir_msg *msg,
-				 struct weir_pipe weir_mem *in)
-{
-	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, msg->task);
-
-	if (!f || !weir_fair_waits(&self->q, f))
-		return 0;
-	weir_fair_weigh(self->inst.sched, msg->task, f);
-	weir_fair_recount(&self->inst, &self->q, in);
-	cfs_grant(self, msg->task, f);
+	weir_steps_unlock(&self->inst);
 	return 0;
 }
 

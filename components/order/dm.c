@@ -11,7 +11,7 @@
  * answers:   -
  * params:    -
  * cost:      O(log n) per change, plus a scan of the CPUs behind the out-pipe for preemption;
- *            takes the in-pipe lock and the out-pipe lock
+ *            no lock of its own
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by relative deadline, those
  *            without one last
  * source:    Leung and Whitehead, "On the complexity of fixed-priority scheduling of periodic,
@@ -30,24 +30,15 @@ struct dm {
 };
 
 WEIR_COMPONENT(dm, .summary = "run the task with the shortest relative deadline", .cls = WEIR_ORDER,
-	       .carries = WEIR_CARRIES_LOCKED, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(JOB),
+	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .keyed_out = 1, .listens = WEIR_TOPIC_BIT(JOB), .reviews = WEIR_TOPIC_BIT(JOB),
 	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(JOB));
 
-WEIR_ENTRY int dm_update(struct dm weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 dm_step(struct dm weir_mem *self, u32 what, struct weir_task weir_mem *t,
+		       struct weir_step weir_mem *s)
 {
-	return weir_fixed_update(&self->inst, in, WEIR_TOPIC_JOB);
-}
-
-WEIR_ENTRY int dm_on_job(struct dm weir_mem *self, const struct weir_msg *msg)
-{
-	return weir_fixed_on(&self->inst, msg);
-}
-
-WEIR_ENTRY int dm_follow_job(struct dm weir_mem *self, const struct weir_msg *msg,
-			     struct weir_pipe weir_mem *in)
-{
-	return weir_fixed_follow(&self->inst, msg, in);
+	weir_use(what);
+	return weir_fixed_step(&self->inst, t, s, WEIR_TOPIC_JOB);
 }

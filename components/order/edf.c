@@ -10,7 +10,7 @@
  * answers:   -
  * params:    -
  * cost:      O(log n) per change, plus a scan of the CPUs behind the out-pipe for preemption;
- *            takes the in-pipe lock and the out-pipe lock
+ *            no lock of its own
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by deadline, those without
  *            one last, with the urgency from the stage before
  * source:    Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time
@@ -30,56 +30,25 @@ struct edf {
 };
 
 WEIR_COMPONENT(edf, .summary = "run the task with the earliest deadline", .cls = WEIR_ORDER,
-	       .carries = WEIR_CARRIES_LOCKED, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
-	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
+	       .reviews = WEIR_TOPIC_BIT(DEADLINE), .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(DEADLINE));
 
-/* @deadline: of @t, 0 for none. */
-static int edf_put(struct edf weir_mem *self, struct weir_pipe weir_mem *in,
-		   struct weir_task weir_mem *t, u64 deadline)
+WEIR_ENTRY u32 edf_step(struct edf weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			struct weir_step weir_mem *s)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	u64 deadline = weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, t);
 
-	if (!deadline)
-		return weir_pipe_insert_stable(out, t, weir_key_before(in, t), in);
-	return weir_insert_urgent(&self->inst, t, deadline, in);
-}
-
-WEIR_ENTRY int edf_update(struct edf weir_mem *self, struct weir_pipe weir_mem *in)
-{
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		u64 deadline = weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, c->task);
-
-		if (deadline || weir_load(&c->task->slice_ns) == WEIR_SLICE_DEFAULT)
-			weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
-		err = edf_put(self, in, c->task, deadline);
-		if (err)
-			return err;
-	}
+	weir_use(what);
+	if (deadline || weir_load(&t->slice_ns) == WEIR_SLICE_DEFAULT)
+		weir_store(&t->slice_ns, WEIR_SLICE_UNLIMITED);
+	if (deadline)
+		return weir_place_urgent(s, deadline);
+	/* (What an order before says of a running task of its own stands.) */
+	if (s->runs)
+		return s->urgent ? 0 : weir_place_urgent(s, WEIR_KEY_NONE);
+	s->key = weir_key_before(s);
 	return 0;
-}
-
-/* The message has the job's deadline; the responder may know another one. */
-WEIR_ENTRY int edf_on_deadline(struct edf weir_mem *self, const struct weir_msg *msg)
-{
-	if (msg->task)
-		weir_rekey_running(
-			&self->inst, weir_out(&self->inst, 0), msg->task,
-			weir_key(weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, msg->task)));
-	return 0;
-}
-
-/* A task that update has still to look at gets its key there. */
-WEIR_ENTRY int edf_follow_deadline(struct edf weir_mem *self, const struct weir_msg *msg,
-				   struct weir_pipe weir_mem *in)
-{
-	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
-		return 0;
-	return edf_put(self, in, msg->task,
-		       weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, msg->task));
 }

@@ -12,7 +12,7 @@
  * kernel:    on request
  * params:    threshold pct 50 [0, 100]; load of one CPU above which a task is heavy
  * cost:      O(log n) per change, plus a scan of the CPUs behind the out-pipe for preemption;
- *            takes the in-pipe lock and the out-pipe lock
+ *            no lock of its own
  * batch:     the out-pipe holds the tasks of the in-pipe: first the heavy ones by arrival, then the
  *            others stably sorted by deadline, those without one last
  * source:    Srinivasan and Baruah, "Deadline-based scheduling of periodic task systems on
@@ -32,9 +32,9 @@ struct edf_us {
 };
 
 WEIR_COMPONENT(edf_us, .summary = "run heavy tasks first, all others by deadline",
-	       .cls = WEIR_ORDER, .carries = WEIR_CARRIES_LOCKED, .kernel = WEIR_KERNEL_ON_REQUEST,
-	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
+	       .cls = WEIR_ORDER, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE,
+	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
+	       .listens = WEIR_TOPIC_BIT(DEADLINE), .reviews = WEIR_TOPIC_BIT(DEADLINE),
 	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
@@ -51,33 +51,10 @@ static u64 edf_us_key(struct edf_us weir_mem *self, struct weir_task weir_mem *t
 	return wcet * 100 > self->threshold * msg.value2 && msg.value2 ? 0 : msg.value;
 }
 
-WEIR_ENTRY int edf_us_update(struct edf_us weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 edf_us_step(struct edf_us weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			   struct weir_step weir_mem *s)
 {
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
-		err = weir_insert_urgent(&self->inst, c->task, edf_us_key(self, c->task), in);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-WEIR_ENTRY int edf_us_on_deadline(struct edf_us weir_mem *self, const struct weir_msg *msg)
-{
-	if (msg->task)
-		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
-				   edf_us_key(self, msg->task));
-	return 0;
-}
-
-/* A task that update has still to look at gets its key there. */
-WEIR_ENTRY int edf_us_follow_deadline(struct edf_us weir_mem *self, const struct weir_msg *msg,
-				      struct weir_pipe weir_mem *in)
-{
-	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
-		return 0;
-	return weir_insert_urgent(&self->inst, msg->task, edf_us_key(self, msg->task), in);
+	weir_use(what);
+	weir_store(&t->slice_ns, WEIR_SLICE_UNLIMITED);
+	return weir_place_urgent(s, edf_us_key(self, t));
 }

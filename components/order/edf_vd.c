@@ -15,8 +15,7 @@
  * params:    x pct 0 [0, 100]; factor of high tasks' relative deadlines in the low mode, 0: computed as in the paper
  * per-task:  72 bytes
  * cost:      O(log n) per change, changes of the mode included, averaged over the jobs; O(h log n) for h
- *            waiting high tasks when a change of the set changes x; takes the in-pipe lock and the
- *            out-pipe lock
+ *            waiting high tasks when a change of the set changes x; no lock of its own
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted: in the low mode by deadline, with
  *            those of high tasks shortened; in the high mode high tasks by real deadlines, all
  *            others behind them; tasks that overran or were suspended are last
@@ -37,9 +36,6 @@
  *
  * For one CPU; on several, give each its own instance (partition). Deadlines must be the ends of periods.
  *
- * Takes no steps, so tasks are linked before it (docs/decisions/0050): it keeps a list of those
- * that wait.
- *
  * example:   annotate affinity, criticality, deadline, executed, job; entry -> edf_vd -> cpus;
  */
 #include <weir/component.h>
@@ -52,40 +48,42 @@
 #define EDF_VD_LONG (1ull << 44)
 
 struct edf_vd_task {
-	u64 wcet;     /* (p) expected, ns */
-	u64 wcet_hi;  /* (p) at most; high criticality only */
-	u64 relative; /* (p) ns */
-	u64 period;   /* (p) ns */
-	u64 load;     /* (p) booked, expected */
-	u64 load_hi;  /* (p) booked, at most */
-	u64 deadline; /* (p) absolute deadline of the job seen last */
-	u32 level;    /* (p) as booked: enum weir_criticality */
-	u32 aside;    /* (p) the job was set aside */
-	u32 in_high;  /* (p) place among the high tasks */
-	u32 in_low;   /* (p) place among the low ones */
+	u64 wcet;     /* (h) expected, ns */
+	u64 wcet_hi;  /* (h) at most; high criticality only */
+	u64 relative; /* (h) ns */
+	u64 period;   /* (h) ns */
+	u64 load;     /* (h) booked, expected */
+	u64 load_hi;  /* (h) booked, at most */
+	u64 deadline; /* (h) absolute deadline of the job seen last */
+	u32 level;    /* (h) as booked: enum weir_criticality */
+	u32 aside;    /* (h) the job was set aside */
+	u32 in_high;  /* (h) place among the high tasks */
+	u32 in_low;   /* (h) place among the low ones */
 };
 
 struct edf_vd {
 	struct weir_instance inst;
-	struct weir_roster high; /* (p) high tasks that wait, and some that are gone */
-	struct weir_roster low;	 /* (p) low ones that are not set aside, likewise */
-	u64 lo;			 /* (p) booked by low tasks */
-	u64 hi;			 /* (p) by high ones, expected */
-	u64 most;		 /* (p) by high ones, at most */
-	u64 part;   /* (p) of a high task's relative deadline in the low mode, EDF_VD_FULL: all */
+	struct weir_roster high; /* (h) high tasks that wait */
+	struct weir_roster low;	 /* (h) low ones that wait and are not set aside */
+	u64 lo;			 /* (h) booked by low tasks */
+	u64 hi;			 /* (h) by high ones, expected */
+	u64 most;		 /* (h) by high ones, at most */
+	u64 part;   /* (h) of a high task's relative deadline in the low mode, EDF_VD_FULL: all */
 	u64 x;	    /* (c) that as a percentage, 0: to be computed */
-	u32 mode;   /* (p) 1: high */
-	u32 warned; /* (p) OVERLOAD was published for the present set */
-	struct edf_vd_task declared; /* (p) by the task that is being looked at */
+	u32 mode;   /* (h) 1: high */
+	u32 warned; /* (h) OVERLOAD was published for the present set */
+	struct edf_vd_task declared; /* (h) by the task that is being looked at */
 };
 
 WEIR_COMPONENT(
 	edf_vd,
 	.summary = "mixed criticality: run by virtual deadlines, and by real ones "
 		   "after a critical overrun",
-	.cls = WEIR_ORDER, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE, .in_min = 1,
-	.in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
+	.cls = WEIR_ORDER, .serial = 1, .hears = WEIR_HEARS_PICKED | WEIR_HEARS_LEFT,
+	.kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1,
+	.out_min = 1, .out_max = 1, .keyed_out = 1,
 	.listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(CRITICALITY),
+	.reviews = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(CRITICALITY),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(OVERLOAD),
 	.asks = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED) |
 		WEIR_TOPIC_BIT(CRITICALITY) | WEIR_TOPIC_BIT(AFFINITY),
@@ -246,10 +244,11 @@ static u64 edf_vd_key(struct edf_vd weir_mem *self, struct weir_task weir_mem *t
 	return p->deadline - p->relative + within;
 }
 
-WEIR_HELPER int edf_vd_place(struct edf_vd weir_mem *self weir_arg,
-			     struct weir_pipe weir_mem *in weir_arg,
-			     struct weir_task weir_mem *t weir_arg)
+WEIR_HELPER u32 edf_vd_place(struct edf_vd weir_mem *self weir_arg,
+			     struct weir_task weir_mem *t weir_arg,
+			     struct weir_step weir_mem *s weir_arg)
 {
+	const struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
 	struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
 	u64 key = edf_vd_key(self, t, p), left = edf_vd_left(self, t, p), capacity = 1024;
 
@@ -259,72 +258,46 @@ WEIR_HELPER int edf_vd_place(struct edf_vd weir_mem *self weir_arg,
 		weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
 	else
 		weir_store(&t->slice_ns, (left * 1024 + capacity - 1) / capacity);
-	return weir_insert_urgent(&self->inst, t, key, in);
+	return weir_place_urgent(s, key);
 }
 
-/* Waiting high tasks get new places: their deadlines have changed. */
-WEIR_HELPER int edf_vd_place_high(struct edf_vd weir_mem *self weir_arg,
-				  struct weir_pipe weir_mem *in weir_arg)
+/* Waiting high tasks but @t get new places: their deadlines have changed. */
+WEIR_HELPER int edf_vd_review_high(struct edf_vd weir_mem *self weir_arg,
+				   struct weir_task weir_mem *t weir_arg)
 {
-	u32 i = 0;
-	int err = 0;
-
-	/* Forwards: they were added in the order of their arrival, and stand so among equals. */
-	while (i < self->high.nr && !err && weir_loop) {
-		struct weir_task weir_mem *t = self->high.task[i];
-
-		if (!weir_pipe_has(in, t)) {
-			weir_roster_drop_at(&self->high, i);
-			continue;
-		}
-		if (weir_pipe_has(weir_out(&self->inst, 0), t))
-			err = edf_vd_place(self, in, t);
-		i++;
-	}
-	return err;
+	for (u32 i = 0; i < self->high.nr && weir_loop; i++)
+		if (self->high.task[i] != t)
+			weir_review(&self->inst, self->high.task[i]);
+	return 0;
 }
 
 /* Low tasks that wait are set aside, each job once. */
-WEIR_HELPER int edf_vd_suspend_low(struct edf_vd weir_mem *self weir_arg,
-				   struct weir_pipe weir_mem *in weir_arg)
+WEIR_HELPER int edf_vd_suspend_low(struct edf_vd weir_mem *self weir_arg)
 {
-	int err = 0;
-
-	/* Forwards, as above. */
-	for (u32 i = 0; i < self->low.nr && !err && weir_loop; i++) {
+	for (u32 i = 0; i < self->low.nr && weir_loop; i++) {
 		struct weir_task weir_mem *t = self->low.task[i];
 
-		if (!weir_pipe_has(in, t))
-			continue;
 		((struct edf_vd_task weir_mem *)weir_priv(&self->inst, t))->aside = 1;
-		if (weir_pipe_has(weir_out(&self->inst, 0), t))
-			err = edf_vd_place(self, in, t);
+		weir_review(&self->inst, t);
 	}
-	if (!err)
-		weir_roster_clear(&self->low);
-	return err;
+	return weir_roster_clear(&self->low);
 }
 
 /* A high task other than @t has a job. */
-static int edf_vd_critical(struct edf_vd weir_mem *self, struct weir_pipe weir_mem *in,
-			   struct weir_task weir_mem *t)
+static int edf_vd_critical(struct edf_vd weir_mem *self, struct weir_task weir_mem *t)
 {
+	const struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
 	struct weir_sched weir_mem *s = self->inst.sched;
-	struct weir_task weir_mem *other;
 
-	for (u32 i = self->high.nr; i > 0 && weir_loop;) {
-		other = self->high.task[--i];
-		if (other == t)
-			continue;
-		if (weir_pipe_has(in, other))
-			return 1;
-		weir_roster_drop_at(&self->high, i);
-	}
+	if (self->high.nr > 1 || (self->high.nr && self->high.task[0] != t))
+		return 1;
 	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
 		u64 bits = in->cpus->word[w] & weir_busy_word(s, w);
 
 		while (bits && weir_loop) {
-			other = weir_cpu_curr(s, w * 64 + weir_lowest_bit(bits));
+			struct weir_task weir_mem *other =
+				weir_cpu_curr(s, w * 64 + weir_lowest_bit(bits));
+
 			bits &= bits - 1;
 			if (other && other != t &&
 			    ((struct edf_vd_task weir_mem *)weir_priv(&self->inst, other))->level ==
@@ -351,31 +324,39 @@ WEIR_HELPER int edf_vd_enlist(struct edf_vd weir_mem *self weir_arg,
 	return weir_roster_add(&self->low, t);
 }
 
-WEIR_HELPER int edf_vd_put(struct edf_vd weir_mem *self weir_arg,
-			   struct weir_pipe weir_mem *in weir_arg,
-			   struct weir_task weir_mem *t weir_arg)
+/* The mode in which @t, whose deadline was @before, is put into its place. */
+WEIR_HELPER int edf_vd_change_mode(struct edf_vd weir_mem *self weir_arg,
+				   struct weir_task weir_mem *t weir_arg, u64 before)
 {
 	struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
-	u64 before = p->deadline, part = self->part;
-	u32 mode = self->mode;
-	int err;
 
-	edf_vd_learn(self, t);
-	if (self->mode && p->deadline != before && !edf_vd_critical(self, in, t))
+	if (self->mode && p->deadline != before && !edf_vd_critical(self, t))
 		self->mode = 0;
 	else if (!self->mode && !edf_vd_plain(self) && p->level == WEIR_CRITICALITY_HI &&
 		 p->deadline && !edf_vd_left(self, t, p))
 		self->mode = 1;
 	else if (self->mode && p->level != WEIR_CRITICALITY_HI && p->deadline)
 		p->aside = 1;
+	return 0;
+}
+
+/* @t waits: what has changed, for it and for others. */
+WEIR_HELPER int edf_vd_look(struct edf_vd weir_mem *self weir_arg,
+			    struct weir_task weir_mem *t weir_arg)
+{
+	const struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
+	u64 before = p->deadline, part = self->part;
+	u32 mode = self->mode;
+	int err;
+
+	edf_vd_learn(self, t);
+	edf_vd_change_mode(self, t, before);
 	err = edf_vd_enlist(self, t);
-	if (!err)
-		err = edf_vd_place(self, in, t);
 	/* When the low mode returns, no other high task waits, and what was set aside remains so. */
-	if (!err && ((!mode && self->mode) || self->part != part))
-		err = edf_vd_place_high(self, in);
-	if (!err && !mode && self->mode)
-		err = edf_vd_suspend_low(self, in);
+	if ((!mode && self->mode) || self->part != part)
+		edf_vd_review_high(self, t);
+	if (!mode && self->mode)
+		edf_vd_suspend_low(self);
 	return err;
 }
 
@@ -387,71 +368,46 @@ WEIR_ENTRY int edf_vd_construct(struct edf_vd weir_mem *self)
 	return 0;
 }
 
-WEIR_ENTRY int edf_vd_update(struct edf_vd weir_mem *self, struct weir_pipe weir_mem *in)
+/* A running task is looked at when it comes back. */
+WEIR_ENTRY u32 edf_vd_step(struct edf_vd weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			   struct weir_step weir_mem *s)
 {
-	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change(c, in) {
-		err = edf_vd_put(self, in, c->task);
-		if (err)
-			return err;
+	if (what == WEIR_PICKED || what == WEIR_LEFT) {
+		weir_roster_drop(&self->high, t);
+		weir_roster_drop(&self->low, t);
+		return 0;
 	}
-	return 0;
-}
-
-/* A task that update has still to look at gets its place there. */
-WEIR_INLINE int edf_vd_again(struct edf_vd weir_mem *self, const struct weir_msg *msg,
-			     struct weir_pipe weir_mem *in)
-{
-	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? edf_vd_put(self, in, msg->task)
-								  : 0;
-}
-
-WEIR_ENTRY int edf_vd_follow_deadline(struct edf_vd weir_mem *self, const struct weir_msg *msg,
-				      struct weir_pipe weir_mem *in)
-{
-	return edf_vd_again(self, msg, in);
-}
-
-WEIR_ENTRY int edf_vd_follow_job(struct edf_vd weir_mem *self, const struct weir_msg *msg,
-				 struct weir_pipe weir_mem *in)
-{
-	return edf_vd_again(self, msg, in);
-}
-
-WEIR_ENTRY int edf_vd_follow_criticality(struct edf_vd weir_mem *self, const struct weir_msg *msg,
-					 struct weir_pipe weir_mem *in)
-{
-	return edf_vd_again(self, msg, in);
+	if (s->runs)
+		return 0;
+	err = edf_vd_look(self, t);
+	/* Without memory for the lists it keeps its place when the mode changes. */
+	if (err)
+		weir_step_failed(&self->inst, t, err);
+	return edf_vd_place(self, t, s);
 }
 
 /* Nothing is left to do, for critical tasks neither: the low mode returns. */
 WEIR_ENTRY int edf_vd_on_idle(struct edf_vd weir_mem *self, u32 cpu)
 {
-	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-
 	(void)cpu;
-	if (!weir_load(&self->mode) || weir_pipe_lock(in))
+	if (!weir_load(&self->mode) || weir_steps_lock(&self->inst))
 		return 0;
-	if (!edf_vd_critical(self, in, 0))
+	if (!edf_vd_critical(self, 0))
 		self->mode = 0;
-	weir_pipe_unlock(in);
+	weir_steps_unlock(&self->inst);
 	return 0;
 }
 
-/* The books are written under the in-pipe's lock. */
+/* The books are written under the lock of the steps. */
 WEIR_ENTRY void edf_vd_task_exit(struct edf_vd weir_mem *self, struct weir_task weir_mem *t)
 {
-	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-
-	if (weir_pipe_lock(in))
+	if (weir_steps_lock(&self->inst))
 		return;
-	weir_roster_drop(&self->high, t);
-	weir_roster_drop(&self->low, t);
 	edf_vd_unbook(self, weir_priv(&self->inst, t));
 	edf_vd_plan(self, t);
-	weir_pipe_unlock(in);
+	weir_steps_unlock(&self->inst);
 }
 
 WEIR_ENTRY void edf_vd_take_state(struct edf_vd weir_mem *self, struct edf_vd weir_mem *old)

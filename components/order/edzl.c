@@ -13,7 +13,7 @@
  * params:    -
  * per-task:  8 bytes
  * cost:      O(log n) per change and per task that runs out of laxity, plus a scan of the CPUs behind
- *            the out-pipe for preemption; takes the in-pipe lock and the out-pipe lock
+ *            the out-pipe for preemption; takes the instance's own lock
  * batch:     the out-pipe holds the tasks of the in-pipe: first those whose laxity has reached zero in
  *            this job, then the others stably sorted by deadline, those without one last
  * source:    Lee, "On-line multiprocessor scheduling algorithms for real-time tasks", 1994
@@ -22,9 +22,6 @@
  * schedules every task set that global edf schedules, and more, with few additional switches. A job that reached zero
  * laxity keeps its rank until the next release, also when it is late. If there are more such jobs than CPUs, one
  * must miss its deadline; running ones continue, and the others follow in the order of the in-pipe.
- *
- * Takes no steps, so tasks are linked before it (docs/decisions/0050): its timer looks for tasks by
- * the pipe that links them.
  *
  * example:   annotate deadline, job, executed; entry -> edzl -> cpus;
  */
@@ -46,30 +43,12 @@ WEIR_COMPONENT(edzl, .summary = "run by deadline, tasks with zero laxity first",
 	       .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1,
 	       .out_min = 1, .out_max = 1, .keyed_out = 1,
 	       .listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
+	       .reviews = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
 	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(EXECUTED) |
 		       WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(EXECUTED),
 	       .per_task = sizeof(struct edzl_task));
-
-static int edzl_put(struct edzl weir_mem *self, struct weir_pipe weir_mem *in,
-		    struct weir_task weir_mem *t)
-{
-	struct edzl_task weir_mem *p = weir_priv(&self->inst, t);
-	struct weir_sched weir_mem *s = self->inst.sched;
-	u64 latest = weir_latest_start(s, t);
-	u64 key;
-	int err;
-
-	if (latest <= weir_now(s))
-		weir_store(&p->urgent, 1);
-	key = weir_load(&p->urgent) ? 0 : weir_key(weir_property(s, WEIR_TOPIC_DEADLINE, t));
-	if (key && latest != WEIR_KEY_NONE)
-		err = weir_timerqueue_set(&self->zero_laxity, t, latest);
-	else
-		err = weir_timerqueue_clear(&self->zero_laxity, t);
-	return err ? err : weir_insert_urgent(&self->inst, t, key, in);
-}
 
 WEIR_ENTRY int edzl_construct(struct edzl weir_mem *self)
 {
@@ -78,20 +57,32 @@ WEIR_ENTRY int edzl_construct(struct edzl weir_mem *self)
 	return 0;
 }
 
-WEIR_ENTRY int edzl_update(struct edzl weir_mem *self, struct weir_pipe weir_mem *in)
+/* While a task runs, its laxity stays as it is. */
+WEIR_ENTRY u32 edzl_step(struct edzl weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			 struct weir_step weir_mem *s)
 {
-	struct weir_change weir_mem *c;
+	struct edzl_task weir_mem *p = weir_priv(&self->inst, t);
+	struct weir_sched weir_mem *sched = self->inst.sched;
+	u64 latest = weir_latest_start(sched, t);
+	u64 key;
 	int err;
 
-	weir_for_change(c, in) {
-		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
-		err = edzl_put(self, in, c->task);
-		if (err)
-			return err;
-	}
-	return 0;
+	weir_use(what);
+	weir_store(&t->slice_ns, WEIR_SLICE_UNLIMITED);
+	if (!s->runs && latest <= weir_now(sched))
+		weir_store(&p->urgent, 1);
+	key = weir_load(&p->urgent) ? 0 : weir_key(weir_property(sched, WEIR_TOPIC_DEADLINE, t));
+	if (!s->runs && key && latest != WEIR_KEY_NONE)
+		err = weir_timerqueue_set(&self->zero_laxity, t, latest);
+	else
+		err = weir_timerqueue_clear(&self->zero_laxity, t);
+	/* Without memory for the time it is found without laxity when it is looked at for another reason. */
+	if (err)
+		weir_step_failed(&self->inst, t, err);
+	return weir_place_urgent(s, key);
 }
 
+/* Another job. */
 WEIR_ENTRY int edzl_on_deadline(struct edzl weir_mem *self, const struct weir_msg *msg)
 {
 	struct edzl_task weir_mem *p;
@@ -100,49 +91,13 @@ WEIR_ENTRY int edzl_on_deadline(struct edzl weir_mem *self, const struct weir_ms
 		return 0;
 	p = weir_priv(&self->inst, msg->task);
 	weir_store(&p->urgent, 0);
-	weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task, weir_key(msg->value));
 	return 0;
-}
-
-/* A task that update has still to look at gets its key there. */
-WEIR_ENTRY int edzl_follow_deadline(struct edzl weir_mem *self, const struct weir_msg *msg,
-				    struct weir_pipe weir_mem *in)
-{
-	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? edzl_put(self, in, msg->task)
-								  : 0;
-}
-
-WEIR_ENTRY int edzl_follow_job(struct edzl weir_mem *self, const struct weir_msg *msg,
-			       struct weir_pipe weir_mem *in)
-{
-	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? edzl_put(self, in, msg->task)
-								  : 0;
 }
 
 /* Those that have left in the meantime run or block; they are looked at when they come back. */
 WEIR_ENTRY int edzl_on_timer(struct edzl weir_mem *self)
 {
-	u64 now = weir_now(self->inst.sched);
-	struct weir_task weir_mem *t;
-	int err = 0;
-
-	while (!err && weir_loop) {
-		struct weir_pipe weir_mem *in;
-
-		t = weir_timerqueue_pop(&self->zero_laxity, now);
-		if (!t)
-			break;
-		in = weir_holder(&self->inst, t);
-		if (!in)
-			continue;
-		err = weir_pipe_lock(in);
-		if (err)
-			break;
-		if (weir_pipe_has(in, t) && !weir_pending(in, t))
-			err = edzl_put(self, in, t);
-		weir_pipe_unlock(in);
-	}
-	return err;
+	return weir_timerqueue_review(&self->zero_laxity);
 }
 
 WEIR_ENTRY void edzl_task_exit(struct edzl weir_mem *self, struct weir_task weir_mem *t)

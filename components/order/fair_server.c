@@ -4,7 +4,7 @@
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   DISPATCH, RELINQUISH, BLOCK, EXIT: the time that fair tasks run is charged
+ * listens:   DISPATCH: while the server serves, a turn is at most the rest of the budget
  * publishes: PREEMPT: the server serves, and a CPU runs a less urgent task than a fair one
  * asks:      PRIORITY: 101 to 199 is real time; needed. DEADLINE: absolute, ns; a task with one is not fair.
  *            AFFINITY: which CPUs the task may take
@@ -14,10 +14,10 @@
  *            period ns 1000000000 [1000000, 10000000000]; length of a period
  *            rules count 7 [6, 7]; of Linux 6.12 or of 7.x: whether fair tasks that sleep beyond a period are served at once again
  * per-task:  8 bytes
- * cost:      O(log n) per change; O(n) when the server begins or ends to serve, and when its timer is due;
- *            takes the in-pipe lock and the out-pipe lock, and the instance's lock
+ * cost:      O(log n) per change; O(n) when the server begins or ends to serve, and when it goes on in a new period; no lock of its own
  * batch:     the out-pipe holds the tasks of the in-pipe by their urgency, equal ones in the order of the in-pipe; a task
- *            with neither a real-time priority nor a deadline has the urgency of the server's deadline while that serves
+ *            with neither a real-time priority nor a deadline has the urgency of the server's deadline while that serves, and
+ *            is eligible then, whatever an order before says
  * source:    Linux 6.12 and 7.x, kernel/sched/deadline.c: the fair server, a deadline server that is deferred
  * long:      the places of fair tasks and the account that decides on them change together
  *
@@ -41,7 +41,7 @@
  *            entry -> load_balancer -> each cpu { round_robin(slice = 3ms) -> rt -> fair_server -> cpu };
  */
 #include <weir/kit/realtime.h>
-#include <weir/kit/reserve.h>
+#include <weir/cpus.h>
 
 /* A rest of the budget below this is not worth a switch, ns. */
 #define FAIR_SERVER_LEAST_NS 1000
@@ -55,26 +55,29 @@ enum fair_server_state {
 	FAIR_SERVER_SPENT, /* until the period is over */
 };
 
+/* What a task counts as: a word of its private memory. */
+enum fair_server_count { FAIR_SERVER_NOT, FAIR_SERVER_WAITS, FAIR_SERVER_RUNS };
+
 struct fair_server {
 	struct weir_instance inst;
-	u64 budget; /* (c) ns */
-	u64 period; /* (c) ns */
-	u64 deadline; /* (a) ns, end of the period; written under the instance's lock, like all that follow */
-	u64 left;    /* (l) ns of the budget */
-	u64 since;   /* (l) ns; charged up to here */
-	u32 running; /* (l) CPUs that run a fair task */
-	u32 state;   /* (a) enum fair_server_state */
-	u64 rules;   /* (c) */
-	u64 served; /* (l) it had to serve, and fair tasks have not run for a budget without it since */
+	u64 budget;   /* (c) ns */
+	u64 period;   /* (c) ns */
+	u64 rules;    /* (c) */
+	u64 deadline; /* (h) ns, end of the period */
+	u64 left;     /* (h) ns of the budget */
+	u64 since;    /* (h) ns; charged up to here */
+	u64 placed; /* (h) urgency of the server when fair tasks got their places, WEIR_KEY_NONE: none */
+	u32 running; /* (h) CPUs that run a fair task */
+	u32 waiting; /* (h) fair tasks that wait */
+	u32 state;   /* (h) enum fair_server_state */
+	u32 served; /* (h) it had to serve, and fair tasks have not run for a budget without it since */
 };
 
 WEIR_COMPONENT(fair_server,
 	       .summary = "reserve a part of the time for tasks below the real-time classes",
-	       .cls = WEIR_ORDER, .carries = WEIR_CARRIES_LOCKED, .kernel = WEIR_KERNEL_ON_REQUEST,
-	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .keyed_out = 1,
-	       .listens = WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(RELINQUISH) |
-			  WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT),
+	       .cls = WEIR_ORDER, .serial = 1, .hears = WEIR_HEARS_PICKED | WEIR_HEARS_LEFT,
+	       .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1,
+	       .out_min = 1, .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DISPATCH),
 	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(DEADLINE) |
 		       WEIR_TOPIC_BIT(AFFINITY),
@@ -99,11 +102,11 @@ static int fair_server_is_fair(struct fair_server weir_mem *self, struct weir_ta
 	return !weir_property(s, WEIR_TOPIC_DEADLINE, t);
 }
 
-/* --- the server's account, under the instance's lock ----------------------------------------------------- */
+/* --- the server's account, under the lock that steps are taken under ------------------------------------- */
 
 static void fair_server_begin(struct fair_server weir_mem *self, u64 now)
 {
-	weir_store(&self->deadline, now + self->period);
+	self->deadline = now + self->period;
 	self->left = self->budget;
 }
 
@@ -119,11 +122,11 @@ static void fair_server_charge(struct fair_server weir_mem *self, u64 now)
 	if (self->left >= FAIR_SERVER_LEAST_NS)
 		return;
 	if (self->state == FAIR_SERVER_SERVES) {
-		weir_store(&self->state, FAIR_SERVER_SPENT);
+		self->state = FAIR_SERVER_SPENT;
 		return;
 	}
 	if (self->state == FAIR_SERVER_SPENT)
-		weir_store(&self->state, FAIR_SERVER_DEFERS);
+		self->state = FAIR_SERVER_DEFERS;
 	self->served = 0;
 	fair_server_begin(self, now);
 }
@@ -134,56 +137,48 @@ static int fair_server_overflows(const struct fair_server weir_mem *self, u64 no
 	return self->left * self->period > (self->deadline - now) * self->budget;
 }
 
+static u64 fair_server_urgency(const struct fair_server weir_mem *self)
+{
+	return self->state == FAIR_SERVER_SERVES ? self->deadline : WEIR_KEY_NONE;
+}
+
 /* The first fair task waits. */
-static void fair_server_start(struct fair_server weir_mem *self)
+static void fair_server_start(struct fair_server weir_mem *self, u64 now)
 {
-	u64 now = weir_now(self->inst.sched);
-
-	if (weir_instance_lock(&self->inst))
-		return;
-	if (self->state == FAIR_SERVER_OFF) {
-		if (self->deadline <= now) {
-			self->served &= self->rules < 7;
+	if (self->deadline <= now) {
+		if (self->rules >= 7)
+			self->served = 0;
+		fair_server_begin(self, now);
+	} else if (fair_server_overflows(self, now)) {
+		if (self->served)
+			self->left = (self->deadline - now) * self->budget / self->period;
+		else
 			fair_server_begin(self, now);
-		} else if (fair_server_overflows(self, now)) {
-			if (self->served)
-				self->left = (self->deadline - now) * self->budget / self->period;
-			else
-				fair_server_begin(self, now);
-		}
-		weir_store(&self->state, self->served ? FAIR_SERVER_SERVES : FAIR_SERVER_DEFERS);
-		weir_timer_set(&self->inst,
-			       self->served ? self->deadline : self->deadline - self->left);
 	}
-	weir_instance_unlock(&self->inst);
+	self->state = self->served ? FAIR_SERVER_SERVES : FAIR_SERVER_DEFERS;
+	self->placed = fair_server_urgency(self);
+	weir_timer_set(&self->inst, self->served ? self->deadline : self->deadline - self->left);
 }
 
-/* The CPU runs something less urgent than the server: no fair task waits. */
-static void fair_server_rest(struct fair_server weir_mem *self)
+/* Only the server can grant the rest of the budget in time. */
+static int fair_server_must(const struct fair_server weir_mem *self, u64 now)
 {
-	if (weir_instance_lock(&self->inst))
-		return;
-	if (self->state == FAIR_SERVER_SERVES && !self->running)
-		weir_store(&self->state, FAIR_SERVER_OFF);
-	weir_instance_unlock(&self->inst);
+	return self->state == FAIR_SERVER_DEFERS && !self->running &&
+	       now + self->left >= self->deadline;
 }
 
-/* What is due at @now; @waits: a fair task does. */
-static void fair_server_advance(struct fair_server weir_mem *self, u64 now, int waits)
+/* What is due at @now. */
+static void fair_server_advance(struct fair_server weir_mem *self, u64 now)
 {
-	u32 state = self->state;
-
-	if (!waits && !self->running && state != FAIR_SERVER_SPENT) {
-		state = FAIR_SERVER_OFF;
-	} else if (state >= FAIR_SERVER_SERVES && now >= self->deadline) {
+	if (!self->waiting && !self->running && self->state != FAIR_SERVER_SPENT) {
+		self->state = FAIR_SERVER_OFF;
+	} else if (self->state >= FAIR_SERVER_SERVES && now >= self->deadline) {
 		fair_server_begin(self, self->deadline + self->period > now ? self->deadline : now);
-		state = FAIR_SERVER_SERVES;
-	} else if (state == FAIR_SERVER_DEFERS && !self->running &&
-		   now + self->left >= self->deadline) {
-		state = FAIR_SERVER_SERVES;
+		self->state = FAIR_SERVER_SERVES;
+	} else if (fair_server_must(self, now)) {
+		self->state = FAIR_SERVER_SERVES;
 		self->served = 1;
 	}
-	weir_store(&self->state, state);
 }
 
 /* When to look again: a fair task that runs as long as the server would have to begin uses up the budget itself. */
@@ -198,139 +193,145 @@ static u64 fair_server_next(const struct fair_server weir_mem *self, u64 now)
 	return begin > now ? begin : now + self->left;
 }
 
+/* @t counts as @as from now on. What it counted as before. */
+static u64 fair_server_count(struct fair_server weir_mem *self, struct weir_task weir_mem *t,
+			     u64 as)
+{
+	u64 weir_mem *counts = weir_priv(&self->inst, t);
+	u64 was = *counts;
+
+	self->waiting += (as == FAIR_SERVER_WAITS) - (was == FAIR_SERVER_WAITS);
+	self->running += (as == FAIR_SERVER_RUNS) - (was == FAIR_SERVER_RUNS);
+	*counts = as;
+	return was;
+}
+
 /* --- places ------------------------------------------------------------------------------------------------ */
 
-static int fair_server_put(struct fair_server weir_mem *self, struct weir_pipe weir_mem *in,
-			   struct weir_task weir_mem *t, int fair)
+/* The urgency of fair tasks is another one from now on: those that wait are asked to take their new places, but @t (null: none). */
+static void fair_server_ask(struct fair_server weir_mem *self, const struct weir_task weir_mem *t)
 {
-	u64 key = in->keyed ? t->hooks[in->slot].key : WEIR_KEY_NONE;
+	struct weir_task weir_mem *other;
 
-	if (fair && weir_load(&self->state) == FAIR_SERVER_SERVES)
-		return weir_insert_urgent(&self->inst, t, weir_load(&self->deadline), in);
-	return weir_pipe_insert_stable(weir_out(&self->inst, 0), t,
-				       fair ? weir_key_before(in, t) : key, in);
+	weir_for_member(other, weir_in(&self->inst, 0))
+		if (other != t &&
+		    *(u64 weir_mem *)weir_priv(&self->inst, other) == FAIR_SERVER_WAITS)
+			weir_review(&self->inst, other);
 }
 
-/* The state has changed, or may have to: each fair task gets its place again. */
-WEIR_HELPER int fair_server_turn(struct fair_server weir_mem *self weir_arg, u64 now)
+/* The state may have to change, in a step about @t or (null) by the timer. 1: all are to be asked, which a step cannot do here. */
+WEIR_HELPER int fair_server_turn(struct fair_server weir_mem *self weir_arg,
+				 struct weir_task weir_mem *t weir_arg, u64 now)
 {
-	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-	struct weir_task weir_mem *t;
-	int err = 0, waits = 0;
+	u64 urgency;
+	int far;
 
-	if (weir_pipe_lock(in)) {
-		weir_timer_set(&self->inst, now + FAIR_SERVER_AGAIN_NS);
+	fair_server_advance(self, now);
+	urgency = fair_server_urgency(self);
+	far = urgency != self->placed && !self->inst.home;
+	/* Then the timer does. */
+	weir_timer_set(&self->inst, far && t ? now : fair_server_next(self, now));
+	if (far && t)
+		return 1;
+	if (urgency != self->placed && !far)
+		fair_server_ask(self, t);
+	self->placed = urgency;
+	return far;
+}
+
+WEIR_ENTRY int fair_server_construct(struct fair_server weir_mem *self)
+{
+	self->since = weir_now(self->inst.sched);
+	self->placed = WEIR_KEY_NONE;
+	return 0;
+}
+
+/* @t runs from now on. */
+static void fair_server_run(struct fair_server weir_mem *self, struct weir_task weir_mem *t,
+			    int fair)
+{
+	if (!fair) {
+		/* The CPU runs something less urgent than the server. */
+		if (self->state == FAIR_SERVER_SERVES && !self->waiting && !self->running &&
+		    weir_out(&self->inst, 0)->nr_cpus == 1 && weir_load(&t->key) > self->deadline)
+			self->state = FAIR_SERVER_OFF;
+		return;
+	}
+	fair_server_count(self, t, FAIR_SERVER_RUNS);
+}
+
+/* Served, it runs for the rest of the budget at most. This is after all stages heard that it was picked: those before may grant slices then. */
+WEIR_ENTRY int fair_server_on_dispatch(struct fair_server weir_mem *self,
+				       const struct weir_msg *msg)
+{
+	struct weir_task weir_mem *t = msg->task;
+
+	if (weir_steps_lock(&self->inst))
+		return 0;
+	/* The runtime's default slice, 0, may be longer, too. */
+	if (self->state == FAIR_SERVER_SERVES &&
+	    *(u64 weir_mem *)weir_priv(&self->inst, t) == FAIR_SERVER_RUNS &&
+	    weir_load(&t->slice_ns) - 1 >= self->left)
+		weir_store(&t->slice_ns, self->left);
+	weir_steps_unlock(&self->inst);
+	return 0;
+}
+
+/* Its place in the out-pipe, or how urgent it is while it runs. */
+static u32 fair_server_put(struct fair_server weir_mem *self, struct weir_step weir_mem *s,
+			   int fair)
+{
+	if (fair && self->state == FAIR_SERVER_SERVES) {
+		/* Among themselves they keep their order, too. */
+		s->keeps_tie = 1;
+		return weir_place_urgent(s, self->deadline);
+	}
+	if (fair && !s->runs)
+		s->key = weir_key_before(s);
+	return 0;
+}
+
+WEIR_ENTRY u32 fair_server_step(struct fair_server weir_mem *self, u32 what,
+				struct weir_task weir_mem *t, struct weir_step weir_mem *s)
+{
+	int fair = what != WEIR_LEFT && fair_server_is_fair(self, t);
+	u64 now = weir_now(self->inst.sched), was;
+
+	fair_server_charge(self, now);
+	if (what == WEIR_PICKED) {
+		fair_server_count(self, t, FAIR_SERVER_NOT);
+		fair_server_run(self, t, fair);
 		return 0;
 	}
-	weir_for_member(t, in) {
-		waits = fair_server_is_fair(self, t);
-		if (waits)
-			break;
-	}
-	if (!weir_instance_lock(&self->inst)) {
-		fair_server_charge(self, now);
-		fair_server_advance(self, now, waits);
-		weir_timer_set(&self->inst, fair_server_next(self, now));
-		weir_instance_unlock(&self->inst);
-	}
-	weir_for_member(t, in) {
-		if (!weir_pending(in, t) && fair_server_is_fair(self, t))
-			err = fair_server_put(self, in, t, 1);
-		if (err)
-			break;
-	}
-	weir_pipe_unlock(in);
-	return err;
-}
-
-WEIR_ENTRY int fair_server_update(struct fair_server weir_mem *self, struct weir_pipe weir_mem *in)
-{
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		int fair = fair_server_is_fair(self, c->task);
-
-		if (fair && weir_load(&self->state) == FAIR_SERVER_OFF)
-			fair_server_start(self);
-		err = fair_server_put(self, in, c->task, fair);
-		if (err)
-			return err;
-	}
-	return 0;
+	if (what == WEIR_REVIEW && s->runs)
+		return fair_server_put(self, s, fair);
+	was = fair_server_count(self, t, fair ? FAIR_SERVER_WAITS : FAIR_SERVER_NOT);
+	/* It has stopped: the budget may be spent, or only the server can grant the rest of it in time. */
+	if (fair_server_urgency(self) != self->placed ||
+	    (was == FAIR_SERVER_RUNS &&
+	     (self->state == FAIR_SERVER_SPENT || fair_server_must(self, now))))
+		fair_server_turn(self, t, now);
+	if (fair && self->state == FAIR_SERVER_OFF)
+		fair_server_start(self, now);
+	return what == WEIR_LEFT ? 0 : fair_server_put(self, s, fair);
 }
 
 WEIR_ENTRY int fair_server_on_timer(struct fair_server weir_mem *self)
 {
-	return fair_server_turn(self, weir_now(self->inst.sched));
-}
-
-/* --- what runs ----------------------------------------------------------------------------------------------- */
-
-WEIR_ENTRY int fair_server_on_dispatch(struct fair_server weir_mem *self,
-				       const struct weir_msg *msg)
-{
-	u64 weir_mem *runs = weir_priv(&self->inst, msg->task);
-
-	if (!fair_server_is_fair(self, msg->task)) {
-		if (weir_load(&self->state) == FAIR_SERVER_SERVES &&
-		    weir_out(&self->inst, 0)->nr_cpus == 1 &&
-		    weir_load(&msg->task->key) > weir_load(&self->deadline))
-			fair_server_rest(self);
-		return 0;
-	}
-	if (weir_instance_lock(&self->inst))
-		return 0;
-	fair_server_charge(self, weir_now(self->inst.sched));
-	if (!weir_load(runs)) {
-		weir_store(runs, 1);
-		self->running++;
-	}
-	/* The runtime's default slice, 0, may be longer, too. */
-	if (self->state == FAIR_SERVER_SERVES && weir_load(&msg->task->slice_ns) - 1 >= self->left)
-		weir_store(&msg->task->slice_ns, self->left);
-	weir_instance_unlock(&self->inst);
-	return 0;
-}
-
-/* The task has stopped: the budget may be spent, or only the server can grant the rest of it in time. */
-WEIR_FLAT static int fair_server_stop(struct fair_server weir_mem *self,
-				      struct weir_task weir_mem *t)
-{
-	u64 weir_mem *runs = weir_priv(&self->inst, t);
 	u64 now = weir_now(self->inst.sched);
-	int turn;
+	int far;
 
-	if (!weir_load(runs) || weir_instance_lock(&self->inst))
+	if (weir_steps_lock(&self->inst)) {
+		weir_timer_set(&self->inst, now + FAIR_SERVER_AGAIN_NS);
 		return 0;
+	}
 	fair_server_charge(self, now);
-	weir_store(runs, 0);
-	if (self->running)
-		self->running--;
-	turn = self->state == FAIR_SERVER_SPENT ||
-	       (self->state == FAIR_SERVER_DEFERS && now + self->left >= self->deadline);
-	weir_instance_unlock(&self->inst);
-	return turn ? fair_server_turn(self, now) : 0;
+	far = fair_server_turn(self, 0, now);
+	weir_steps_unlock(&self->inst);
+	return far ? weir_review_all(&self->inst) : 0;
 }
 
-/* The message may be late: perhaps it runs again. */
-WEIR_ENTRY int fair_server_on_relinquish(struct fair_server weir_mem *self,
-					 const struct weir_msg *msg)
-{
-	return weir_reserve_on_cpu(msg->task) ? 0 : fair_server_stop(self, msg->task);
-}
-
-WEIR_ENTRY int fair_server_on_block(struct fair_server weir_mem *self, const struct weir_msg *msg)
-{
-	return fair_server_stop(self, msg->task);
-}
-
-WEIR_ENTRY int fair_server_on_exit(struct fair_server weir_mem *self, const struct weir_msg *msg)
-{
-	return fair_server_stop(self, msg->task);
-}
-
-/* Those that run are counted anew when they are dispatched. */
+/* Those that wait or run are counted anew. */
 WEIR_ENTRY void fair_server_take_state(struct fair_server weir_mem *self,
 				       struct fair_server weir_mem *old)
 {
@@ -338,4 +339,6 @@ WEIR_ENTRY void fair_server_take_state(struct fair_server weir_mem *self,
 	self->left = old->left;
 	self->state = old->state;
 	self->served = old->served;
+	self->placed = fair_server_urgency(self);
+	weir_timer_begin(&self->inst, old->inst.timer_ns);
 }

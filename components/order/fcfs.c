@@ -8,7 +8,7 @@
  * asks:     LAMPORT: number in order of creation; needed
  * answers:  -
  * params:   -
- * cost:     O(log n) per added task; takes the in-pipe lock and the out-pipe lock
+ * cost:     O(log n) per added task; no lock of its own
  * batch:    the out-pipe holds the tasks of the in-pipe, by creation stamp, smallest first
  * source:   CoBaS appendix A.1, component 0x02
  *
@@ -23,23 +23,14 @@ struct fcfs {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(fcfs, .summary = "run the oldest task", .cls = WEIR_ORDER, .carries = WEIR_CARRIES,
-	       .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .keyed_out = 1, .change_kinds = WEIR_ADDED, .asks = WEIR_TOPIC_BIT(LAMPORT),
-	       .needs = WEIR_TOPIC_BIT(LAMPORT));
+WEIR_COMPONENT(fcfs, .summary = "run the oldest task", .cls = WEIR_ORDER, .ordering = WEIR_TOTAL,
+	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
+	       .asks = WEIR_TOPIC_BIT(LAMPORT), .needs = WEIR_TOPIC_BIT(LAMPORT));
 
-WEIR_ENTRY int fcfs_update(struct fcfs weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 fcfs_step(struct fcfs weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			 struct weir_step weir_mem *s)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		u64 stamp = weir_property(self->inst.sched, WEIR_TOPIC_LAMPORT, c->task);
-
-		err = weir_pipe_insert(out, c->task, stamp);
-		if (err)
-			return err;
-	}
+	weir_use(what);
+	s->key = weir_property(self->inst.sched, WEIR_TOPIC_LAMPORT, t);
 	return 0;
 }

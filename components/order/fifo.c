@@ -7,7 +7,7 @@
  * listens:  -
  * answers:  -
  * params:   -
- * cost:     O(1) per change; takes the in-pipe lock and the out-pipe lock
+ * cost:     O(1) per change; no lock of its own
  * batch:    the out-pipe holds the tasks of the in-pipe, in its order; none has a slice
  * source:   ours
  *
@@ -25,20 +25,14 @@ struct fifo {
 };
 
 WEIR_COMPONENT(fifo, .summary = "run tasks to completion in order of arrival", .cls = WEIR_ORDER,
-	       .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = 1);
+	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1);
 
-WEIR_ENTRY int fifo_update(struct fifo weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 fifo_step(struct fifo weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			 struct weir_step weir_mem *s)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
-		err = weir_pipe_mirror(out, c->task, in);
-		if (err)
-			return err;
-	}
+	weir_use(self);
+	weir_use(what);
+	weir_use(s);
+	weir_store(&t->slice_ns, WEIR_SLICE_UNLIMITED);
 	return 0;
 }

@@ -9,8 +9,7 @@
  * asks:      GANG: the task's gang, and what it does between slots; needed. AFFINITY: which CPUs the task may take
  * answers:   -
  * params:    slice ns 3000000 [20000, 1000000000]; run time of best effort before it goes to the tail
- * cost:      O(log n + gangs of the CPU) per change; O(n) where a slot begins or ends; takes the in-pipe lock, the out-pipe
- *            lock and the instance's own lock
+ * cost:      O(log n + gangs of the CPU) per change; O(n) where a slot begins or ends; takes the instance's own lock
  * batch:     the out-pipe holds the tasks of the in-pipe: members of the gang whose slot it is, then members between slots
  *            that may run and tasks of no gang, then, without a key, members and others that wait; each in the order of the in-pipe
  * long:      rows of slots, their change at a time, and the order and timer that follow from them share one lock
@@ -31,9 +30,6 @@
  * Members that `wait` between their slots get no key; put `urgent` behind this order to withhold them. Without it they run
  * when nothing else does. Where the gang has no slots in force, its members are best effort, whatever they are to do
  * between slots. Pin members: one that is elsewhere finds no slot there.
- *
- * Takes no steps, so tasks are linked before it (docs/decisions/0050): it looks at all that wait
- * when a slot begins or ends.
  *
  * example:   annotate affinity, membership;
  *            entry -> load_balancer -> each cpu { gang(slice = 2ms) -> urgent -> cpu };
@@ -88,7 +84,7 @@ WEIR_COMPONENT(gang,
 	       .cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1, .keyed_out = 1,
 	       .listens = WEIR_TOPIC_BIT(GANG_SLOT) | WEIR_TOPIC_BIT(GANG),
-	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .reviews = WEIR_TOPIC_BIT(GANG), .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(GANG) | WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(GANG),
 	       WEIR_PARAMS(gang, WEIR_PARAM(gang, slice, NS, 3000000, 20000, 1000000000,
@@ -265,56 +261,44 @@ static int gang_place(struct gang weir_mem *self, struct weir_task weir_mem *t,
 	return 0;
 }
 
-WEIR_HELPER int gang_put(struct gang weir_mem *self weir_arg,
-			 struct weir_pipe weir_mem *in weir_arg,
-			 struct weir_task weir_mem *t weir_arg)
+/* A running task keeps what it has until its slot is over, see gang_review_running(). */
+WEIR_ENTRY u32 gang_step(struct gang weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			 struct weir_step weir_mem *s)
 {
 	struct gang_place place;
-	int err = gang_place(self, t, &place);
 
-	if (err)
-		return err;
+	weir_use(what);
+	if (s->runs)
+		return 0;
+	/* Without the lock, what it is here is not known: best effort, until the timer looks at all at once. */
+	if (gang_place(self, t, &place))
+		weir_timer_set(&self->inst, weir_now(self->inst.sched));
 	weir_store(&t->slice_ns, place.slice);
-	return weir_insert_urgent(&self->inst, t, place.key, in);
+	return weir_place_urgent(s, place.key);
 }
 
-WEIR_ENTRY int gang_update(struct gang weir_mem *self, struct weir_pipe weir_mem *in)
+/* Some task waits here; the lock of the steps is held. */
+static int gang_has_waiting(const struct gang weir_mem *self)
 {
-	struct weir_change weir_mem *c;
-	int err;
+	const struct weir_pipe weir_mem *home = self->inst.home;
 
-	weir_for_change(c, in) {
-		err = gang_put(self, in, c->task);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-/* A task that update has still to look at gets its place there. */
-WEIR_ENTRY int gang_follow_gang(struct gang weir_mem *self, const struct weir_msg *msg,
-				struct weir_pipe weir_mem *in)
-{
-	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? gang_put(self, in, msg->task)
-								  : 0;
+	return home ? weir_home_nr(home) != 0 : weir_pipe_nr(weir_in(&self->inst, 0)) != 0;
 }
 
 /* The task that @cpu runs keeps it, has it as best effort, or must go. */
-WEIR_HELPER int gang_review_running(struct gang weir_mem *self weir_arg,
-				    struct weir_pipe weir_mem *in weir_arg, u32 cpu)
+WEIR_HELPER int gang_review_running(struct gang weir_mem *self weir_arg, u32 cpu)
 {
 	struct weir_task weir_mem *t = weir_cpu_curr(self->inst.sched, cpu);
 	struct gang_place place;
 	u64 key = weir_cpu_key(self->inst.sched, cpu);
 
-	if (!t || weir_pipe_has(in, t) || gang_place(self, t, &place))
+	if (!t || gang_place(self, t, &place))
 		return 0;
 	if (key == place.key)
 		return 0;
 	weir_cpu_set_key(self->inst.sched, cpu, place.key);
 	/* Its slot is over: others run, and it goes to the tail. */
-	if (place.key > key &&
-	    (weir_pipe_nr(weir_out(&self->inst, 0)) || place.key == WEIR_KEY_NONE))
+	if (place.key > key && (place.key == WEIR_KEY_NONE || gang_has_waiting(self)))
 		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t, cpu, 0);
 	return 0;
 }
@@ -333,12 +317,12 @@ static int gang_concerns_all(struct gang weir_mem *self)
 	return all;
 }
 
-/* A slot began or ended: tasks that wait take their new places, and so do those that run. */
-WEIR_HELPER int gang_review(struct gang weir_mem *self weir_arg)
+/* A slot began or ended: those that run get what they are now, and those that wait are asked for. */
+WEIR_FLAT static int gang_review(struct gang weir_mem *self)
 {
 	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
 	struct weir_task weir_mem *t;
-	int all, err = weir_pipe_lock(in);
+	int all, err = weir_steps_lock(&self->inst);
 
 	if (err)
 		return err;
@@ -347,21 +331,18 @@ WEIR_HELPER int gang_review(struct gang weir_mem *self weir_arg)
 		u64 bits = in->cpus->word[w] & weir_busy_word(self->inst.sched, w);
 
 		while (bits && weir_loop) {
-			gang_review_running(self, in, w * 64 + weir_lowest_bit(bits));
+			gang_review_running(self, w * 64 + weir_lowest_bit(bits));
 			bits &= bits - 1;
 		}
 	}
-	weir_note_scan(&self->inst, in->nr);
-	weir_for_task(t, in) {
-		if (weir_pending(in, t) ||
-		    (!all && !weir_property(self->inst.sched, WEIR_TOPIC_GANG, t)))
-			continue;
-		err = gang_put(self, in, t);
-		if (err)
-			break;
+	if (self->inst.home) {
+		weir_note_scan(&self->inst, weir_home_nr(self->inst.home));
+		weir_for_member(t, in)
+			if (all || weir_property(self->inst.sched, WEIR_TOPIC_GANG, t))
+				weir_review(&self->inst, t);
 	}
-	weir_pipe_unlock(in);
-	return err;
+	weir_steps_unlock(&self->inst);
+	return self->inst.home ? 0 : weir_review_all(&self->inst);
 }
 
 WEIR_ENTRY int gang_on_gang_slot(struct gang weir_mem *self, const struct weir_msg *msg)

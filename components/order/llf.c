@@ -16,7 +16,7 @@
  *            defer flag 0 [0, 1]; compare as late as possible instead of at ticks (MLLF)
  * per-task:  8 bytes
  * cost:      O(log n) per change, plus O(CPUs) for laxities and per preemption, at each tick while a
- *            task waits too; takes the in-pipe lock and the out-pipe lock
+ *            task waits too; with `defer` takes the instance's own lock
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by laxity, those without a
  *            deadline last
  * source:    Mok and Dertouzos, "Multiprocessor scheduling in a hard real-time environment", 1978;
@@ -35,9 +35,6 @@
  * early enough whenever all deadlines can be met. On several CPUs it may not be, so a waiting task
  * also triggers a decision when its laxity reaches zero; this is ours.
  *
- * Takes no steps, so tasks are linked before it (docs/decisions/0050): it looks at all that wait
- * when one runs out of laxity.
- *
  * example:   annotate deadline, job, executed; entry -> llf(tick = 1ms) -> cpus;
  */
 #include <weir/component.h>
@@ -46,13 +43,14 @@
 #include <weir/kit/timetree.h>
 
 struct llf_task {
-	u32 place; /* (l) among the deadlines */
-	u32 unused;
+	u32 in_latest; /* (l) place among the deadlines */
+	u32 in_starts; /* (l) place among the latest starts */
 };
 
 struct llf {
 	struct weir_instance inst;
 	struct weir_timetree latest; /* waiting tasks by deadline and latest start, with `defer` */
+	struct weir_timetree starts; /* likewise, by latest start */
 	u64 tick;		     /* (c) ns */
 	u64 eager;		     /* (c) */
 	u64 defer;		     /* (c) */
@@ -62,7 +60,9 @@ struct llf {
 WEIR_COMPONENT(llf, .summary = "run the task with the least laxity", .cls = WEIR_ORDER,
 	       .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1,
 	       .out_min = 1, .out_max = 1, .keyed_out = 1,
+	       .hears = WEIR_HEARS_PICKED | WEIR_HEARS_LEFT,
 	       .listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DISPATCH),
+	       .reviews = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
 	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(EXECUTED) |
 		       WEIR_TOPIC_BIT(AFFINITY),
@@ -131,39 +131,15 @@ static u64 llf_most_laxity(const struct llf weir_mem *self, u64 now)
 	return most;
 }
 
-/* The least key after @now of the tasks in @pipe, which is locked; WEIR_KEY_NONE: none. */
-static u64 llf_key_after(const struct weir_pipe weir_mem *pipe, u64 now, u32 *looked)
-{
-	struct weir_task weir_mem *t = pipe->root;
-	u64 found = WEIR_KEY_NONE;
-
-	while (t && weir_loop) {
-		const struct weir_hook weir_mem *h = &t->hooks[pipe->slot];
-		int after = h->key > now;
-
-		if (after)
-			found = h->key;
-		t = after ? h->left : h->right;
-		++*looked;
-	}
-	return found;
-}
-
 /* When waiting tasks cannot be put off any longer, ns; 0: none with a deadline ahead waits. */
 static u64 llf_put_off(struct llf weir_mem *self, u64 now)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	u64 most = llf_most_laxity(self, now), at, deadline = 0;
 	u32 steps = 0, n = 0;
 
-	if (weir_pipe_lock(out))
-		return now + self->tick;
-	at = llf_key_after(out, now, &steps);
-	if (at == WEIR_KEY_NONE)
-		at = 0;
-	else
-		deadline = weir_timetree_after(&self->latest, out, now, now + most, &n);
-	weir_pipe_unlock(out);
+	at = weir_timetree_after(&self->starts, now, now, &steps);
+	if (at)
+		deadline = weir_timetree_after(&self->latest, now, now + most, &n);
 	weir_note_scan(&self->inst, steps + n);
 	return deadline && deadline - most < at ? deadline - most : at;
 }
@@ -177,7 +153,7 @@ static void llf_arm(struct llf weir_mem *self, int decided)
 {
 	u64 now = weir_now(self->inst.sched), at;
 
-	if (!self->tick || !weir_pipe_nr(weir_out(&self->inst, 0)))
+	if (!self->tick)
 		return;
 	at = self->defer ? llf_put_off(self, now) : (now / self->tick + 1) * self->tick;
 	if (decided && at && at < now + self->tick / 8)
@@ -231,87 +207,83 @@ static int llf_preempt(struct llf weir_mem *self, struct weir_task weir_mem *t, 
 	return 1;
 }
 
+/* @t does not wait here any more. */
+static int llf_forget(struct llf weir_mem *self, struct weir_task weir_mem *t)
+{
+	int err = weir_timetree_clear(&self->latest, t);
+
+	return err ? err : weir_timetree_clear(&self->starts, t);
+}
+
 /* @t waits: its deadline counts, if it has one. */
 static int llf_note_deadline(struct llf weir_mem *self, struct weir_task weir_mem *t, u64 key)
 {
+	int err;
+
 	if (key == WEIR_KEY_NONE)
-		return weir_timetree_clear(&self->latest, t);
-	return weir_timetree_set(&self->latest, t,
-				 weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, t), key);
+		return llf_forget(self, t);
+	err = weir_timetree_set(&self->latest, t,
+				weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, t), key);
+	return err ? err : weir_timetree_set(&self->starts, t, key, WEIR_KEY_NONE);
 }
 
-static int llf_put(struct llf weir_mem *self, struct weir_pipe weir_mem *in,
-		   struct weir_task weir_mem *t)
+WEIR_ENTRY int llf_construct(struct llf weir_mem *self)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	u64 key = weir_latest_start(self->inst.sched, t);
-	int err = weir_pipe_insert_stable(out, t, key, in);
+	weir_timetree_init(&self->latest, &self->inst,
+			   __builtin_offsetof(struct llf_task, in_latest));
+	weir_timetree_init(&self->starts, &self->inst,
+			   __builtin_offsetof(struct llf_task, in_starts));
+	return 0;
+}
 
-	if (!err && self->defer)
+WEIR_ENTRY u32 llf_step(struct llf weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			struct weir_step weir_mem *s)
+{
+	u64 key;
+	int err = 0;
+
+	if (what == WEIR_PICKED || what == WEIR_LEFT) {
+		llf_forget(self, t);
+		return 0;
+	}
+	weir_store(&t->slice_ns, WEIR_SLICE_UNLIMITED);
+	key = weir_latest_start(self->inst.sched, t);
+	if (s->runs)
+		return weir_place_urgent(s, key);
+	if (self->defer)
 		err = llf_note_deadline(self, t, key);
+	/* Without memory for its deadline it waits for the next decision. */
 	if (err)
-		return err;
+		weir_step_failed(&self->inst, t, err);
+	/* Among equals the youngest gives way: not what weir_urgent() does. */
 	if (self->eager) {
 		llf_weigh(self);
 		llf_preempt(self, t, key);
 	}
 	llf_arm(self, 0);
+	s->key = key;
 	return 0;
 }
 
-WEIR_ENTRY int llf_construct(struct llf weir_mem *self)
+/* Some task waits; the lock of the steps is held. */
+static int llf_has_waiting(const struct llf weir_mem *self)
 {
-	weir_timetree_init(&self->latest, &self->inst, __builtin_offsetof(struct llf_task, place));
-	return 0;
-}
+	const struct weir_pipe weir_mem *home = self->inst.home;
 
-WEIR_ENTRY int llf_update(struct llf weir_mem *self, struct weir_pipe weir_mem *in)
-{
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
-		err = llf_put(self, in, c->task);
-		if (err)
-			return err;
-	}
-	return 0;
+	return home ? weir_home_nr(home) != 0 : weir_pipe_nr(weir_out(&self->inst, 0)) != 0;
 }
 
 /* The running tasks decide how long the others can be put off. */
 WEIR_ENTRY int llf_on_dispatch(struct llf weir_mem *self, const struct weir_msg *msg)
 {
-	if (self->defer) {
-		if (msg->task && !weir_pipe_has(weir_out(&self->inst, 0), msg->task))
-			weir_timetree_clear(&self->latest, msg->task);
-		llf_weigh(self);
+	(void)msg;
+	if (!self->defer || weir_steps_lock(&self->inst))
+		return 0;
+	llf_weigh(self);
+	if (llf_has_waiting(self))
 		llf_arm(self, 0);
-	}
+	weir_steps_unlock(&self->inst);
 	return 0;
-}
-
-WEIR_ENTRY int llf_on_deadline(struct llf weir_mem *self, const struct weir_msg *msg)
-{
-	if (msg->task)
-		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
-				   weir_latest_start(self->inst.sched, msg->task));
-	return 0;
-}
-
-/* A task that update has still to look at gets its key there. */
-WEIR_ENTRY int llf_follow_deadline(struct llf weir_mem *self, const struct weir_msg *msg,
-				   struct weir_pipe weir_mem *in)
-{
-	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? llf_put(self, in, msg->task)
-								  : 0;
-}
-
-WEIR_ENTRY int llf_follow_job(struct llf weir_mem *self, const struct weir_msg *msg,
-			      struct weir_pipe weir_mem *in)
-{
-	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? llf_put(self, in, msg->task)
-								  : 0;
 }
 
 /* A tick: waiting tasks, most urgent first, take CPUs until no running task has more laxity. */
@@ -319,26 +291,28 @@ WEIR_ENTRY int llf_on_timer(struct llf weir_mem *self)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	struct weir_task weir_mem *t;
-	int err;
+	int err = weir_steps_lock(&self->inst);
 
-	llf_weigh(self);
-	err = weir_pipe_lock(out);
 	if (err)
 		return err;
-	weir_for_task(t, out)
-		if (!llf_preempt(self, t, weir_load(&t->key)))
-			break;
-	weir_pipe_unlock(out);
-	llf_arm(self, 1);
+	llf_weigh(self);
+	if (self->inst.home)
+		weir_for_member(t, out)
+			if (!llf_preempt(self, t, weir_load(&t->key)))
+				break;
+	if (llf_has_waiting(self))
+		llf_arm(self, 1);
+	weir_steps_unlock(&self->inst);
 	return 0;
 }
 
 WEIR_ENTRY void llf_task_exit(struct llf weir_mem *self, struct weir_task weir_mem *t)
 {
-	weir_timetree_clear(&self->latest, t);
+	llf_forget(self, t);
 }
 
 WEIR_ENTRY void llf_destroy(struct llf weir_mem *self)
 {
 	weir_timetree_free(&self->latest);
+	weir_timetree_free(&self->starts);
 }

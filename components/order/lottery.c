@@ -9,7 +9,7 @@
  * answers:  -
  * params:   quantum ns 3000000 [100000, 1000000000]; run time before the next drawing
  * per-task: 32 bytes
- * cost:     O(log n) per added task; takes the in-pipe lock and the out-pipe lock
+ * cost:     O(log n) per added task; no lock of its own
  * batch:    the out-pipe holds the tasks of the in-pipe, stably sorted by the time at which they win
  * source:   Waldspurger and Weihl, "Lottery scheduling: flexible proportional-share resource
  *           management", 1994; the order of exponential times: ours
@@ -40,9 +40,9 @@ struct lottery_task {
 };
 
 WEIR_COMPONENT(lottery, .summary = "draw the next task at random, with a probability by weight",
-	       .cls = WEIR_ORDER, .carries = WEIR_CARRIES_LOCKED, .ordering = WEIR_TOTAL,
-	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
-	       .listens = WEIR_TOPIC_BIT(DISPATCH), .hears_all = WEIR_TOPIC_BIT(DISPATCH),
+	       .cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DISPATCH),
+	       .hears_all = WEIR_TOPIC_BIT(DISPATCH),
 	       .asks = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
 	       .needs = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
 	       .per_task = sizeof(struct lottery_task),
@@ -81,28 +81,25 @@ static u64 lottery_wait(struct lottery weir_mem *self, struct weir_task weir_mem
 	return wait * (p->used * 1000 / self->quantum + 1) / 1000;
 }
 
-WEIR_ENTRY int lottery_update(struct lottery weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 lottery_step(struct lottery weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			    struct weir_step weir_mem *s)
 {
-	struct weir_change weir_mem *c;
-	int err;
+	struct lottery_task weir_mem *p = weir_priv(&self->inst, t);
+	struct weir_msg ran = { .topic = WEIR_TOPIC_EXECUTED, .task = t };
 
-	weir_for_change(c, in) {
-		struct lottery_task weir_mem *p = weir_priv(&self->inst, c->task);
-		struct weir_msg ran = { .topic = WEIR_TOPIC_EXECUTED, .task = c->task };
-
-		if (!weir_load(&p->drew)) {
-			if (!weir_request(self->inst.sched, &ran)) {
-				p->used = ran.value2 - p->seen;
-				p->seen = ran.value2;
-			}
-			p->wins = weir_load(&self->clock) + lottery_wait(self, c->task, p);
-			weir_store(&p->drew, 1);
+	weir_use(what);
+	if (s->runs)
+		return 0;
+	if (!weir_load(&p->drew)) {
+		if (!weir_request(self->inst.sched, &ran)) {
+			p->used = ran.value2 - p->seen;
+			p->seen = ran.value2;
 		}
-		weir_store(&c->task->slice_ns, self->quantum);
-		err = weir_pipe_insert_stable(weir_out(&self->inst, 0), c->task, p->wins, in);
-		if (err)
-			return err;
+		p->wins = weir_load(&self->clock) + lottery_wait(self, t, p);
+		weir_store(&p->drew, 1);
 	}
+	weir_store(&t->slice_ns, self->quantum);
+	s->key = p->wins;
 	return 0;
 }
 

@@ -4,8 +4,7 @@
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   DEADLINE: a job of a waiting task was released. UNBLOCK: a best-effort task woke.
- *            RELINQUISH: it gave up its CPU. PRIORITY: of a waiting task
+ * listens:   DEADLINE: a job of a waiting task was released. PRIORITY: of a waiting task
  * publishes: PREEMPT: a CPU runs a less urgent task than a new one. OVERLOAD: a hard task is
  *            not admitted. DEADLINE_MISS: a real-time task is late
  * asks:      JOB: execution time and relative deadline; DEADLINE: absolute, and the period; EXECUTED:
@@ -18,7 +17,7 @@
  *            floor pct 10 [1, 100]; load reserved for best effort
  * per-task:  216 bytes
  * cost:      O(log n) per change, also when a best-effort task starts a slice; O(n) when a hard or soft task is admitted,
- *            and the jobs of a schedule where rates do not suffice, 65,536 tasks looked at; a scan of the CPUs behind the out-pipe; takes the in-pipe lock and the out-pipe lock
+ *            and the jobs of a schedule where rates do not suffice, 65,536 tasks looked at; a scan of the CPUs behind the out-pipe; takes the instance's own lock
  * batch:     the out-pipe holds the tasks of the in-pipe: real-time tasks with budget and best-effort
  *            tasks stably sorted by deadline (while the order is strict, hard ones first), then, without a key,
  *            real-time tasks without budget
@@ -53,9 +52,6 @@
  * Use one instance per CPU, and tasks that do not migrate (partition): the rate of a hard task is booked until it ends. An
  * instance with several CPUs books rates only, of the deadline where that is before the end of the period, and knows no yielding.
  *
- * Takes no steps, so tasks are linked before it (docs/decisions/0050): it counts those that wait, and looks at all of them
- * when a task is admitted.
- *
  * example:   annotate affinity, deadline, job, executed, priority;
  *            entry -> partition(fit = 2, bound = 90%, unknown = 1%)
  *            -> each cpu { rbed(slice = 80ms) -> urgent -> cpu };
@@ -69,17 +65,17 @@
 #define RBED_BEHIND (1ull << 59)
 
 struct rbed_task {
-	struct weir_rate_task rated;	/* (p) first, as weir/kit/rate_alloc.h wants it */
-	struct weir_demand_task demand; /* (p) of a hard one */
-	u64 seen;			/* (p) EXECUTED when `used` was right */
-	u64 deadline;			/* (p) of the job, as declared; ns, absolute */
-	u64 wcet;     /* (p) what was booked for, with `relative` and the period */
-	u64 relative; /* (p) */
-	u32 late;     /* (p) DEADLINE_MISS was published for the job */
-	u32 again; /* (p) refused for what was under way then: it asks again, see rbed_asks_again() */
-	u32 blocked; /* (p) in its slot, or admitted within it */
-	u32 asked;   /* (p) it gives up its CPU because its budget is less */
-	u32 fresh;   /* (p) a job was declared while it ran: it gives up its CPU between two jobs */
+	struct weir_rate_task rated;	/* (h) first, as weir/kit/rate_alloc.h wants it */
+	struct weir_demand_task demand; /* (h) of a hard one */
+	u64 seen;			/* (h) EXECUTED when `used` was right */
+	u64 deadline;			/* (h) of the job, as declared; ns, absolute */
+	u64 wcet;     /* (h) what was booked for, with `relative` and the period */
+	u64 relative; /* (h) */
+	u32 late;     /* (h) DEADLINE_MISS was published for the job */
+	u32 again; /* (h) refused for what was under way then: it asks again, see rbed_asks_again() */
+	u32 blocked; /* (h) in its slot, or admitted within it */
+	u32 asked;   /* (h) it gives up its CPU because its budget is less */
+	u32 fresh;   /* (h) a job was declared while it ran: it gives up its CPU between two jobs */
 	u32 place;   /* (l) in the heap */
 };
 
@@ -91,33 +87,30 @@ struct rbed_declared {
 	u64 period;
 };
 
-/* What happened to a task that is to be put in its place. */
-enum rbed_event { RBED_MOVED, RBED_WOKEN, RBED_GAVE_UP };
-
 struct rbed {
 	struct weir_instance inst;
 	struct weir_timerqueue releases; /* real-time tasks that wait for their next period */
 	u64 slice;			 /* (c) ns */
 	u64 floor;			 /* (c) percent */
-	struct weir_rate_alloc rates;	 /* (p) */
-	struct weir_demand hard;	 /* (p) hard tasks; none if there are several CPUs */
-	u64 density; /* (p) of hard tasks, for an admission: the sum of the rates until their deadlines */
-	u64 work;		       /* (p) likewise: ns to do now, and one job each */
-	u64 behind;		       /* (p) likewise: some rate is greater than for a whole job */
-	u64 settled;		       /* (p) ns; until then the order is strict, see rbed_fits() */
-	u32 strict;		       /* (p) keys are those of a strict order */
-	u32 phased;		       /* (p) hard tasks fit by their phases only */
-	struct rbed_declared declared; /* (p) of the task that is being looked at */
+	struct weir_rate_alloc rates;	 /* (h) */
+	struct weir_demand hard;	 /* (h) hard tasks; none if there are several CPUs */
+	u64 density; /* (h) of hard tasks, for an admission: the sum of the rates until their deadlines */
+	u64 work;		       /* (h) likewise: ns to do now, and one job each */
+	u64 behind;		       /* (h) likewise: some rate is greater than for a whole job */
+	u64 settled;		       /* (h) ns; until then the order is strict, see rbed_fits() */
+	u32 strict;		       /* (h) keys are those of a strict order */
+	u32 phased;		       /* (h) hard tasks fit by their phases only */
+	struct rbed_declared declared; /* (h) of the task that is being looked at */
 };
 
 WEIR_COMPONENT(
 	rbed,
 	.summary = "serve hard, soft and best-effort tasks by rates and earliest deadline first",
 	.cls = WEIR_ORDER, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE, .in_min = 1,
-	.in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
-	.change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
-	.listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(UNBLOCK) | WEIR_TOPIC_BIT(RELINQUISH) |
-		   WEIR_TOPIC_BIT(PRIORITY),
+	.in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1, .serial = 1,
+	.hears = WEIR_HEARS_PICKED | WEIR_HEARS_LEFT,
+	.listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(PRIORITY),
+	.reviews = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(PRIORITY),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(OVERLOAD) |
 		     WEIR_TOPIC_BIT(DEADLINE_MISS),
 	.asks = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED) |
@@ -154,9 +147,10 @@ WEIR_HELPER int rbed_charge(struct rbed weir_mem *self weir_arg,
 	return 0;
 }
 
-/* What @work, ns on a CPU of capacity 1024, takes on the only CPU behind @in. */
-static u64 rbed_time(struct rbed weir_mem *self, const struct weir_pipe weir_mem *in, u64 work)
+/* What @work, ns on a CPU of capacity 1024, takes on the only CPU. */
+static u64 rbed_time(const struct rbed weir_mem *self, u64 work)
 {
+	const struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
 	u64 capacity = 1024;
 
 	if (in->nr_cpus == 1)
@@ -172,13 +166,13 @@ static int rbed_is_slot(const struct rbed_task weir_mem *p)
 }
 
 /* The runtime's timer ends what is left of the budget. */
-static void rbed_slice(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
-		       struct weir_task weir_mem *t, const struct rbed_task weir_mem *p, u64 now)
+static void rbed_slice(struct rbed weir_mem *self, struct weir_task weir_mem *t,
+		       const struct rbed_task weir_mem *p, u64 now)
 {
 	const struct weir_rate_task weir_mem *rated = &p->rated;
 	u64 left = rated->used < rated->budget ? rated->budget - rated->used : 1;
 
-	left = rbed_time(self, in, left);
+	left = rbed_time(self, left);
 	if (rbed_is_slot(p) && rated->release <= now && now < rated->deadline &&
 	    left > rated->deadline - now)
 		left = rated->deadline - now;
@@ -215,10 +209,11 @@ WEIR_HELPER int rbed_squeeze_one(struct rbed weir_mem *self weir_arg,
 	return 0;
 }
 
-/* Those that run here. */
+/* Those that run here, but @t, which is about to wait. */
 WEIR_HELPER int rbed_squeeze_running(struct rbed weir_mem *self weir_arg,
-				     struct weir_pipe weir_mem *in weir_arg, u64 now)
+				     struct weir_task weir_mem *t weir_arg, u64 now)
 {
+	const struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
 	struct weir_sched weir_mem *s = self->inst.sched;
 
 	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
@@ -226,63 +221,44 @@ WEIR_HELPER int rbed_squeeze_running(struct rbed weir_mem *self weir_arg,
 
 		while (bits && weir_loop) {
 			u32 cpu = w * 64 + weir_lowest_bit(bits);
-			struct weir_task weir_mem *t = weir_cpu_curr(s, cpu);
+			struct weir_task weir_mem *curr = weir_cpu_curr(s, cpu);
 
 			bits &= bits - 1;
-			if (t && !weir_pipe_has(in, t))
-				rbed_squeeze_one(self, t, cpu, now);
+			if (curr && curr != t)
+				rbed_squeeze_one(self, curr, cpu, now);
 		}
 	}
 	return 0;
 }
 
-/* One that waits takes its new place, if it has one. */
-WEIR_HELPER int rbed_squeeze_waiting(struct rbed weir_mem *self weir_arg,
-				     struct weir_pipe weir_mem *in weir_arg,
-				     struct weir_task weir_mem *t weir_arg, u64 now)
-{
-	struct rbed_task weir_mem *p = rbed_of(self, t);
-	u64 key;
-	int err;
-
-	rbed_charge(self, t);
-	weir_rate_squeeze(&self->inst, &self->rates, &p->rated, now);
-	if (!weir_pipe_has(weir_out(&self->inst, 0), t))
-		return 0;
-	rbed_slice(self, in, t, p, now);
-	key = rbed_key(self, &p->rated, now);
-	if (key == WEIR_KEY_NONE)
-		return 0;
-	err = weir_pipe_insert_stable(weir_out(&self->inst, 0), t, key, in);
-	if (!err && p->rated.kind == WEIR_RATE_HARD)
-		weir_preempt(&self->inst, weir_out(&self->inst, 0), t, key);
-	return err;
-}
-
 /*
- * A real-time task was admitted, and less is left to others than before; or the order is strict from now on, or no more. What is left
- * of a turn is gone if the task waits for something in between.
+ * A real-time task, @t or one before it, was admitted, and less is left to others than before; or the order is strict from now on, or no
+ * more. What is left of a turn is gone if the task waits for something in between. Those that wait are asked to take their new places.
  */
 WEIR_HELPER int rbed_squeeze_all(struct rbed weir_mem *self weir_arg,
-				 struct weir_pipe weir_mem *in weir_arg, u64 now)
+				 struct weir_task weir_mem *t weir_arg, u64 now)
 {
-	struct weir_task weir_mem *t;
+	struct weir_rate_alloc weir_mem *rates = &self->rates;
+	struct weir_task weir_mem *other;
 
-	self->rates.epoch++;
-	if (self->rates.chain < now)
-		self->rates.chain = now;
-	rbed_squeeze_running(self, in, now);
-	weir_for_task(t, in)
-		if (rbed_squeeze_waiting(self, in, t, now))
-			break;
-	return 0;
+	rates->epoch++;
+	if (rates->chain < now)
+		rates->chain = now;
+	rbed_squeeze_running(self, t, now);
+	if (self->inst.home)
+		weir_for_member(other, weir_in(&self->inst, 0))
+			if (other != t) {
+				weir_rate_squeeze(&self->inst, rates, &rbed_of(self, other)->rated,
+						  now);
+				weir_review(&self->inst, other);
+			}
+	return weir_rate_squeeze(&self->inst, rates, &rbed_of(self, t)->rated, now);
 }
 
 /* --- real time ----------------------------------------------------------------------------------- */
 
 /* What hard task @t has to do from now on, for a drawing, is added to @all. */
 WEIR_HELPER int rbed_draft(struct rbed weir_mem *self weir_arg,
-			   struct weir_pipe weir_mem *in weir_arg,
 			   struct weir_task weir_mem *t weir_arg, u64 now)
 {
 	struct rbed_task weir_mem *p = rbed_of(self, t);
@@ -290,8 +266,7 @@ WEIR_HELPER int rbed_draft(struct rbed weir_mem *self weir_arg,
 	const struct weir_rate_task weir_mem *rated = &p->rated;
 	u64 release = p->deadline - p->relative, left = p->wcet, rate, fair;
 
-	if (!weir_pipe_has(in, t))
-		rbed_charge(self, t);
+	rbed_charge(self, t);
 	if (rated->begun && rated->release >= release) {
 		release = rated->release;
 		left = rated->used < left ? left - rated->used : 0;
@@ -308,7 +283,7 @@ WEIR_HELPER int rbed_draft(struct rbed weir_mem *self weir_arg,
 	if (d->at <= now)
 		d->at = now;
 	if (release <= now && d->due > now)
-		d->left = rbed_time(self, in, left);
+		d->left = rbed_time(self, left);
 	/* Its time ends with its deadline, whatever it has had of it. */
 	if (rbed_is_slot(p) && d->left > d->due - now)
 		d->left = d->due - now;
@@ -325,8 +300,7 @@ WEIR_HELPER int rbed_draft(struct rbed weir_mem *self weir_arg,
  * their deadlines, best effort gets nothing before them, so the order is strict until all have done what they have to do now.
  * 2: they do not, for now.
  */
-WEIR_HELPER int rbed_fits(struct rbed weir_mem *self weir_arg,
-			  struct weir_pipe weir_mem *in weir_arg, u64 now)
+WEIR_HELPER int rbed_fits(struct rbed weir_mem *self weir_arg, u64 now)
 {
 	struct weir_demand weir_mem *hard = &self->hard;
 	struct weir_task weir_mem *t = hard->first;
@@ -335,7 +309,7 @@ WEIR_HELPER int rbed_fits(struct rbed weir_mem *self weir_arg,
 
 	self->density = self->behind = self->work = 0;
 	while (t && weir_loop) {
-		rbed_draft(self, in, t, now);
+		rbed_draft(self, t, now);
 		spare -= weir_rate_of(weir_demand_of(hard, t)->wcet,
 				      weir_demand_of(hard, t)->period);
 		t = weir_demand_of(hard, t)->next;
@@ -362,22 +336,22 @@ WEIR_HELPER int rbed_fits(struct rbed weir_mem *self weir_arg,
 }
 
 /* The same with @t, which has its rate; if not, its rate is given back. */
-static int rbed_join(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
-		     struct weir_task weir_mem *t, struct rbed_task weir_mem *p)
+static int rbed_join(struct rbed weir_mem *self, struct weir_task weir_mem *t,
+		     struct rbed_task weir_mem *p)
 {
 	struct weir_demand_task weir_mem *d = &p->demand;
 	u64 now = weir_now(self->inst.sched);
 	int fits;
 
-	d->wcet = rbed_time(self, in, p->wcet);
+	d->wcet = rbed_time(self, p->wcet);
 	d->period = p->rated.period;
 	d->deadline = p->relative < d->period ? p->relative : d->period;
 	/* Work and time were both rounded up. */
-	if (d->wcet > d->deadline && rbed_time(self, in, p->wcet - 1) <= d->deadline)
+	if (d->wcet > d->deadline && rbed_time(self, p->wcet - 1) <= d->deadline)
 		d->wcet = d->deadline;
 	d->phase = (p->deadline - p->relative) % d->period;
 	weir_demand_add(&self->hard, t);
-	fits = d->wcet <= d->deadline ? rbed_fits(self, in, now) : 0;
+	fits = d->wcet <= d->deadline ? rbed_fits(self, now) : 0;
 	if (fits == 1)
 		return 1;
 	p->again = fits == 2;
@@ -401,7 +375,7 @@ static int rbed_admit(struct rbed weir_mem *self, struct weir_task weir_mem *t,
 	p->again = 0;
 	weir_demand_remove(&self->hard, t);
 	if (weir_rate_book(&self->inst, &self->rates, &p->rated, kind, rate) &&
-	    (kind != WEIR_RATE_HARD || in->nr_cpus != 1 || rbed_join(self, in, t, p)))
+	    (kind != WEIR_RATE_HARD || in->nr_cpus != 1 || rbed_join(self, t, p)))
 		return 1;
 	weir_publish(&self->inst, WEIR_TOPIC_OVERLOAD, t, WEIR_NO_CPU, rate);
 	return 0;
@@ -439,7 +413,7 @@ static int rbed_has_moved(const struct rbed weir_mem *self, const struct rbed_ta
 static int rbed_wants_slot(struct rbed weir_mem *self,
 			   const struct rbed_declared weir_mem *declared)
 {
-	return rbed_time(self, weir_in(&self->inst, 0), declared->wcet) >= declared->relative;
+	return rbed_time(self, declared->wcet) >= declared->relative;
 }
 
 /* It was refused for what was under way then, and has a new job, or is a slot whose next period has begun. */
@@ -500,13 +474,14 @@ WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
  * No new job was declared. One that blocked is over with its deadline, and so is a slot: the next period is that of @now, or the one
  * after it.
  */
-static void rbed_skip(struct rbed_task weir_mem *p, u64 now, u32 event)
+static void rbed_skip(struct rbed_task weir_mem *p, u64 now, u32 why)
 {
 	struct weir_rate_task weir_mem *rated = &p->rated;
 
-	if (event == RBED_WOKEN && rated->used)
+	/* With its budget used up it has nothing left to do in the period. */
+	if (why == WEIR_WHY_WOKE && rated->used && rated->used < rated->limit)
 		p->blocked = 1;
-	if (now < rated->release + p->relative || !(event == RBED_WOKEN || rbed_is_slot(p)))
+	if (now < rated->release + p->relative || !(why == WEIR_WHY_WOKE || rbed_is_slot(p)))
 		return;
 	rated->release += (now - rated->release) / rated->period * rated->period;
 	if (now >= rated->release + p->relative)
@@ -517,21 +492,27 @@ static void rbed_skip(struct rbed_task weir_mem *p, u64 now, u32 event)
 
 /* The period that the task is in, and what it may still run in it. */
 WEIR_HELPER int rbed_period(struct rbed weir_mem *self weir_arg,
-			    struct weir_task weir_mem *t weir_arg, u64 now, u32 event)
+			    struct weir_task weir_mem *t weir_arg, u64 now, u32 why)
 {
 	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
 	struct weir_rate_task weir_mem *rated = &p->rated;
 	u64 due = p->late ? rated->release + p->relative : p->deadline;
 	int unserved = rated->begun && rated->used < rated->limit && !p->blocked;
+	u64 released = p->deadline - p->relative;
+	u64 limit = weir_rate_granted(&self->inst, &self->rates, rated, p->wcet);
+	int came_back = why == WEIR_WHY_WOKE || why == WEIR_WHY_REQUEUED;
 
-	if (!rated->begun)
-		p->blocked = rbed_is_slot(p) && p->deadline - p->relative < now;
-	else if (p->deadline - p->relative > rated->release)
+	if (!rated->begun) {
+		p->blocked = rbed_is_slot(p) && released < now;
+		/* Admitted as it comes back: the period that was declared may be over by now. */
+		if (came_back)
+			weir_rate_period(&self->rates, rated, released, limit);
+	}
+	if (rated->begun && released > rated->release)
 		p->blocked = 0;
-	else if (rated->kind == WEIR_RATE_HARD)
-		rbed_skip(p, now, event);
-	weir_rate_period(&self->rates, rated, p->deadline - p->relative,
-			 weir_rate_granted(&self->inst, &self->rates, rated, p->wcet));
+	else if (rated->begun && rated->kind == WEIR_RATE_HARD)
+		rbed_skip(p, now, why);
+	weir_rate_period(&self->rates, rated, released, limit);
 	rated->deadline =
 		rated->release + (rated->kind == WEIR_RATE_HARD ? p->relative : rated->period);
 	/* A slot goes on without new jobs; what counts is that it had its time. */
@@ -546,18 +527,23 @@ WEIR_HELPER int rbed_period(struct rbed weir_mem *self weir_arg,
 /* --- both ---------------------------------------------------------------------------------------- */
 
 /* It gave up its CPU, and no more urgent task waits. */
-static int rbed_yielded(struct rbed weir_mem *self, const struct weir_rate_task weir_mem *p,
+static int rbed_yielded(const struct rbed weir_mem *self, const struct weir_rate_task weir_mem *p,
 			u64 now)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	u64 key = rbed_key(self, p, now);
-	int yielded = 0;
+	const struct weir_pipe weir_mem *home = self->inst.home;
+	struct weir_task weir_mem *first = home ? weir_pipe_first(home) : 0;
 
-	if (weir_pipe_lock(out))
-		return 0;
-	yielded = !out->head || out->head->hooks[out->slot].key >= key;
-	weir_pipe_unlock(out);
-	return yielded;
+	return !first || weir_load(&first->key) >= rbed_key(self, p, now);
+}
+
+/* A real-time task gave up its CPU, and its period ends with that. */
+static int rbed_is_done(const struct rbed weir_mem *self, const struct rbed_task weir_mem *own,
+			u64 now)
+{
+	const struct weir_rate_task weir_mem *p = &own->rated;
+
+	return !own->asked && !own->fresh && p->used && p->used < p->limit && p->release <= now &&
+	       weir_in(&self->inst, 0)->nr_cpus == 1 && rbed_yielded(self, p, now);
 }
 
 /*
@@ -565,31 +551,29 @@ static int rbed_yielded(struct rbed weir_mem *self, const struct weir_rate_task 
  * over, or came to nothing.
  */
 WEIR_HELPER int rbed_renew(struct rbed weir_mem *self weir_arg,
-			   struct weir_task weir_mem *t weir_arg, u64 now, u32 event)
+			   struct weir_task weir_mem *t weir_arg, u64 now, u32 why)
 {
 	struct rbed_task weir_mem *own = rbed_of(self, t);
 	struct weir_rate_task weir_mem *p = &own->rated;
 
 	if (p->kind != WEIR_RATE_BEST_EFFORT) {
-		if (event == RBED_WOKEN && p->epoch != self->rates.epoch)
+		if (why == WEIR_WHY_WOKE && p->epoch != self->rates.epoch)
 			weir_rate_squeeze(&self->inst, &self->rates, p, now);
 		/* A period ends with its budget, or by giving up the CPU. */
-		if (event == RBED_GAVE_UP && !own->asked && !own->fresh && p->used &&
-		    p->used < p->limit && p->release <= now &&
-		    weir_in(&self->inst, 0)->nr_cpus == 1 && rbed_yielded(self, p, now))
+		if (why == WEIR_WHY_REQUEUED && rbed_is_done(self, own, now))
 			p->used = p->limit;
-		if (event == RBED_GAVE_UP)
+		if (why == WEIR_WHY_REQUEUED)
 			own->asked = 0;
-		if (event != RBED_MOVED)
+		if (why == WEIR_WHY_REQUEUED || why == WEIR_WHY_WOKE)
 			own->fresh = 0;
-		rbed_period(self, t, now, event);
+		rbed_period(self, t, now, why);
 		return 0;
 	}
 	if (p->used >= p->budget)
 		return 1;
-	if (event == RBED_GAVE_UP)
+	if (why == WEIR_WHY_REQUEUED)
 		return p->begun && rbed_yielded(self, p, now);
-	if (event != RBED_WOKEN)
+	if (why != WEIR_WHY_WOKE)
 		return 0;
 	/* What is left of it must not be more than its rate until the deadline, as rates are now. */
 	return weir_rate_stale(&self->rates, p, now);
@@ -599,54 +583,52 @@ WEIR_HELPER int rbed_renew(struct rbed weir_mem *self weir_arg,
  * @t goes where its deadline says; without a budget it waits for its next period. Of a soft one that waits for the CPU,
  * the deadline is news.
  */
-WEIR_HELPER int rbed_insert(struct rbed weir_mem *self weir_arg,
-			    struct weir_pipe weir_mem *in weir_arg,
-			    struct weir_task weir_mem *t weir_arg, u64 now)
+WEIR_HELPER u32 rbed_place(struct rbed weir_mem *self weir_arg,
+			   struct weir_task weir_mem *t weir_arg,
+			   struct weir_step weir_mem *s weir_arg, u64 now)
 {
 	const struct rbed_task weir_mem *p = rbed_of(self, t);
 	const struct weir_rate_task weir_mem *rated = &p->rated;
 	u64 key = rbed_key(self, rated, now), at = 0;
 	int err;
 
-	rbed_slice(self, in, t, p, now);
+	rbed_slice(self, t, p, now);
 	if (key == WEIR_KEY_NONE)
 		at = rated->release;
 	if (rated->kind == WEIR_RATE_SOFT && !p->late && (!at || p->deadline < at))
 		at = p->deadline;
 	err = at ? weir_timerqueue_set(&self->releases, t, at)
 		 : weir_timerqueue_clear(&self->releases, t);
-	if (!err)
-		err = weir_pipe_insert_stable(weir_out(&self->inst, 0), t, key, in);
 	if (err)
-		return err;
+		weir_step_failed(&self->inst, t, err);
+	/* Without memory for its release it runs before that, rather than never. */
+	if (err && key == WEIR_KEY_NONE)
+		key = rated->deadline;
 	if (key != WEIR_KEY_NONE)
-		weir_preempt(&self->inst, weir_out(&self->inst, 0), t, key);
+		return weir_place_urgent(s, key);
+	s->key = key;
 	return 0;
 }
 
-/* Put @t in its place, by what it is and has used. */
-WEIR_HELPER int rbed_put(struct rbed weir_mem *self weir_arg,
-			 struct weir_pipe weir_mem *in weir_arg,
-			 struct weir_task weir_mem *t weir_arg, u32 event)
+/* What @t is, has used, and may run. */
+WEIR_HELPER int rbed_look(struct rbed weir_mem *self weir_arg,
+			  struct weir_task weir_mem *t weir_arg, u64 now, u32 why)
 {
-	const struct weir_rate_task weir_mem *p = &rbed_of(self, t)->rated;
-	u64 now = weir_now(self->inst.sched);
-	u32 was = p->kind, less, strict;
+	u32 less, strict;
 
 	rbed_charge(self, t);
 	less = rbed_learn(self, t);
 	strict = self->hard.nr_short || now < self->settled;
 	if (less || strict != self->strict) {
 		self->strict = strict;
-		rbed_squeeze_all(self, in, now);
+		rbed_squeeze_all(self, t, now);
 	}
-	if (p->kind != was)
-		weir_rate_mark(&self->inst, &self->rates, in, t);
-	if (rbed_renew(self, t, now, event)) {
-		weir_rate_count(&self->inst, &self->rates, in, t);
+	weir_rate_mark(&self->inst, &self->rates, t);
+	if (rbed_renew(self, t, now, why)) {
+		weir_rate_count(&self->inst, &self->rates, t);
 		weir_rate_turn(&self->inst, &self->rates, t, now, self->slice);
 	}
-	return rbed_insert(self, in, t, now);
+	return 0;
 }
 
 WEIR_ENTRY int rbed_construct(struct rbed weir_mem *self)
@@ -658,88 +640,37 @@ WEIR_ENTRY int rbed_construct(struct rbed weir_mem *self)
 	return 0;
 }
 
-WEIR_ENTRY int rbed_update(struct rbed weir_mem *self, struct weir_pipe weir_mem *in)
+/* A running task is looked at when it comes back. */
+WEIR_ENTRY u32 rbed_step(struct rbed weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			 struct weir_step weir_mem *s)
 {
-	struct weir_change weir_mem *c;
-	int err;
+	u64 now = weir_now(self->inst.sched);
 
-	weir_rate_mark_changes(&self->inst, &self->rates, in);
-	weir_for_change(c, in) {
-		if (c->kind == WEIR_REMOVED)
-			continue;
-		err = rbed_put(self, in, c->task, RBED_MOVED);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-/* A task that update has still to look at gets its place there. */
-WEIR_INLINE int rbed_again(struct rbed weir_mem *self, const struct weir_msg *msg,
-			   struct weir_pipe weir_mem *in, u32 event)
-{
-	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
+	if (what == WEIR_PICKED || what == WEIR_LEFT) {
+		weir_rate_forget(&self->rates, &rbed_of(self, t)->rated);
 		return 0;
-	weir_rate_mark_changes(&self->inst, &self->rates, in);
-	return rbed_put(self, in, msg->task, event);
-}
-
-WEIR_ENTRY int rbed_follow_deadline(struct rbed weir_mem *self, const struct weir_msg *msg,
-				    struct weir_pipe weir_mem *in)
-{
-	return rbed_again(self, msg, in, RBED_MOVED);
-}
-
-WEIR_ENTRY int rbed_follow_unblock(struct rbed weir_mem *self, const struct weir_msg *msg,
-				   struct weir_pipe weir_mem *in)
-{
-	return rbed_again(self, msg, in, RBED_WOKEN);
-}
-
-WEIR_ENTRY int rbed_follow_relinquish(struct rbed weir_mem *self, const struct weir_msg *msg,
-				      struct weir_pipe weir_mem *in)
-{
-	return rbed_again(self, msg, in, RBED_GAVE_UP);
-}
-
-/* It counts by its weight in others' turns; its own turn goes on as it is. */
-WEIR_ENTRY int rbed_follow_priority(struct rbed weir_mem *self, const struct weir_msg *msg,
-				    struct weir_pipe weir_mem *in)
-{
-	return weir_rate_mark(&self->inst, &self->rates, in, msg->task);
+	}
+	if (s->runs)
+		return 0;
+	rbed_look(self, t, now, s->why);
+	return rbed_place(self, t, s, now);
 }
 
 /* The next period of tasks that wait for it begins. */
 WEIR_ENTRY int rbed_on_timer(struct rbed weir_mem *self)
 {
-	u64 now = weir_now(self->inst.sched);
-	struct weir_pipe weir_mem *in;
-	struct weir_task weir_mem *t;
-	int err = 0;
-
-	while (!err && weir_loop) {
-		t = weir_timerqueue_pop_waiting(&self->releases, now, &in);
-		if (!t)
-			break;
-		weir_rate_mark_changes(&self->inst, &self->rates, in);
-		err = rbed_put(self, in, t, RBED_MOVED);
-		weir_pipe_unlock(in);
-	}
-	return err;
+	return weir_timerqueue_review(&self->releases);
 }
 
-/* Fields of the books are written under the in-pipe's lock, and so here. */
+/* Fields of the books are written under the lock of the steps, and so here. */
 WEIR_ENTRY void rbed_task_exit(struct rbed weir_mem *self, struct weir_task weir_mem *t)
 {
-	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-
 	weir_timerqueue_clear(&self->releases, t);
-	if (weir_pipe_lock(in))
+	if (weir_steps_lock(&self->inst))
 		return;
 	weir_demand_remove(&self->hard, t);
 	weir_rate_unbook(&self->rates, &rbed_of(self, t)->rated);
-	weir_rate_forget(&self->rates, &rbed_of(self, t)->rated);
-	weir_pipe_unlock(in);
+	weir_steps_unlock(&self->inst);
 }
 
 /* The books come along; tasks are re-enqueued and stay what they are. */

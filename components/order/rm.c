@@ -10,7 +10,7 @@
  * answers:   -
  * params:    -
  * cost:      O(log n) per change, plus a scan of the CPUs behind the out-pipe for preemption;
- *            takes the in-pipe lock and the out-pipe lock
+ *            no lock of its own
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by period, those without one last
  * source:    Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time
  *            environment", 1973
@@ -29,24 +29,15 @@ struct rm {
 };
 
 WEIR_COMPONENT(rm, .summary = "run the task with the shortest period", .cls = WEIR_ORDER,
-	       .carries = WEIR_CARRIES_LOCKED, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
-	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
+	       .reviews = WEIR_TOPIC_BIT(DEADLINE), .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(DEADLINE));
 
-WEIR_ENTRY int rm_update(struct rm weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 rm_step(struct rm weir_mem *self, u32 what, struct weir_task weir_mem *t,
+		       struct weir_step weir_mem *s)
 {
-	return weir_fixed_update(&self->inst, in, WEIR_TOPIC_DEADLINE);
-}
-
-WEIR_ENTRY int rm_on_deadline(struct rm weir_mem *self, const struct weir_msg *msg)
-{
-	return weir_fixed_on(&self->inst, msg);
-}
-
-WEIR_ENTRY int rm_follow_deadline(struct rm weir_mem *self, const struct weir_msg *msg,
-				  struct weir_pipe weir_mem *in)
-{
-	return weir_fixed_follow(&self->inst, msg, in);
+	weir_use(what);
+	return weir_fixed_step(&self->inst, t, s, WEIR_TOPIC_DEADLINE);
 }

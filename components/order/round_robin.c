@@ -7,7 +7,7 @@
  * listens:  -
  * answers:  -
  * params:   slice ns 3000000 [100000, 1000000000]; run time before the task goes to the tail
- * cost:     O(1) per change; takes the in-pipe lock and the out-pipe lock
+ * cost:     O(1) per change; no lock of its own
  * batch:    the out-pipe holds the tasks of the in-pipe, in its order; each has the slice
  * source:   CoBaS 5.2
  *
@@ -25,23 +25,16 @@ struct round_robin {
 };
 
 WEIR_COMPONENT(round_robin, .summary = "run tasks in turn, one slice each", .cls = WEIR_ORDER,
-	       .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = 1,
+	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
 	       WEIR_PARAMS(round_robin,
 			   WEIR_PARAM(round_robin, slice, NS, 3000000, 100000, 1000000000,
 				      "run time before the task goes to the tail")));
 
-WEIR_ENTRY int round_robin_update(struct round_robin weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 round_robin_step(struct round_robin weir_mem *self, u32 what,
+				struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		weir_store(&c->task->slice_ns, self->slice);
-		err = weir_pipe_mirror(out, c->task, in);
-		if (err)
-			return err;
-	}
+	weir_use(what);
+	weir_use(s);
+	weir_store(&t->slice_ns, self->slice);
 	return 0;
 }

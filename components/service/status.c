@@ -31,7 +31,7 @@ WEIR_COMPONENT(status, .summary = "report the state of the scheduler", .cls = WE
 
 static int status_of_pipe(const struct weir_pipe weir_mem *pipe, struct weir_msg *msg)
 {
-	u32 idle;
+	u32 idle, nr;
 
 	switch (msg->value) {
 	case WEIR_STATUS_PIPE_NR:
@@ -41,13 +41,16 @@ static int status_of_pipe(const struct weir_pipe weir_mem *pipe, struct weir_msg
 		msg->value = weir_pipe_load(pipe, &idle);
 		return 0;
 	case WEIR_STATUS_PIPE_MAX:
-		msg->value = weir_load(&pipe->max_nr);
+		msg->value = weir_pipe_max(pipe);
 		return 0;
 	case WEIR_STATUS_PIPE_ADDED:
-		msg->value = weir_load(&pipe->nr_added);
+		msg->value = weir_pipe_added(pipe);
 		return 0;
 	default:
-		msg->value = weir_load(&pipe->nr_removed);
+		/* (The two numbers are not taken at one time.) */
+		nr = weir_pipe_nr(pipe);
+		msg->value = weir_pipe_added(pipe);
+		msg->value -= msg->value < nr ? msg->value : nr;
 		return 0;
 	}
 }
@@ -103,7 +106,7 @@ WEIR_ENTRY int status_answer_status(struct status weir_mem *self, struct weir_ms
 	case WEIR_STATUS_INSTANCE_UPDATES:
 		if (msg->value2 >= g->nr_instances)
 			return -WEIR_ENOENT;
-		msg->value = weir_load(&g->instances[msg->value2]->nr_updates);
+		msg->value = weir_came_to(g->instances[msg->value2]);
 		return 0;
 	case WEIR_STATUS_NR_TASKS:
 		msg->value = weir_load(&s->nr_tasks);

@@ -9,8 +9,8 @@
  * asks:      AFFINITY: which of several idle CPUs may run the task
  * answers:   -
  * params:    -
- * cost:      O(1) per added task, plus the search for an idle CPU if several share the pipe; takes
- *            the in-pipe lock
+ * cost:      O(1) per added task, plus the search for an idle CPU if several share the pipe; no lock of
+ *            its own
  * batch:     no out-pipes
  * source:    CoBaS appendix A.1, component 0xFD
  *
@@ -24,7 +24,7 @@ struct termination {
 	struct weir_instance inst;
 };
 
-/* No update: the core wakes a CPU for every task that comes to a pipe without one. */
+/* No step: the core wakes a CPU for every task that comes to a pipe without one. */
 WEIR_COMPONENT(termination,
 	       .summary = "end a path: CPUs take their tasks from the pipe that leads here",
 	       .cls = WEIR_SERVICE, .in_min = 1, .in_max = 1, .publishes = WEIR_TOPIC_BIT(KICK),

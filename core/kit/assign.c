@@ -5,75 +5,63 @@
 
 /* --- assignment ------------------------------------------------------------------------------------- */
 
-/* Send the task of @row, which has a CPU assigned and is in the in-pipe, to that CPU unless it is there already. */
-WEIR_GLOBAL int weir_assign_send(struct weir_instance weir_mem *self weir_arg,
-				 struct weir_assign weir_mem *assign weir_arg,
-				 struct weir_pipe weir_mem *in weir_arg, u32 row)
+/* The task of @r waits for the CPU assigned to it: nothing else is to be there. */
+static void assign_clear(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			 struct weir_rt weir_mem *r)
 {
-	struct weir_rt weir_mem *r = &assign->row[row];
 	struct weir_task weir_mem *curr;
 	u32 cpu = r->cpu - 1;
-	int err;
 
 	if (!weir_assign_usable(self, assign, cpu))
-		return 0;
-	err = weir_background_evict(self, assign, in, cpu);
-	if (!err)
-		err = weir_route(self, in, r->task, weir_port_to(self, &assign->map, cpu));
+		return;
+	weir_background_evict(self, assign, cpu);
 	curr = weir_cpu_curr(self->sched, cpu);
-	if (!err && curr && curr != r->task)
+	if (curr && curr != r->task)
 		weir_publish(self, WEIR_TOPIC_PREEMPT, r->task, cpu, 0);
-	return err;
 }
 
 /* Assign @cpu, which is free, to @row. Inline: the calls below it need the stack frame. */
-WEIR_FLAT static int assign_take(struct weir_instance weir_mem *self,
-				 struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
-				 u32 row, u32 cpu)
+WEIR_FLAT static void assign_take(struct weir_instance weir_mem *self,
+				  struct weir_assign weir_mem *assign, u32 row, u32 cpu)
 {
 	struct weir_rt weir_mem *r = &assign->row[row];
 
 	assign->by_cpu[cpu] = row + 1;
 	r->cpu = cpu + 1;
-	return weir_pipe_has(in, r->task) && !weir_pending(in, r->task)
-		       ? weir_assign_send(self, assign, in, row)
-		       : 0;
+	if (weir_state(r->task) != WEIR_SCHEDULABLE)
+		return;
+	assign_clear(self, assign, r);
+	weir_review(self, r->task);
 }
 
-/* Take the CPU away from @r. If the task runs there it is preempted, unless @in is null. */
-static int assign_leave(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-			struct weir_pipe weir_mem *in, struct weir_rt weir_mem *r)
+/* Take the CPU away from @r. If the task runs there it is preempted, if it waits it goes back, unless it is @gone. */
+static void assign_leave(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			 struct weir_rt weir_mem *r, int gone)
 {
 	struct weir_task weir_mem *t = r->task;
-	struct weir_pipe weir_mem *out;
 	u32 cpu = r->cpu;
 
 	if (!cpu)
-		return 0;
+		return;
 	assign->by_cpu[cpu - 1] = 0;
 	r->cpu = 0;
-	if (!in)
-		return 0;
-	if (weir_pipe_has(in, t)) {
-		out = weir_out_of(self, t);
-		return out ? weir_pipe_remove(out, t) : 0;
-	}
+	if (gone)
+		return;
 	if (weir_cpu_curr(self->sched, cpu - 1) == t)
 		weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu - 1, 0);
-	return 0;
+	else
+		weir_review(self, t);
 }
 
-/* The task of @r is no longer a real-time task, or has ended. */
-static int assign_drop(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-		       struct weir_pipe weir_mem *in, struct weir_rt weir_mem *r)
+/* The task of @r is no longer a real-time task, or, if @gone, not here any more. */
+static void assign_drop(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			struct weir_rt weir_mem *r, int gone)
 {
-	int err = assign_leave(self, assign, in, r);
-
+	assign_leave(self, assign, r, gone);
 	if (r->task && weir_assign_priv(self, r->task)->row == (u32)(r - assign->row) + 1)
 		weir_assign_priv(self, r->task)->row = 0;
 	r->task = 0;
 	r->state = 0;
-	return err;
 }
 
 static void assign_stopped(struct weir_rt weir_mem *r, u64 now)
@@ -137,16 +125,15 @@ WEIR_GLOBAL int weir_assign_query(struct weir_instance weir_mem *self weir_arg,
 /* Store the reported parameters of @t in its row, which it may get or lose. 1 + row; 0: it is a background task. */
 WEIR_GLOBAL u32 weir_assign_learn(struct weir_instance weir_mem *self weir_arg,
 				  struct weir_assign weir_mem *assign weir_arg,
-				  struct weir_pipe weir_mem *in weir_arg,
 				  struct weir_task weir_mem *t weir_arg)
 {
-	int bound = !weir_assign_unbound(in, weir_affinity(self->sched, t));
+	int bound = !weir_assign_unbound(weir_in(self, 0), weir_affinity(self->sched, t));
 	int real_time = weir_assign_query(self, assign, t);
 	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
 
 	if (!real_time || (bound && !assign->bound)) {
 		if (r)
-			assign_drop(self, assign, in, r);
+			assign_drop(self, assign, r, 1);
 		return 0;
 	}
 	if (!r)
@@ -167,66 +154,71 @@ WEIR_GLOBAL u32 weir_assign_learn(struct weir_instance weir_mem *self weir_arg,
 	return (u32)(r - assign->row) + 1;
 }
 
-/* @t arrived without a known job: a background task. */
-static int assign_arrive_background(struct weir_instance weir_mem *self,
-				    struct weir_assign weir_mem *assign,
-				    struct weir_pipe weir_mem *in, struct weir_task weir_mem *t)
+/* @t is a background task that waits: if no CPU is kept for it, look for one. */
+static void assign_background(struct weir_instance weir_mem *self,
+			      struct weir_assign weir_mem *assign, struct weir_task weir_mem *t)
 {
-	struct weir_pipe weir_mem *out = weir_out_of(self, t);
-	int err = 0;
+	u32 cpu = weir_assign_priv(self, t)->background;
 
-	if (out && weir_assign_priv(self, t)->background)
-		return weir_route(self, in, t, out);
+	if (cpu && cpu <= weir_nr_cpus(self->sched) && assign->background[cpu - 1] == t)
+		return;
 	weir_background_forget(self, assign, t);
-	if (out)
-		err = weir_pipe_remove(out, t);
-	return err ? err : weir_background_place(self, assign, in, t);
+	weir_background_place(self, assign, t);
 }
 
-/* Handle one change of the in-pipe. 1: the policy must decide. */
+/* @t has arrived. 1: the policy must decide. */
 WEIR_GLOBAL int weir_assign_arrive(struct weir_instance weir_mem *self weir_arg,
 				   struct weir_assign weir_mem *assign weir_arg,
-				   struct weir_pipe weir_mem *in weir_arg,
 				   struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
-	int err = 0;
 	u32 row;
 
 	if (r)
 		assign_stopped(r, weir_now(self->sched));
-	row = weir_assign_learn(self, assign, in, t);
-	if (!row)
-		return assign_arrive_background(self, assign, in, t);
+	row = weir_assign_learn(self, assign, t);
+	if (!row) {
+		assign_background(self, assign, t);
+		/*
+		 * A CPU that looks before the task is linked does not see it: look once more when it is.
+		 */
+		if (!weir_assign_priv(self, t)->background)
+			weir_review(self, t);
+		return 0;
+	}
 	weir_background_forget(self, assign, t);
 	weir_store(&t->slice_ns, WEIR_SLICE_UNLIMITED);
-	if (assign->row[row - 1].cpu)
-		err = weir_assign_send(self, assign, in, row - 1);
-	else if (weir_out_of(self, t))
-		err = weir_pipe_remove(weir_out_of(self, t), t);
-	return err ? err : (assign->row[row - 1].state & (WEIR_RT_FRESH | WEIR_RT_WOKEN)) != 0;
+	r = &assign->row[row - 1];
+	if (r->cpu)
+		assign_clear(self, assign, r);
+	return (r->state & (WEIR_RT_FRESH | WEIR_RT_WOKEN)) != 0;
 }
 
-int weir_assign_update(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-		       struct weir_pipe weir_mem *in)
+int weir_assign_step(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+		     u32 what, struct weir_task weir_mem *t, const struct weir_step weir_mem *s)
 {
-	struct weir_change weir_mem *c;
-	int decide = 0;
-
-	weir_for_change(c, in) {
-		int err = weir_assign_arrive(self, assign, in, c->task);
-
-		if (err < 0)
-			return err;
-		decide |= err;
+	if (what == WEIR_REVIEW) {
+		if (!s->runs && !weir_assign_row(self, assign, t))
+			assign_background(self, assign, t);
+		return 0;
 	}
-	if (!decide)
+	if (!weir_assign_arrive(self, assign, t))
 		return 0;
 	assign->stale = 1;
 	if (!weir_now(self->sched))
 		return 1;
 	weir_assign_soon(self, assign);
 	return 0;
+}
+
+u32 weir_assign_port(const struct weir_instance weir_mem *self,
+		     const struct weir_assign weir_mem *assign, const struct weir_task weir_mem *t)
+{
+	const struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
+	u32 cpu = r ? r->cpu : weir_assign_priv(self, t)->background;
+
+	return cpu && weir_assign_usable(self, assign, cpu - 1) ? assign->map.port[cpu - 1] - 1
+								: WEIR_WITHHOLD;
 }
 
 /* --- messages ---------------------------------------------------------------------------------- */
@@ -272,16 +264,15 @@ static int assign_blocked(struct weir_instance weir_mem *self, struct weir_assig
 	assign_stopped(r, weir_now(self->sched));
 	r->state &= ~(u32)WEIR_RT_READY;
 	if (gone)
-		assign_drop(self, assign, 0, r);
+		assign_drop(self, assign, r, 1);
 	else
-		assign_leave(self, assign, 0, r);
+		assign_leave(self, assign, r, 1);
 	return 1;
 }
 
 /* A CPU goes online or offline. Tasks waiting for an offline CPU look for another; none can be sent to it later. */
 static int assign_cpu_status(struct weir_instance weir_mem *self,
-			     struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
-			     u32 cpu)
+			     struct weir_assign weir_mem *assign, u32 cpu)
 {
 	u32 row;
 
@@ -290,23 +281,44 @@ static int assign_cpu_status(struct weir_instance weir_mem *self,
 	row = assign->by_cpu[cpu];
 	if (!weir_cpu_is_online(self->sched, cpu)) {
 		if (row)
-			assign_leave(self, assign, in, &assign->row[row - 1]);
-		weir_background_evict(self, assign, in, cpu);
+			assign_leave(self, assign, &assign->row[row - 1], 0);
+		weir_background_evict(self, assign, cpu);
 	}
 	assign->stale = 1;
 	return 1;
+}
+
+/* Where @t may run has changed: @mask. The task is reviewed afterwards. 1: the policy must decide. */
+static int assign_affinity(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			   struct weir_task weir_mem *t, const struct weir_cpumask weir_mem *mask)
+{
+	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
+	u32 port = weir_assign_port(self, assign, t);
+
+	if (!r) {
+		if (port != WEIR_WITHHOLD && !weir_pipe_allows(weir_out(self, port), mask))
+			weir_background_forget(self, assign, t);
+		return 0;
+	}
+	if (weir_assign_unbound(weir_in(self, 0), mask))
+		return assign->bound != 0;
+	if (assign->bound) {
+		assign->bound = WEIR_ASSIGN_SOME_BOUND;
+		return 1;
+	}
+	assign_drop(self, assign, r, 0);
+	return 0;
 }
 
 WEIR_GLOBAL int weir_assign_on(struct weir_instance weir_mem *self weir_arg,
 			       struct weir_assign weir_mem *assign weir_arg,
 			       const struct weir_msg *msg weir_arg_record)
 {
-	struct weir_pipe weir_mem *in = weir_in(self, 0);
 	struct weir_task weir_mem *t = msg->task;
 	u32 cpu = msg->cpu, topic = msg->topic;
 	int decide = 0;
 
-	if ((!t && topic != WEIR_TOPIC_CPU_STATUS) || weir_pipe_lock(in))
+	if ((!t && topic != WEIR_TOPIC_CPU_STATUS) || weir_steps_lock(self))
 		return 0;
 	switch (topic) {
 	case WEIR_TOPIC_DISPATCH:
@@ -319,38 +331,14 @@ WEIR_GLOBAL int weir_assign_on(struct weir_instance weir_mem *self weir_arg,
 		decide = assign_blocked(self, assign, t, 1);
 		break;
 	case WEIR_TOPIC_CPU_STATUS:
-		decide = assign_cpu_status(self, assign, in, cpu);
+		decide = assign_cpu_status(self, assign, cpu);
+		break;
+	case WEIR_TOPIC_AFFINITY:
+		decide = assign_affinity(self, assign, t, msg->mask);
 		break;
 	}
-	weir_pipe_unlock(in);
+	weir_steps_unlock(self);
 	return decide;
-}
-
-WEIR_GLOBAL int weir_assign_affinity(struct weir_instance weir_mem *self weir_arg,
-				     struct weir_assign weir_mem *assign weir_arg,
-				     struct weir_pipe weir_mem *in weir_arg,
-				     struct weir_task weir_mem *t weir_arg,
-				     const struct weir_cpumask weir_mem *mask weir_arg)
-{
-	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
-	struct weir_pipe weir_mem *out = weir_out_of(self, t);
-	int err = 0;
-
-	if (weir_pending(in, t) || (r && !assign->bound && weir_assign_unbound(in, mask)))
-		return 0;
-	if (r && assign->bound) {
-		if (!weir_assign_unbound(in, mask))
-			assign->bound = WEIR_ASSIGN_SOME_BOUND;
-		return 1;
-	}
-	if (r)
-		err = assign_drop(self, assign, in, r);
-	else if (out && weir_pipe_allows(out, mask))
-		return 0;
-	else if (out)
-		err = weir_pipe_remove(out, t);
-	weir_background_forget(self, assign, t);
-	return err ? err : weir_background_place(self, assign, in, t);
 }
 
 /* --- decisions ----------------------------------------------------------------------------------- */
@@ -364,11 +352,11 @@ WEIR_GLOBAL int weir_assign_account(struct weir_instance weir_mem *self weir_arg
 
 		if (!r->task)
 			continue;
-		state = weir_load(&r->task->state);
+		state = weir_state(r->task);
 		if (state == WEIR_FREE || state == WEIR_DEAD ||
 		    !weir_assign_row(self, assign, r->task) ||
 		    weir_assign_row(self, assign, r->task) != r) {
-			assign_drop(self, assign, 0, r);
+			assign_drop(self, assign, r, 1);
 			continue;
 		}
 		if (r->state & WEIR_RT_RUNS) {
@@ -405,53 +393,62 @@ static u32 assign_preferred(const struct weir_instance weir_mem *self,
 			    const struct weir_assign weir_mem *assign,
 			    const struct weir_rt weir_mem *r)
 {
-	u32 cpu = r->want_cpu ? r->want_cpu - 1 : weir_load(&r->task->cpu);
+	u32 cpu = r->want_cpu ? r->want_cpu - 1 : weir_last_cpu(r->task);
 
 	return weir_assign_usable(self, assign, cpu) && !assign->by_cpu[cpu] ? cpu : WEIR_NO_CPU;
 }
 
-WEIR_GLOBAL int weir_assign_apply(struct weir_instance weir_mem *self weir_arg,
-				  struct weir_assign weir_mem *assign weir_arg,
-				  struct weir_pipe weir_mem *in weir_arg)
+/* Rows that must not keep their CPU give it up. */
+static void assign_give_up(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign)
 {
-	int err = 0;
-	u32 i;
-
-	assign->missing = 0;
-	for (i = 0; i < weir_load(&assign->nr) && weir_loop; i++) {
+	for (u32 i = 0; i < weir_load(&assign->nr) && weir_loop; i++) {
 		struct weir_rt weir_mem *r = &assign->row[i];
 
 		if (r->cpu &&
 		    (!(r->state & WEIR_RT_WANT) || (r->want_cpu && r->want_cpu != r->cpu) ||
 		     !weir_assign_usable(self, assign, r->cpu - 1)))
-			err |= assign_leave(self, assign, in, r);
+			assign_leave(self, assign, r, 0);
 	}
+}
+
+static int assign_lacks(const struct weir_rt weir_mem *r)
+{
+	return r->task && r->state & WEIR_RT_WANT && !r->cpu;
+}
+
+WEIR_GLOBAL int weir_assign_apply(struct weir_instance weir_mem *self weir_arg,
+				  struct weir_assign weir_mem *assign weir_arg)
+{
+	u32 i, cpu;
+
+	assign->missing = 0;
+	assign_give_up(self, assign);
+	/* First those whose own CPU is free, so that none of them loses it to another. */
 	for (i = 0; i < weir_load(&assign->nr) && weir_loop; i++) {
 		struct weir_rt weir_mem *r = &assign->row[i];
-		u32 cpu;
 
-		if (!r->task || !(r->state & WEIR_RT_WANT) || r->cpu)
+		if (!assign_lacks(r))
 			continue;
 		cpu = assign_preferred(self, assign, r);
 		if (cpu != WEIR_NO_CPU)
-			err |= assign_take(self, assign, in, i, cpu);
+			assign_take(self, assign, i, cpu);
 		else
 			assign->missing += !r->want_cpu;
 	}
+	/* The rest migrate. */
 	for (i = 0; assign->missing && i < weir_load(&assign->nr) && weir_loop; i++) {
 		struct weir_rt weir_mem *r = &assign->row[i];
-		u32 cpu;
 
-		if (!r->task || !(r->state & WEIR_RT_WANT) || r->cpu || r->want_cpu)
+		if (!assign_lacks(r) || r->want_cpu)
 			continue;
 		assign->missing--;
 		cpu = weir_assign_free_cpu(self, assign, 1);
 		if (cpu == WEIR_NO_CPU)
 			cpu = weir_assign_free_cpu(self, assign, 0);
 		if (cpu != WEIR_NO_CPU)
-			err |= assign_take(self, assign, in, i, cpu);
+			assign_take(self, assign, i, cpu);
 	}
-	return err ? -WEIR_EINVAL : 0;
+	return 0;
 }
 
 void weir_assign_timer(struct weir_instance weir_mem *self, u64 at)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Background tasks: tasks that the policy does not decide about, on otherwise idle CPUs (weir/kit/assign.h).
- * The in-pipe is locked unless stated otherwise.
+ * All under the lock that steps are taken under.
  */
 #include <weir/cpus.h>
 #include "background.h"
@@ -18,22 +18,18 @@ int weir_background_forget(struct weir_instance weir_mem *self, struct weir_assi
 	return 0;
 }
 
-/* Send @t, a background task in the in-pipe, to the idle @cpu. */
-static int background_send(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-			   struct weir_pipe weir_mem *in, struct weir_task weir_mem *t, u32 cpu)
+/* @t, a background task that waits, is to go to the idle @cpu. */
+static void background_send(struct weir_instance weir_mem *self,
+			    struct weir_assign weir_mem *assign, struct weir_task weir_mem *t,
+			    u32 cpu)
 {
-	int err = weir_route(self, in, t, weir_port_to(self, &assign->map, cpu));
-
-	if (err)
-		return err;
 	assign->background[cpu] = t;
 	weir_assign_priv(self, t)->background = cpu + 1;
-	return 0;
 }
 
 /*
- * The background task on its way to @cpu, or null. If a call gave up waiting for this pipe, the arrival or end of the task was
- * not reported: an outdated entry must not keep others from the CPU.
+ * The background task on its way to @cpu, or null. If a message gave up waiting for the lock, the start or end of the task was
+ * not noted: an outdated entry must not keep others from the CPU.
  */
 static struct weir_task weir_mem *background_of(const struct weir_instance weir_mem *self,
 						const struct weir_assign weir_mem *assign, u32 cpu)
@@ -41,7 +37,7 @@ static struct weir_task weir_mem *background_of(const struct weir_instance weir_
 	struct weir_task weir_mem *t = assign->background[cpu];
 
 	return t && weir_assign_priv(self, t)->background == cpu + 1 &&
-			       weir_pipe_has(weir_in(self, 0), t)
+			       weir_state(t) == WEIR_SCHEDULABLE
 		       ? t
 		       : 0;
 }
@@ -82,11 +78,10 @@ WEIR_GLOBAL u32 weir_background_cpu(const struct weir_instance weir_mem *self we
 
 WEIR_GLOBAL int weir_background_place(struct weir_instance weir_mem *self weir_arg,
 				      struct weir_assign weir_mem *assign weir_arg,
-				      struct weir_pipe weir_mem *in weir_arg,
 				      struct weir_task weir_mem *t weir_arg)
 {
 	const struct weir_cpumask weir_mem *mask = weir_affinity(self->sched, t);
-	u32 last = weir_load(&t->cpu), cpu = weir_background_cpu(self, assign, mask, last);
+	u32 last = weir_last_cpu(t), cpu = weir_background_cpu(self, assign, mask, last);
 
 	if (cpu == WEIR_NO_CPU && !assign->withheld) {
 		/* A CPU announces that it is idle and then looks here, without the lock: it sees this change, or this code sees the CPU. */
@@ -94,80 +89,83 @@ WEIR_GLOBAL int weir_background_place(struct weir_instance weir_mem *self weir_a
 		weir_fence();
 		cpu = weir_background_cpu(self, assign, mask, last);
 	}
-	return cpu < weir_nr_cpus(self->sched) ? background_send(self, assign, in, t, cpu) : 0;
+	if (cpu < weir_nr_cpus(self->sched))
+		background_send(self, assign, t, cpu);
+	return 0;
 }
 
 WEIR_GLOBAL int weir_background_evict(struct weir_instance weir_mem *self weir_arg,
-				      struct weir_assign weir_mem *assign weir_arg,
-				      struct weir_pipe weir_mem *in weir_arg, u32 cpu)
+				      struct weir_assign weir_mem *assign weir_arg, u32 cpu)
 {
 	struct weir_task weir_mem *t = background_of(self, assign, cpu);
-	int err = 0;
 
 	if (!t)
 		return 0;
 	weir_background_forget(self, assign, t);
-	if (weir_pending(in, t))
-		return 0;
-	if (weir_out_of(self, t))
-		err = weir_pipe_remove(weir_out_of(self, t), t);
-	return err ? err : weir_background_place(self, assign, in, t);
+	weir_background_place(self, assign, t);
+	return weir_review(self, t);
 }
 
-/* The first background task without a CPU that may run on @cpu (WEIR_NO_CPU: on any), or null. */
+/* The first background task in the in-pipe that has no CPU and may run on @cpu, or null. */
 static struct weir_task weir_mem *background_next(struct weir_instance weir_mem *self,
-						  struct weir_assign weir_mem *assign,
-						  struct weir_pipe weir_mem *in, u32 cpu)
+						  struct weir_assign weir_mem *assign, u32 cpu)
 {
+	struct weir_pipe weir_mem *in = weir_in(self, 0);
 	struct weir_task weir_mem *t;
 	u32 n = 0, some = 0;
 
+	/* In a home the lock is held. */
+	if (!self->home && weir_pipe_lock(in))
+		return 0;
 	weir_for_task(t, in) {
 		const struct weir_cpumask weir_mem *mask;
 
 		n++;
-		if (weir_out_of(self, t) || weir_pending(in, t) || weir_assign_row(self, assign, t))
+		if (weir_assign_priv(self, t)->background || weir_assign_row(self, assign, t))
 			continue;
 		some = 1;
 		mask = weir_affinity(self->sched, t);
-		if (cpu == WEIR_NO_CPU || !mask || weir_mask_test(mask, cpu))
+		if (!mask || weir_mask_test(mask, cpu))
 			break;
 	}
 	weir_note_scan(self, n);
 	if (!some)
-		assign->withheld = 0;
+		weir_store(&assign->withheld, 0);
+	if (!self->home)
+		weir_pipe_unlock(in);
 	return t;
 }
 
 WEIR_GLOBAL int weir_assign_idle(struct weir_instance weir_mem *self weir_arg,
 				 struct weir_assign weir_mem *assign weir_arg, u32 cpu)
 {
-	struct weir_pipe weir_mem *in = weir_in(self, 0);
-	struct weir_task weir_mem *t;
-	int sent = 0;
+	struct weir_task weir_mem *t = 0;
 
-	if (!weir_load(&assign->withheld) || weir_pipe_lock(in))
+	if (!weir_load(&assign->withheld) || weir_steps_lock(self))
 		return 0;
 	if (weir_assign_usable(self, assign, cpu) && !assign->by_cpu[cpu] &&
-	    !background_of(self, assign, cpu)) {
-		t = background_next(self, assign, in, cpu);
-		sent = t && !background_send(self, assign, in, t, cpu);
+	    !background_of(self, assign, cpu))
+		t = background_next(self, assign, cpu);
+	if (t) {
+		background_send(self, assign, t, cpu);
+		weir_review(self, t);
 	}
-	weir_pipe_unlock(in);
-	return sent;
+	weir_steps_unlock(self);
+	return t != 0;
 }
 
 WEIR_GLOBAL int weir_background_fill(struct weir_instance weir_mem *self weir_arg,
-				     struct weir_assign weir_mem *assign weir_arg,
-				     struct weir_pipe weir_mem *in weir_arg)
+				     struct weir_assign weir_mem *assign weir_arg)
 {
 	for (u32 cpu = 0; assign->withheld && cpu < weir_nr_cpus(self->sched) && weir_loop; cpu++) {
 		struct weir_task weir_mem *t = background_wanted(self, assign, cpu)
-						       ? background_next(self, assign, in, cpu)
+						       ? background_next(self, assign, cpu)
 						       : 0;
 
-		if (t)
-			background_send(self, assign, in, t, cpu);
+		if (!t)
+			continue;
+		background_send(self, assign, t, cpu);
+		weir_review(self, t);
 	}
 	return 0;
 }

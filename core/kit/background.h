@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Functions that assign.c and background.c share. The in-pipe is locked. */
+/* Functions that assign.c and background.c share; under the lock that steps are taken under. */
 #ifndef WEIR_BACKGROUND_H
 #define WEIR_BACKGROUND_H
 
@@ -16,10 +16,10 @@ WEIR_INLINE struct weir_rt_task weir_mem *weir_assign_priv(const struct weir_ins
 /* @t is no longer a background task, or has reached the CPU that it was sent to. */
 int weir_background_forget(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 			   struct weir_task weir_mem *t);
-/* Send @t to an idle CPU, its last one if possible; otherwise it stays in the in-pipe. */
+/* Keep an idle CPU for @t, its last one if possible; otherwise it stays in the in-pipe. The caller sees to @t. */
 int weir_background_place(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-			  struct weir_pipe weir_mem *in, struct weir_task weir_mem *t);
+			  struct weir_task weir_mem *t);
 /* @cpu is assigned, or goes offline: a background task on its way there looks for another CPU. */
 int weir_background_evict(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-			  struct weir_pipe weir_mem *in, u32 cpu);
+			  u32 cpu);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Draw the EDF schedule of the hard tasks of one CPU (weir/kit/demand.h). The in-pipe is locked. */
+/* Draw the EDF schedule of the hard tasks of one CPU (weir/kit/demand.h). The lock of the steps is held. */
 #include <weir/kit/demand.h>
 
 #define DEMAND_NEVER (~0ull)

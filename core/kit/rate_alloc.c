@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Rates of one CPU, booked and divided (weir/kit/rate_alloc.h). The in-pipe is locked. */
+/* Rates of one CPU, booked and divided (weir/kit/rate_alloc.h). The lock of the steps is held. */
 #include <weir/cpus.h>
 #include <weir/kit/rate_alloc.h>
 
@@ -93,62 +93,29 @@ static u64 rate_weight(struct weir_sched weir_mem *s, struct weir_task weir_mem 
 	return weight < 1 ? 1 : weight > 1000 ? 1000 : (u64)weight;
 }
 
-/* The weight of @t among waiting tasks: 0 if it is not best effort. */
-static u64 rate_counts(struct weir_instance weir_mem *self, struct weir_task weir_mem *t,
-		       const struct weir_rate_task weir_mem *p)
-{
-	/* Tasks that update has not handled yet are counted as the kind that they will most likely have. */
-	if (p->kind == WEIR_RATE_SOFT || p->kind == WEIR_RATE_HARD ||
-	    (p->kind == WEIR_RATE_NEW && weir_property(self->sched, WEIR_TOPIC_JOB, t)))
-		return 0;
-	return rate_weight(self->sched, t);
-}
-
 WEIR_GLOBAL int weir_rate_forget(struct weir_rate_alloc weir_mem *all weir_arg,
 				 struct weir_rate_task weir_mem *p weir_arg)
 {
-	if (!p->counted || p->counted != all->count)
-		return 0;
-	p->counted = 0;
-	all->members--;
-	if (p->weight) {
+	if (p->counted && p->weight) {
 		all->waiting -= p->weight;
 		all->nr_waiting--;
 	}
+	p->counted = 0;
 	return 0;
 }
 
 WEIR_GLOBAL int weir_rate_mark(struct weir_instance weir_mem *self weir_arg,
 			       struct weir_rate_alloc weir_mem *all weir_arg,
-			       struct weir_pipe weir_mem *in weir_arg,
 			       struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_rate_task weir_mem *p = weir_rate_task_of(self, t);
 
 	weir_rate_forget(all, p);
-	if (!all->count)
-		all->count = 1;
-	if (!weir_pipe_has(in, t))
-		return 0;
-	p->counted = all->count;
-	p->weight = rate_counts(self, t, p);
-	all->members++;
+	p->counted = 1;
+	p->weight = p->kind == WEIR_RATE_BEST_EFFORT ? rate_weight(self->sched, t) : 0;
 	if (p->weight) {
 		all->waiting += p->weight;
 		all->nr_waiting++;
-	}
-	return 0;
-}
-
-WEIR_GLOBAL int weir_rate_mark_changes(struct weir_instance weir_mem *self weir_arg,
-				       struct weir_rate_alloc weir_mem *all weir_arg,
-				       struct weir_pipe weir_mem *in weir_arg)
-{
-	for (u32 i = 0; i < in->nr_log && weir_loop; i++) {
-		const struct weir_change weir_mem *c = &in->log[i];
-
-		if (c->kind != WEIR_VOID && !c->handled)
-			weir_rate_mark(self, all, in, c->task);
 	}
 	return 0;
 }
@@ -161,44 +128,32 @@ WEIR_GLOBAL int weir_rate_take(struct weir_rate_alloc weir_mem *all weir_arg,
 	all->nr_hard = old->nr_hard;
 	all->chain = old->chain;
 	all->epoch = old->epoch;
-	all->count = old->count + 1;
 	return 0;
 }
 
-/* A change record was lost: count all waiting tasks. */
-WEIR_GLOBAL int weir_rate_recount(struct weir_instance weir_mem *self weir_arg,
-				  struct weir_rate_alloc weir_mem *all weir_arg,
-				  struct weir_pipe weir_mem *in weir_arg)
+WEIR_GLOBAL int weir_rate_count(struct weir_instance weir_mem *self weir_arg,
+				struct weir_rate_alloc weir_mem *all weir_arg,
+				struct weir_task weir_mem *t weir_arg)
 {
-	struct weir_task weir_mem *t;
-
-	all->waiting = 0;
-	all->nr_waiting = 0;
-	all->members = 0;
-	all->count++;
-	weir_for_task(t, in)
-		weir_rate_mark(self, all, in, t);
-	weir_note_scan(self, weir_pipe_nr(in));
-	return 0;
-}
-
-/* Running tasks. */
-WEIR_GLOBAL int weir_rate_count_running(struct weir_instance weir_mem *self weir_arg,
-					struct weir_rate_alloc weir_mem *all weir_arg,
-					struct weir_pipe weir_mem *in weir_arg,
-					struct weir_task weir_mem *t weir_arg)
-{
+	const struct weir_rate_task weir_mem *p = weir_rate_task_of(self, t);
+	const struct weir_pipe weir_mem *out = weir_out(self, 0);
 	struct weir_sched weir_mem *s = self->sched;
 
-	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
-		u64 bits = in->cpus->word[w] & weir_busy_word(s, w);
+	all->nr = all->nr_waiting;
+	all->weights = all->waiting;
+	if (p->counted && p->weight) {
+		all->nr--;
+		all->weights -= p->weight;
+	}
+	for (u32 w = out->word_lo; w <= out->word_hi && weir_loop; w++) {
+		u64 bits = out->cpus->word[w] & weir_busy_word(s, w);
 
 		while (bits && weir_loop) {
 			struct weir_task weir_mem *curr =
 				weir_cpu_curr(s, w * 64 + weir_lowest_bit(bits));
 
 			bits &= bits - 1;
-			if (!curr || curr == t || weir_pipe_has(in, curr) ||
+			if (!curr || curr == t ||
 			    weir_rate_task_of(self, curr)->kind != WEIR_RATE_BEST_EFFORT)
 				continue;
 			all->weights += rate_weight(s, curr);
@@ -206,24 +161,6 @@ WEIR_GLOBAL int weir_rate_count_running(struct weir_instance weir_mem *self weir
 		}
 	}
 	return 0;
-}
-
-WEIR_GLOBAL int weir_rate_count(struct weir_instance weir_mem *self weir_arg,
-				struct weir_rate_alloc weir_mem *all weir_arg,
-				struct weir_pipe weir_mem *in weir_arg,
-				struct weir_task weir_mem *t weir_arg)
-{
-	const struct weir_rate_task weir_mem *p = weir_rate_task_of(self, t);
-
-	if (all->members != weir_pipe_nr(in))
-		weir_rate_recount(self, all, in);
-	all->nr = all->nr_waiting;
-	all->weights = all->waiting;
-	if (p->counted && p->counted == all->count && p->weight) {
-		all->nr--;
-		all->weights -= p->weight;
-	}
-	return weir_rate_count_running(self, all, in, t);
 }
 
 WEIR_GLOBAL int weir_rate_turn(struct weir_instance weir_mem *self weir_arg,

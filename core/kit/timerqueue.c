@@ -155,26 +155,16 @@ WEIR_FLAT struct weir_task weir_mem *weir_timerqueue_pop(struct weir_timerqueue 
 	return t;
 }
 
-WEIR_FLAT struct weir_task weir_mem *weir_timerqueue_pop_waiting(struct weir_timerqueue weir_mem *d,
-								 u64 now,
-								 struct weir_pipe weir_mem **in)
+WEIR_GLOBAL int weir_timerqueue_review(struct weir_timerqueue weir_mem *d weir_arg)
 {
+	u64 now = weir_now(d->inst->sched);
+
 	while (weir_loop) {
 		struct weir_task weir_mem *t = weir_timerqueue_pop(d, now);
 
 		if (!t)
 			return 0;
-		/* Tasks that have left meanwhile run or block; they are handled when they return. */
-		*in = weir_holder(d->inst, t);
-		if (!*in)
-			continue;
-		if (weir_pipe_lock(*in)) {
-			weir_timerqueue_set(d, t, now);
-			return 0;
-		}
-		if (weir_pipe_has(*in, t) && !weir_pending(*in, t))
-			return t;
-		weir_pipe_unlock(*in);
+		weir_review(d->inst, t);
 	}
 	return 0;
 }

@@ -212,8 +212,7 @@ static u32 timetree_after(const struct weir_timetree weir_mem *d, u64 bound, u32
 	return found;
 }
 
-WEIR_FLAT u64 weir_timetree_after(struct weir_timetree weir_mem *d, struct weir_pipe weir_mem *pipe,
-				  u64 now, u64 bound, u32 *looked)
+WEIR_FLAT u64 weir_timetree_after(struct weir_timetree weir_mem *d, u64 now, u64 bound, u32 *looked)
 {
 	u64 first = 0;
 
@@ -228,7 +227,7 @@ WEIR_FLAT u64 weir_timetree_after(struct weir_timetree weir_mem *d, struct weir_
 			break;
 		n = timetree_node(d, place);
 		/* The first node of a time has the latest second time: if that has passed, the others have, too. */
-		if (n->until > now && weir_pipe_has(pipe, n->task))
+		if (n->until > now)
 			first = n->at;
 		else
 			timetree_drop(d, place);

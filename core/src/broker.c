@@ -14,30 +14,89 @@ WEIR_GLOBAL int weir_msg_payload(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-/* Queue a message of the present call; it is delivered when no pipe lock is held. */
+/* Room for a message on @topic of the present call, null: nobody hears it, or there is none. It is delivered when no lock is held. */
+WEIR_INLINE struct weir_queued weir_mem *queue(struct weir_sched weir_mem *s,
+					       struct weir_ctx weir_mem *ctx, u32 topic)
+{
+	if (!weir_distributed(s) && s->graph && !(s->graph->wanted >> topic & 1))
+		return 0;
+	if (ctx->nr_msgs == ctx->cap_msgs && weir_msgs_room(s, ctx))
+		return 0;
+	ctx->todo = 1;
+	return &ctx->msgs[ctx->nr_msgs++];
+}
+
 WEIR_FLAT void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 {
-	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	struct weir_queued weir_mem *m;
+	struct weir_queued weir_mem *m = queue(s, weir_ctx(s), msg->topic);
 
-	if (ctx->nr_msgs == ctx->cap_msgs && weir_msgs_room(s, ctx))
+	if (!m)
 		return;
-	m = &ctx->msgs[ctx->nr_msgs++];
 	weir_set_msg(&m->msg, msg);
 	if (msg->topic >= WEIR_NR_STD_TOPICS)
 		weir_msg_payload(s, m, msg->data);
 }
 
+/* The same without a record of the caller's: a message about @t and @cpu. */
+WEIR_FLAT static void push(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t,
+			   u32 cpu, u64 value, u64 value2)
+{
+	struct weir_queued weir_mem *m = queue(s, weir_ctx(s), topic);
+
+	if (!m)
+		return;
+	m->msg.topic = topic;
+	m->msg.cpu = cpu;
+	m->msg.task = t;
+	m->msg.value = value;
+	m->msg.value2 = value2;
+	m->msg.data = 0;
+	if (topic >= WEIR_NR_STD_TOPICS)
+		weir_msg_payload(s, m, 0);
+}
+
+/* A component failed. (A function of its own: its message would be part of the frame of all steps.) */
+WEIR_GLOBAL WEIR_RARE int weir_fault(struct weir_sched weir_mem *s weir_arg, u32 instance, int err)
+{
+	struct weir_msg fault = { .topic = WEIR_TOPIC_FAULT,
+				  .cpu = WEIR_NO_CPU,
+				  .value = (u64)-err,
+				  .value2 = instance };
+
+	weir_fetch_add(&s->faults, 1);
+	weir_msg_push(s, &fault);
+	return 0;
+}
+
+u32 weir_step_failed(struct weir_instance weir_mem *self, struct weir_task weir_mem *t, int err)
+{
+	weir_use(t);
+	if (err != -WEIR_EAGAIN)
+		weir_fault(self->sched, self->idx, err);
+	return 0;
+}
+
 WEIR_FLAT void weir_publish(struct weir_instance weir_mem *self, u32 topic,
 			    struct weir_task weir_mem *t, u32 cpu, u64 value)
 {
-	struct weir_msg msg = { .topic = weir_topic(self, topic),
+	push(self->sched, weir_topic(self, topic), t, cpu, value, self->idx);
+}
+
+WEIR_GLOBAL WEIR_RARE int weir_tell_preempt(struct weir_sched weir_mem *s weir_arg,
+					    struct weir_pipe weir_mem *exit weir_arg,
+					    struct weir_task weir_mem *t weir_arg, u32 cpu, u64 key)
+{
+	struct weir_msg msg = { .topic = WEIR_TOPIC_PREEMPT,
 				.cpu = cpu,
 				.task = t,
-				.value = value,
-				.value2 = self->idx };
+				.value = key,
+				.value2 = exit->from->idx };
 
-	weir_msg_push(self->sched, &msg);
+	weir_use(s);
+	weir_use(exit);
+	weir_op(s, WEIR_OP_NOTIFY, WEIR_TOPIC_PREEMPT, 0);
+	weir_rt_message(s, &msg);
+	return 0;
 }
 
 WEIR_FLAT void weir_publish_data(struct weir_instance weir_mem *self, u32 topic,
@@ -50,23 +109,6 @@ WEIR_FLAT void weir_publish_data(struct weir_instance weir_mem *self, u32 topic,
 				.data = data };
 
 	weir_msg_push(self->sched, &msg);
-}
-
-/* At an exit shared by several CPUs, a CPU that may run the task only now can be idle. */
-WEIR_GLOBAL int weir_wake_for_affinity(struct weir_sched weir_mem *s weir_arg,
-				       struct weir_task weir_mem *t weir_arg)
-{
-	for (u32 i = 0; i < s->graph->nr_slots && weir_loop; i++) {
-		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[i].pipe);
-
-		if (!pipe || pipe->change_kinds || pipe->nr_cpus < 2 || weir_gap(pipe->to) ||
-		    weir_pipe_lock(pipe))
-			continue;
-		if (weir_pipe_holds(pipe, t))
-			weir_kick_later(pipe, t);
-		weir_pipe_unlock(pipe);
-	}
-	return 0;
 }
 
 /*
@@ -100,7 +142,7 @@ WEIR_GLOBAL int weir_begin_scope(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	const struct weir_subs weir_mem *subs = weir_subs(s, ctx->msg.topic);
-	u32 cpu = ctx->msg.task ? weir_load(&ctx->msg.task->cpu) : ctx->msg.cpu;
+	u32 cpu = ctx->msg.task ? weir_last_cpu(ctx->msg.task) : ctx->msg.cpu;
 
 	ctx->sub_at = subs->first_scoped;
 	ctx->sub_end = subs->first_scoped + subs->nr_scoped;
@@ -137,131 +179,28 @@ static int next_subscriber(struct weir_sched weir_mem *s, struct weir_ctx weir_m
 	return weir_next_listed(s);
 }
 
-/* Instances that follow the topic and hold the task now; each is called under the lock of its in-pipe. */
-static int next_follower(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
-{
-	struct weir_graph weir_mem *g = s->graph;
-	struct weir_task weir_mem *t = ctx->msg.task;
-	u64 bit = 1ull << ctx->msg.topic;
-
-	if (!t || !(g->followed & bit))
-		return 0;
-	/* A CPU that puts the task into a pipe where it is not found here asks for the new value. */
-	if (!ctx->followers)
-		weir_barrier(s);
-	while (ctx->followers < g->nr_slots && weir_loop) {
-		struct weir_pipe weir_mem *pipe = weir_pipe_at(s, t, ctx->followers++);
-
-		if (!pipe || weir_gap(pipe->to) || !(pipe->to->follows & bit))
-			continue;
-		if (weir_pipe_lock(pipe)) {
-			/* Its receiver is presented with every task again at the next change, and asks then. */
-			weir_store(&pipe->rebuild, 1 | WEIR_REBUILD_ALL);
-			weir_store(&pipe->news, 1);
-			continue;
-		}
-		if (weir_pipe_has(pipe, t)) {
-			ctx->recipient = pipe->to;
-			ctx->held_for = pipe;
-			return 1;
-		}
-		weir_pipe_unlock(pipe);
-	}
-	return 0;
-}
-
-/* 1: the message has another recipient, @recipient of the context; it is a follower if @held_for is set. */
+/* 1: the message has another recipient, @recipient of the context. */
 WEIR_GLOBAL int weir_next_recipient(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
-	if (weir_solo(s))
-		weir_unchain(ctx);
 	if (ctx->delivery == 1)
 		weir_op(s, WEIR_OP_NOTIFY, ctx->msg.topic, 0);
-	return next_subscriber(s, ctx) || next_follower(s, ctx);
+	return next_subscriber(s, ctx);
 }
 
-/* The follower has the message. */
-WEIR_GLOBAL int weir_followed(struct weir_sched weir_mem *s weir_arg, int err)
+/* A queued message that nobody hears but the runtime. */
+WEIR_GLOBAL int weir_report(struct weir_sched weir_mem *s weir_arg,
+			    const struct weir_queued weir_mem *m weir_arg)
 {
-	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-
-	if (err == -WEIR_EAGAIN)
-		weir_start_over(ctx->held_for);
-	weir_pipe_unlock(ctx->held_for);
-	ctx->held_for = 0;
-	return 0;
-}
-
-/* All recipients of this domain have the message: notify the other domains and the runtime. */
-WEIR_GLOBAL int weir_delivered(struct weir_sched weir_mem *s weir_arg)
-{
-	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	struct weir_msg msg;
 
-	ctx->delivery = 0;
-	ctx->followers = 0;
-	/* Usually no other recipient wants it. */
-	if (ctx->msg.topic != WEIR_TOPIC_AFFINITY && !weir_distributed(s) &&
-	    !(s->rt_topics >> ctx->msg.topic & 1))
-		return 0;
-	weir_set_msg(&msg, &ctx->msg);
-	if (msg.task && msg.topic == WEIR_TOPIC_AFFINITY) {
-		weir_barrier(s);
-		weir_wake_for_affinity(s, msg.task);
-	}
-	if (weir_distributed(s)) {
-		weir_reconsider(s, &msg);
-		/* The runtime got it in the domain that published it. */
-		if (ctx->from_remote)
-			return 0;
-		weir_remote_send(s, &msg);
-	}
-	if (s->rt_topics >> msg.topic & 1)
-		weir_rt_message(s, &msg);
+	weir_use(s);
+	weir_op(s, WEIR_OP_NOTIFY, m->msg.topic, 0);
+	weir_set_msg(&msg, &m->msg);
+	weir_rt_message(s, &msg);
 	return 0;
 }
-
-#if WEIR_DEEP
-/* Deliver the context's message to the listed instances from @at to @end, except to the responder, which has it. */
-WEIR_INLINE void deliver_listed(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-				const struct weir_instance weir_mem *responder, u32 at, u32 end)
-{
-	for (; at < end && weir_loop; at++) {
-		struct weir_instance weir_mem *to = s->graph->sub_list[at];
-
-		if (to == responder)
-			continue;
-		weir_unchain(ctx);
-		weir_class_on(to, &ctx->msg);
-	}
-}
-
-/* For runtimes that allow long chains of calls: deliver to all recipients at once, in the same order. */
-void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
-{
-	const struct weir_subs weir_mem *subs = weir_subs(s, ctx->msg.topic);
-	struct weir_instance weir_mem *responder = subs->responder;
-
-	weir_op(s, WEIR_OP_NOTIFY, ctx->msg.topic, 0);
-	if (responder && responder->on >> ctx->msg.topic & 1) {
-		weir_unchain(ctx);
-		weir_class_on(responder, &ctx->msg);
-	}
-	deliver_listed(s, ctx, responder, subs->first, subs->first + subs->nr);
-	if (subs->nr_scoped) {
-		weir_begin_scope(s);
-		deliver_listed(s, ctx, responder, ctx->sub_at, ctx->sub_end);
-	}
-	weir_unchain(ctx);
-	while (next_follower(s, ctx)) {
-		weir_followed(s, weir_class_follow(ctx->recipient, &ctx->msg, ctx->held_for));
-		weir_unchain(ctx);
-	}
-	weir_delivered(s);
-}
-#endif
 
 WEIR_FLAT int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg)
 {
@@ -285,6 +224,16 @@ WEIR_GLOBAL int weir_request(struct weir_sched weir_mem *s weir_arg,
 			     struct weir_msg *msg weir_arg_record)
 {
 	return weir_request_here(s, msg);
+}
+
+WEIR_COLD u64 weir_property_asked(struct weir_sched weir_mem *s, u32 topic,
+				  struct weir_task weir_mem *t)
+{
+	struct weir_msg msg = { .topic = topic, .task = t };
+
+	if (weir_request_here(s, &msg))
+		return 0;
+	return topic == WEIR_TOPIC_AFFINITY ? (u64)msg.mask : msg.value;
 }
 
 /* --- topics added at run time ------------------------------------------------------------------ */
@@ -443,7 +392,7 @@ int weir_topic_remove(struct weir_sched weir_mem *s, u32 topic)
 
 /* --- an instance's own topics ------------------------------------------------------------------ */
 
-WEIR_GLOBAL u32 weir_own_number(const struct weir_instance weir_mem *i weir_arg, u32 topic)
+WEIR_FLAT u32 weir_own_number(const struct weir_instance weir_mem *i, u32 topic)
 {
 	return weir_own_topic_at(i, topic);
 }
@@ -484,7 +433,7 @@ WEIR_GLOBAL int weir_topics_bind(struct weir_sched weir_mem *s weir_arg,
 			return err;
 	}
 	inst->on = placed(inst, class->on);
-	inst->follows = placed(inst, class->follows);
+	inst->reviews = placed(inst, class->reviews);
 	inst->answers = placed(inst, class->answers);
 	return 0;
 }

@@ -11,134 +11,130 @@
 			return __LINE__; \
 	} while (0)
 
-static int is_out_of(const struct weir_pipe weir_mem *pipe,
-		     const struct weir_instance weir_mem *inst)
-{
-	return pipe->from == inst;
-}
-
-/* List and tree agree and are in order. */
+/* List and tree agree and are in order; of a gated pipe each node knows the least gate below it. */
 static int check_keyed(const struct weir_pipe weir_mem *pipe)
 {
 	struct weir_task weir_mem *t;
 	u32 roots = 0;
 
 	weir_for_task(t, pipe) {
-		struct weir_hook weir_mem *h = &t->hooks[pipe->slot];
+		u64 least = t->gate;
 
-		REQUIRE(!h->next || h->key <= h->next->hooks[pipe->slot].key);
-		REQUIRE(!h->left || h->left->hooks[pipe->slot].up == t);
-		REQUIRE(!h->right || h->right->hooks[pipe->slot].up == t);
-		REQUIRE(!h->left || h->left->hooks[pipe->slot].weight <= h->weight);
-		REQUIRE(!h->right || h->right->hooks[pipe->slot].weight <= h->weight);
-		REQUIRE(!h->left || h->left->hooks[pipe->slot].key <= h->key);
-		REQUIRE(!h->right || h->right->hooks[pipe->slot].key >= h->key);
-		roots += !h->up;
+		REQUIRE(!t->next || t->key <= t->next->key);
+		REQUIRE(!t->next || t->key != t->next->key ||
+			(pipe->tied && t->tie < t->next->tie) ||
+			((!pipe->tied || t->tie == t->next->tie) && weir_came_before(t, t->next)));
+		REQUIRE(!t->left || t->left->up == t);
+		REQUIRE(!t->right || t->right->up == t);
+		REQUIRE(!t->left || t->left->key <= t->key);
+		REQUIRE(!t->right || t->right->key >= t->key);
+		if (t->left && t->left->least < least)
+			least = t->left->least;
+		if (t->right && t->right->least < least)
+			least = t->right->least;
+		REQUIRE(!pipe->gated || t->least == least);
+		roots += !t->up;
 	}
 	REQUIRE(roots == (pipe->nr != 0));
 	return 0;
 }
 
-static int check_pipe(const struct weir_pipe weir_mem *pipe)
+static int check_pipe(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe)
 {
+	struct weir_pipe weir_mem *h = weir_holder(pipe);
 	struct weir_task weir_mem *prev = 0, *t;
 	u32 n = 0;
 
-	REQUIRE(!pipe->lock);
+	REQUIRE(!(pipe->word & ~WEIR_RECORDED) || pipe->postponed);
 	weir_for_task(t, pipe) {
-		REQUIRE(t->hooks[pipe->slot].pipe == pipe);
-		REQUIRE(t->hooks[pipe->slot].prev == prev);
-		/* Only tasks that may run are in pipes. */
-		REQUIRE(t->state == WEIR_SCHEDULABLE);
-		/* No change is pending, except until an exit is asked. */
-		REQUIRE(!t->hooks[pipe->slot].change || pipe->postponed || pipe->rebuild);
+		REQUIRE(t->landing == pipe->idx + 1);
+		REQUIRE(t->home == h->idx + 1);
+		REQUIRE(t->prev == prev);
+		/* Only tasks that may run are in pipes, by the number under which they came. */
+		REQUIRE(weir_state(t) == WEIR_SCHEDULABLE);
+		REQUIRE(weir_claim_number(t->claim) == t->placed);
+		/* No change is pending. */
+		REQUIRE(!t->pend);
 		prev = t;
 		n++;
 	}
 	REQUIRE(pipe->tail == prev);
 	REQUIRE(pipe->nr == n);
-	REQUIRE(!pipe->nr_log || pipe->postponed || pipe->rebuild);
+	(void)s;
 	return pipe->keyed ? check_keyed(pipe) : 0;
 }
 
-static int counts(const struct weir_pipe weir_mem *pipe)
+/* A task is on one path, from an entry on. */
+static int check_path(const struct weir_graph weir_mem *g, const struct weir_task weir_mem *t)
 {
-	return weir_solo(pipe->sched) || weir_carried(pipe) & WEIR_COUNTED;
-}
+	struct weir_pipe weir_mem *at = t->landing ? &g->pipes[t->landing - 1] : 0;
+	u32 depth = WEIR_MAX_DEPTH;
 
-/* A task is on one path: each pipe that holds it is fed by the receiver of the one before. */
-static int check_path(const struct weir_graph weir_mem *g, const struct weir_task weir_mem *t,
-		      u32 *entered)
-{
-	const struct weir_pipe weir_mem *last = 0;
-
-	for (u32 i = 0; i < g->nr_slots && weir_loop; i++) {
-		const struct weir_pipe weir_mem *pipe = weir_pipe_at(g->pipes[0].sched, t, i);
-
-		if (!pipe)
-			continue;
-		REQUIRE(pipe->slot == i);
-		/* A carried task is linked once. */
-		REQUIRE(!t->hooks[i].pipe || !weir_carried(pipe) || t->landing == pipe->idx + 1);
-		entered[0] += !last;
-		/* Pipes that do not link their members count them if they promise to. */
-		if (!t->hooks[i].pipe)
-			entered[1] += counts(pipe);
-		if (last)
-			REQUIRE(is_out_of(pipe, last->to));
-		else
-			REQUIRE(!pipe->from);
-		last = pipe;
+	while (at && at->from && weir_loop) {
+		REQUIRE(at->depth < depth);
+		depth = at->depth;
+		at = weir_before(at, t);
 	}
-	/* Conservation: a schedulable task has entered, any other is in no pipe. */
-	REQUIRE((last != 0) == (t->state == WEIR_SCHEDULABLE));
 	return 0;
 }
 
 int weir_check(struct weir_sched weir_mem *s)
 {
 	struct weir_graph weir_mem *g = s->graph;
-	u32 total = 0, schedulable = 0, through = 0, away = 0;
-	/* tasks that have; pipes that have them as members without a link, and count them */
-	u32 entered[2] = { 0, 0 };
+	u32 total = 0, schedulable = 0, away = 0, linked = 0, held = 0, inside = 0, posted = 0;
 	int line;
 
 	weir_budget_reset();
 	if (!g)
 		return 0;
 	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++) {
-		line = check_pipe(&g->pipes[i]);
+		struct weir_pipe weir_mem *p = &g->pipes[i];
+
+		line = check_pipe(s, p);
 		if (line)
 			return line;
-		if (counts(&g->pipes[i]))
-			through += g->pipes[i].through;
-		REQUIRE(weir_carried(&g->pipes[i]) & WEIR_CARRIED || !g->pipes[i].through);
+		linked += p->nr;
+		held += weir_holder(p) == p ? weir_home_nr(p) : 0;
 	}
+	REQUIRE(linked == held);
 	for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++) {
 		struct weir_task weir_mem *t;
+		u32 state;
 
 		if (weir_gap(s->chunks[id / WEIR_TASK_CHUNK]))
 			continue;
-		t = &s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
-		if (t->state == WEIR_FREE)
+		t = weir_record(s, id);
+		state = weir_state(t);
+		if (state == WEIR_FREE)
 			continue;
 		total++;
-		away += t->state == WEIR_AWAY;
-		schedulable += t->state == WEIR_SCHEDULABLE;
-		line = check_path(g, t, entered);
+		away += state == WEIR_AWAY;
+		schedulable += state == WEIR_SCHEDULABLE;
+		inside += t->landing != 0;
+		/* In no home: it waits in a postponed pipe. */
+		posted += state == WEIR_SCHEDULABLE && !t->home;
+		REQUIRE(!t->landing || t->home);
+		REQUIRE(t->home || state != WEIR_SCHEDULABLE || t->pend & WEIR_TOKEN);
+		REQUIRE(!t->home || state == WEIR_SCHEDULABLE || state == WEIR_RUNNING);
+		/* What runs is found by its CPU: so a swap shows it to the next graph. */
+		REQUIRE(!t->home || state != WEIR_RUNNING || s->cpus[weir_last_cpu(t)].curr == t);
+		line = check_path(g, t);
 		if (line)
 			return line;
 	}
 	REQUIRE(total == s->nr_tasks);
 	REQUIRE(away == s->nr_away);
-	REQUIRE(entered[0] == schedulable);
-	REQUIRE(entered[1] == through);
+	/* Conservation: a schedulable task is linked, or on its way; any other is in no pipe. */
+	REQUIRE(inside == linked);
+	REQUIRE(linked + posted == schedulable);
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
 		struct weir_task weir_mem *t = s->cpus[i].curr;
 
-		REQUIRE(!t || (t->state == WEIR_RUNNING && t->cpu == i));
+		REQUIRE(!t || (weir_state(t) == WEIR_RUNNING && weir_last_cpu(t) == i));
+		/* What runs is counted by the home that it was picked from. */
+		REQUIRE(!t || g->cpus[i].exit == WEIR_NONE || t->home == g->cpus[i].exit + 1);
 		REQUIRE(!t || weir_mask_test(s->busy, i));
-		REQUIRE(!s->ctx[i].nr_held && !s->ctx[i].work_head && !s->ctx[i].nr_msgs);
+		REQUIRE(!s->ctx[i].held && !s->ctx[i].own_first && !s->ctx[i].nr_msgs);
 	}
 	return 0;
 }

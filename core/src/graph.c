@@ -49,6 +49,9 @@ struct weir_instance weir_mem *weir_instance_new(struct weir_sched weir_mem *s,
 	inst->class = class;
 	inst->idx = idx;
 	inst->per_task = (s->classes[class].per_task + 7) & ~7u;
+	inst->hears = s->classes[class].hears;
+	inst->serial = s->classes[class].serial;
+	inst->answer_at = s->classes[class].answer_at;
 	return inst;
 }
 
@@ -81,18 +84,21 @@ WEIR_GLOBAL int weir_build_pipes(struct weir_sched weir_mem *s weir_arg,
 		const struct weir_plan_pipe weir_mem *pp = &plan->pipes[i];
 		struct weir_pipe weir_mem *p = &g->pipes[i];
 
-		if (pp->slot >= plan->nr_slots || pp->mask >= plan->nr_masks ||
-		    pp->to >= plan->nr_instances)
+		if (pp->slot >= plan->nr_slots ||
+		    (pp->home != WEIR_NONE && pp->home >= plan->nr_pipes) ||
+		    pp->mask >= plan->nr_masks || pp->to >= plan->nr_instances)
 			return -WEIR_EINVAL;
 		p->idx = i;
-		p->slot = pp->slot;
-		p->keyed = pp->keyed;
+		p->mark = i + 1;
+		p->depth = pp->slot;
 		p->postponed = pp->postponed;
 		p->label = pp->label;
 		p->to_port = pp->to_port;
 		p->sched = s;
 		p->cpus = &masks[pp->mask];
 		p->cpu = WEIR_NO_CPU;
+		p->home = pp->home == WEIR_NONE ? 0 : &g->pipes[pp->home];
+		p->holder = p->home ? p->home : p;
 		for (u32 w = 0; w < s->mask_words && weir_loop; w++) {
 			u64 word = p->cpus->word[w];
 
@@ -109,6 +115,14 @@ WEIR_GLOBAL int weir_build_pipes(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
+/* With several in-pipes it keeps, of each task, through which one it came. */
+void weir_instance_ports(struct weir_instance weir_mem *inst)
+{
+	inst->came_at = inst->per_task;
+	if (inst->nr_in > 1 && inst->sched->classes[inst->class].has & WEIR_HAS_STEP)
+		inst->per_task += 8;
+}
+
 /* Link the in- and out-pipes of one instance. */
 WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg,
 			  const struct weir_plan weir_mem *plan weir_arg,
@@ -120,6 +134,7 @@ WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg,
 
 	inst->nr_in = pi->nr_in;
 	inst->nr_out = pi->nr_out;
+	weir_instance_ports(inst);
 	inst->in = weir_region_alloc(s, &g->region, (pi->nr_in + 1) * sizeof(void *));
 	inst->out = weir_region_alloc(s, &g->region, (pi->nr_out + 1) * sizeof(void *));
 	if (!inst->in || !inst->out)
@@ -131,7 +146,6 @@ WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg,
 			return -WEIR_EINVAL;
 		inst->in[i] = &g->pipes[p];
 		g->pipes[p].to = inst;
-		g->pipes[p].change_kinds = s->classes[inst->class].change_kinds;
 	}
 	for (i = 0; i < pi->nr_out && weir_loop; i++) {
 		u32 p = plan->links[pi->first_out + i];
@@ -141,8 +155,6 @@ WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg,
 		inst->out[i] = &g->pipes[p];
 		g->pipes[p].from = inst;
 		g->pipes[p].from_port = i;
-		/* The writer decides the order of its out-pipes. */
-		g->pipes[p].keyed = s->classes[inst->class].keyed_out;
 	}
 	return 0;
 }
@@ -177,6 +189,9 @@ WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg,
 			return err;
 		weir_instance_params(inst, plan->params + pi->first_param);
 	}
+	weir_graph_facts(s, g);
+	weir_graph_homes(g);
+	weir_graph_follow(g);
 	/* Construct after all wiring: a component may inspect its pipes and what they reach. */
 	for (u32 i = 0; i < plan->nr_instances && weir_loop; i++) {
 		if (weir_gap(g->instances[i]))
@@ -185,6 +200,190 @@ WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg,
 		if (err) {
 			g->refused = i + 1;
 			return err;
+		}
+	}
+	return 0;
+}
+
+/* What instances hear and review, and how tasks are ordered, from the entries up to a pipe. */
+struct facts {
+	u64 reviews, reviews_far;
+	u32 hears, counts, keyed, gated, tied;
+};
+
+/* At the in-pipes of @inst together. */
+WEIR_INLINE void facts_before(const struct weir_instance weir_mem *inst, struct facts *all)
+{
+	for (u32 i = 0; i < inst->nr_in && weir_loop; i++) {
+		const struct weir_pipe weir_mem *in = inst->in[i];
+
+		all->hears |= in->hears;
+		all->reviews |= in->reviews;
+		all->reviews_far |= in->reviews_far;
+		all->counts |= in->counts;
+		/* Who keeps the order of what comes sorted has sorted out-pipes. */
+		all->keyed |= in->keyed;
+		all->gated |= in->gated;
+		all->tied |= in->tied;
+	}
+}
+
+/* At @p, the sender of which has @before at its in-pipes. */
+WEIR_INLINE void facts_of_pipe(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *p,
+			       const struct facts *before)
+{
+	struct weir_instance weir_mem *from = p->from;
+
+	p->hears = before->hears;
+	p->reviews = before->reviews;
+	p->reviews_far = before->reviews_far;
+	p->counted = from && !p->home && !p->postponed && p->stages;
+	p->counts = before->counts || p->counted;
+	if (p->stages) {
+		p->hears |= p->to->hears;
+		if (p->to->home)
+			p->reviews |= p->to->reviews;
+		else
+			p->reviews_far |= p->to->reviews;
+	}
+	/* Where it is postponed, or leads elsewhere, the sender decides nothing any more: its tasks are in a list, in order of arrival. */
+	p->keyed = 0;
+	p->gated = 0;
+	p->tied = 0;
+	if (!from || p->outward || p->postponed)
+		return;
+	p->keyed = before->keyed;
+	p->gated = before->gated;
+	p->tied = before->tied;
+	if (s->classes[from->class].keyed_out) {
+		/* A stable order keeps the one from before among equals, where there was one. */
+		p->tied = s->classes[from->class].ordering == WEIR_STABLE && p->keyed;
+		p->keyed = 1;
+		p->gated |= s->classes[from->class].keyed_out >= WEIR_GATED;
+	}
+}
+
+static void facts_of_instance(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst)
+{
+	const struct weir_class weir_mem *class = &s->classes[inst->class];
+
+	inst->home = 0;
+	for (u32 i = 0; i < inst->nr_out && weir_loop; i++)
+		inst->home = inst->out[i]->home;
+	for (u32 i = 0; i < inst->nr_out && weir_loop; i++)
+		if (inst->out[i]->home != inst->home || inst->out[i]->postponed)
+			inst->home = 0;
+	inst->ties = class->keyed_out != 0;
+}
+
+static void what_follows(struct weir_pipe weir_mem *p)
+{
+	p->kind = !p->stages	 ? WEIR_AT_END
+		  : p->postponed ? WEIR_AT_REST
+		  : p->to->home	 ? WEIR_AT_HOME
+				 : WEIR_AT_SHARED;
+	p->apart |= p->counts || p->sched->log || weir_holder(p) != p;
+	p->simple =
+		p->kind == WEIR_AT_END && p->nr_cpus == 1 && !p->keyed && !p->gated && !p->apart;
+	if (p->sched->log && !p->postponed && !p->word)
+		p->word = WEIR_RECORDED;
+	/* (An exit of a home in which tasks are withheld has its members alone.) */
+	p->tally = 0;
+	if (p->whole && !p->postponed)
+		p->tally = p->whole;
+	else if (!p->stages && (!p->home || !p->next_in_home || p->border == p))
+		p->tally = p;
+	p->lone = p->nr_cpus == 1 && !p->outward ? &p->sched->cpus[p->cpu] : 0;
+	p->only = p->tally ? p->lone : 0;
+}
+
+/* Who alone before @exit hears. (Not counted: the kernel's verifier would follow the count.) */
+static void find_ear(struct weir_pipe weir_mem *exit)
+{
+	struct weir_instance weir_mem *at = exit->from, *ear = 0;
+
+	while (at && weir_loop) {
+		if (at->nr_in != 1 || (ear && at->hears))
+			break;
+		if (at->hears)
+			ear = at;
+		at = at->in[0]->from;
+	}
+	exit->ear = at ? 0 : ear;
+}
+
+WEIR_GLOBAL int weir_graph_facts(struct weir_sched weir_mem *s weir_arg,
+				 struct weir_graph weir_mem *g weir_arg)
+{
+	const struct facts none = {};
+	u32 i;
+
+	for (i = 0; i < g->nr_pipes && weir_loop; i++) {
+		struct weir_pipe weir_mem *p = &g->pipes[i];
+
+		p->stages =
+			!weir_gap(p->to) && s->classes[p->to->class].has & WEIR_HAS_STEP ? 1 : 0;
+		/* Nothing is put off where the path ends. */
+		p->postponed &= p->stages;
+	}
+	for (i = 0; i < g->nr_instances && weir_loop; i++)
+		if (!weir_gap(g->instances[i]))
+			facts_of_instance(s, g->instances[i]);
+	/* Instances are in an order in which each comes after those that feed it; so are their out-pipes. */
+	for (i = 0; i < g->nr_pipes && weir_loop; i++)
+		if (!g->pipes[i].from)
+			facts_of_pipe(s, &g->pipes[i], &none);
+	for (i = 0; i < g->nr_instances && weir_loop; i++) {
+		struct weir_instance weir_mem *inst = g->instances[i];
+		struct facts before = {};
+
+		if (weir_gap(inst))
+			continue;
+		facts_of_instance(s, inst);
+		facts_before(inst, &before);
+		for (u32 k = 0; k < inst->nr_out && weir_loop; k++)
+			facts_of_pipe(s, inst->out[k], &before);
+		inst->careful = s->log || inst->nr_in > 1 || (inst->serial && !inst->home) ||
+				(inst->ties && inst->nr_in && inst->in[0]->keyed);
+	}
+	return 0;
+}
+
+/* What follows each pipe, when homes and facts are known. */
+WEIR_GLOBAL int weir_graph_follow(struct weir_graph weir_mem *g weir_arg)
+{
+	u32 i;
+
+	for (i = 0; i < g->nr_pipes && weir_loop; i++)
+		what_follows(&g->pipes[i]);
+	for (i = 0; i < g->nr_cpus && weir_loop; i++)
+		if (g->cpus[i].exit != WEIR_NONE)
+			find_ear(&g->pipes[g->cpus[i].exit]);
+	return 0;
+}
+
+/* The pipes of each home, and its way in. */
+WEIR_GLOBAL int weir_graph_homes(struct weir_graph weir_mem *g weir_arg)
+{
+	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++) {
+		struct weir_pipe weir_mem *p = &g->pipes[i], *h = p->home;
+
+		/* What comes out of it, or from another domain, is of its receiver's home. */
+		if (p->postponed || (WEIR_DOMAINS && p->inward))
+			h = p->home = p->to->home;
+		p->holder = h ? h : p;
+		if (!h)
+			continue;
+		if (h != p) {
+			p->next_in_home = h->next_in_home;
+			h->next_in_home = i + 1;
+		}
+		/* The way in: what is before it is shared. */
+		if (!p->from || p->from->home != h) {
+			h->border = h->border || h->way_in ? 0 : p;
+			h->way_in = 1;
+			if (p->stages)
+				p->whole = h;
 		}
 	}
 	return 0;
@@ -252,8 +451,6 @@ WEIR_GLOBAL int weir_graph_build(struct weir_sched weir_mem *s weir_arg,
 	err = weir_build_instances(s, plan, g);
 	if (err)
 		return err;
-	if (WEIR_CARRY)
-		weir_carry_plan(s, g);
 	return weir_graph_subscribe(s, g);
 }
 
@@ -277,8 +474,6 @@ WEIR_GLOBAL int weir_graph_free(struct weir_sched weir_mem *s weir_arg,
 		weir_class_destroy(g->instances[i]);
 		weir_instance_free(s, g, g->instances[i]);
 	}
-	for (u32 i = 0; g->pipes && i < g->nr_pipes && weir_loop; i++)
-		weir_free(s, g->pipes[i].log, g->pipes[i].cap_log * sizeof(struct weir_change));
 	weir_region_free(s, &g->region);
 	weir_free(s, g, sizeof(struct weir_graph));
 	return 0;

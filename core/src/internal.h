@@ -3,22 +3,21 @@
 #ifndef WEIR_INTERNAL_H
 #define WEIR_INTERNAL_H
 
+#include <weir/component.h>
 #include <weir/runtime.h>
-#include <weir/schedule.h>
 #include <weir/stack.h>
 
 /*
- * Blocks of the arena begin with a cache line (alloc.c), so neighbours in these tables share none, and a CPU's writes to one do not slow
+ * Blocks of the arena begin with a cache line (state.c), so neighbours in these tables share none, and a CPU's writes to one do not slow
  * CPUs that use the next (bench/RESULTS.md, "two threads").
  */
 #define WEIR_LINE 64u
 _Static_assert(sizeof(struct weir_pipe) % WEIR_LINE == 0, "pipes are whole cache lines");
-_Static_assert(__builtin_offsetof(struct weir_pipe, lock) % WEIR_LINE == 0,
-	       "what is written with each task begins a line");
+_Static_assert(__builtin_offsetof(struct weir_pipe, sched) == WEIR_LINE,
+	       "what is written with each task is the first line");
 _Static_assert(sizeof(struct weir_ctx) % WEIR_LINE == 0, "contexts are whole cache lines");
 _Static_assert(sizeof(struct weir_cpu) % WEIR_LINE == 0, "CPUs are whole cache lines");
-_Static_assert(sizeof(struct weir_task) % WEIR_LINE == 0, "tasks are whole cache lines");
-_Static_assert(sizeof(struct weir_hook) % WEIR_LINE == 0, "hooks are whole cache lines");
+_Static_assert(sizeof(struct weir_task) == 2 * WEIR_LINE, "a task is two cache lines");
 /* One bit each in the words of a class and of the runtime (shared with Rust). */
 _Static_assert(WEIR_MAX_TOPICS <= 64, "topics fit into a word");
 
@@ -44,7 +43,7 @@ WEIR_INLINE void weir_give_up(struct weir_sched weir_mem *s)
 	weir_store(&cpu->nr_gave_up, cpu->nr_gave_up + 1);
 }
 
-/* Take the lock word of a pipe or an instance, within the rest of the call's waiting time. 0 or -WEIR_EAGAIN. */
+/* Take the lock word of an instance or a table, within the rest of the call's waiting time. 0 or -WEIR_EAGAIN. */
 WEIR_INLINE int weir_lock_word(struct weir_sched weir_mem *s, u32 weir_mem *lock)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
@@ -55,181 +54,260 @@ WEIR_INLINE int weir_lock_word(struct weir_sched weir_mem *s, u32 weir_mem *lock
 	return err;
 }
 
-/* A full barrier between CPUs, if there are several. */
-WEIR_INLINE void weir_barrier(const struct weir_sched weir_mem *s)
+/* A block of task records, or an instance of the graph, that is in another domain's memory: there is a gap in the table. */
+#define weir_gap(p) (WEIR_DOMAINS && !(p))
+
+/* Whether task numbers of block @c are created here. Each domain has every so manieth block, so numbers are the same everywhere. */
+WEIR_INLINE int weir_own_block(const struct weir_sched weir_mem *s, u32 c)
 {
-	if (!s->exclusive)
-		weir_fence();
+	return !weir_distributed(s) || c % s->nr_domains == s->domain;
 }
+
+/* task.c */
+WEIR_INLINE struct weir_task weir_mem *weir_record(const struct weir_sched weir_mem *s, u32 id)
+{
+	return &s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
+}
+int weir_task_free(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
+struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 cookie);
+/* Coherence domains: the record of a task that comes from another one, under its number; null: the arena is full, or a lock is taken. */
+struct weir_task weir_mem *weir_task_import(struct weir_sched weir_mem *s, u32 id, u64 cookie);
+/* The task has left, which may have been created here: its number stays in use elsewhere. */
+void weir_task_lend(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
+/* Number @id has ended elsewhere. */
+void weir_task_number_back(struct weir_sched weir_mem *s, u32 id);
+
+/* --- home.c: locks and inboxes ------------------------------------------------------------------------ */
+
+/* Bits of a home's word; from bit 32 on 1 + the task in its inbox that came last, 0: none. */
+#define WEIR_LOCKED 1ull
+#define WEIR_WANT   2ull /* a CPU looked in vain */
+#define WEIR_ANEW   4ull /* all tasks there are to be reviewed from their entries on */
+#define WEIR_RECORDED \
+	8ull /* always set where operations are recorded: so locking takes the longer way, which does that */
+#define WEIR_BITS 15ull
 
 /*
- * Assert that the calling CPU holds the lock of @pipe, or a swap holds off all callers; checked in ports that check lock order. Depths
- * represent pipes: no update has two pipes of one depth locked.
+ * Bits of a task's `pend`. It is not 0 as long as exactly one inbox or one CPU has the task in work: who raises it from 0 has the TOKEN,
+ * all others only note something, and the holder takes the notes by an exchange, so that each note changes the word.
  */
-WEIR_INLINE void weir_assert_locked(const struct weir_pipe weir_mem *pipe)
+enum weir_pend {
+	WEIR_TOKEN = 1,
+	WEIR_LOOK = 2, /* its state has changed */
+	WEIR_HAND = 4, /* who has the token is to place it: it is nowhere */
+	WEIR_HERE =
+		8, /* the same, at the home in whose inbox it is: the shared stages are behind it */
+	WEIR_AGAIN = 16,   /* it is to be reviewed, from the first stage of its home on */
+	WEIR_AFRESH = 32,  /* likewise, from its entry on */
+	WEIR_DIE = 64,	   /* its end was its last word: free the record */
+	WEIR_ONWARD = 128, /* with HAND or HERE: its way begins at a pipe, see weir_send_onward() */
+};
+
+/* @t, which the caller has in its hand or in an inbox and which is nowhere: its way begins at @from, not at its entry. (Its tie is free then.) */
+WEIR_INLINE void weir_send_onward(struct weir_task weir_mem *t,
+				  const struct weir_pipe weir_mem *from)
+{
+	t->tie = from->idx;
+	weir_fetch_or(&t->pend, WEIR_ONWARD);
+}
+
+WEIR_INLINE struct weir_pipe weir_mem *weir_holder(struct weir_pipe weir_mem *p)
+{
+	return p->holder;
+}
+
+int weir_wait_for(struct weir_pipe weir_mem *h);
+int weir_let_go(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h);
+/*
+ * Leave @t, with @bits of its pend, in the inbox of @h; @mine: the caller has the token. Who has the lock of @h carries it out, or the
+ * caller does, if nobody has.
+ */
+int weir_post(struct weir_pipe weir_mem *h, struct weir_task weir_mem *t, u32 bits, int mine);
+/* Leave a bit in the word of @h, as a change. */
+int weir_ask_home(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h, u64 bit);
+/* All changes of a postponed pipe, the latest first: 1 + number, 0: none. */
+u32 weir_take_posted(struct weir_pipe weir_mem *p);
+int weir_recall_posted(struct weir_sched weir_mem *s);
+int weir_put_off(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *p,
+		 struct weir_task weir_mem *t, int wake);
+
+WEIR_INLINE void weir_set_online(struct weir_cpu weir_mem *cpu, u32 online)
+{
+	weir_store(&cpu->online, online);
+	if (online)
+		weir_fetch_and(&cpu->away, ~(u32)WEIR_CPU_OFF);
+	else
+		weir_fetch_or(&cpu->away, (u32)WEIR_CPU_OFF);
+}
+
+/* Strict: one home at a time. */
+WEIR_INLINE void weir_note_locked(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *h)
 {
 	if (WEIR_STRICT) {
-		struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
-		u32 n = ctx->nr_held;
-
-		weir_assert(weir_load(&pipe->sched->writer) ||
-			    (n && ctx->held[n - 1] == pipe->slot) ||
-			    (n > 1 && ctx->held[0] == pipe->slot));
+		weir_assert(!weir_ctx(s)->held);
+		weir_ctx(s)->held = h->idx + 1;
 	}
 }
 
-/* Check the rank order: the pipe is deeper than every lock held, so no two CPUs can wait for each other. */
-WEIR_INLINE void weir_note_locked(struct weir_pipe weir_mem *pipe)
+WEIR_INLINE void weir_note_unlocked(struct weir_sched weir_mem *s,
+				    const struct weir_pipe weir_mem *h)
 {
 	if (WEIR_STRICT) {
-		struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
-
-		weir_assert(ctx->nr_held < WEIR_MAX_DEPTH);
-		weir_assert(!ctx->nr_held || ctx->held[ctx->nr_held - 1] < pipe->slot);
-		/* An update holds its in-pipe and one more (docs/decisions/0001). */
-		weir_assert(ctx->nr_held < 2);
-		ctx->held[ctx->nr_held++] = pipe->slot;
+		weir_assert(weir_ctx(s)->held == h->idx + 1);
+		weir_ctx(s)->held = 0;
 	}
 }
 
-WEIR_INLINE void weir_note_unlocked(struct weir_pipe weir_mem *pipe)
+/* 0, or -WEIR_EAGAIN. */
+WEIR_INLINE int weir_home_lock(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h)
 {
-	if (WEIR_STRICT) {
-		struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
+	if (weir_unlikely(WEIR_STRICT || weir_cas(&h->word, 0, WEIR_LOCKED))) {
+		int err = weir_wait_for(h);
 
-		weir_assert(ctx->nr_held && ctx->held[ctx->nr_held - 1] == pipe->slot);
-		ctx->nr_held--;
+		if (err)
+			return err;
 	}
-}
-
-/* Calls never overlap. */
-#define weir_solo(s) (WEIR_SOLO && (s)->exclusive)
-
-/* The membership of @t at the depth of @pipe. */
-WEIR_INLINE struct weir_hook weir_mem *weir_hook(const struct weir_pipe weir_mem *pipe,
-						 struct weir_task weir_mem *t)
-{
-	return &t->hooks[pipe->slot];
-}
-
-/* weir_pipe_lock() and weir_pipe_unlock() for the common case: no other CPU has or wants the lock. */
-WEIR_INLINE int weir_lock(struct weir_pipe weir_mem *pipe)
-{
-	const struct weir_sched weir_mem *s = pipe->sched;
-
-	if (!WEIR_CARRY || WEIR_STRICT || s->exclusive || !weir_lock_at_once(&pipe->lock))
-		return weir_pipe_lock(pipe);
-	weir_op(pipe->sched, WEIR_OP_LOCK, pipe->idx, 0);
+	weir_note_locked(s, h);
 	return 0;
 }
 
-WEIR_INLINE void weir_unlock(struct weir_pipe weir_mem *pipe)
+WEIR_INLINE void weir_home_unlock(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h)
 {
-	const struct weir_sched weir_mem *s = pipe->sched;
-
-	if (!WEIR_CARRY || WEIR_STRICT || WEIR_IMPATIENT || s->exclusive || s->patience) {
-		weir_pipe_unlock(pipe);
-		return;
-	}
-	weir_op(pipe->sched, WEIR_OP_UNLOCK, pipe->idx, 0);
-	weir_spin_unlock(&pipe->lock);
+	if (weir_unlikely(weir_cas(&h->word, WEIR_LOCKED, 0) != WEIR_LOCKED))
+		weir_let_go(s, h);
+	weir_note_unlocked(s, h);
 }
 
-/* In the pipe and linked; the lock is held. (A task in the inbox is its own neighbour.) */
-WEIR_INLINE int weir_pipe_linked(const struct weir_pipe weir_mem *pipe,
-				 const struct weir_task weir_mem *t)
+/* The task is in the calling CPU's hand from now on; the token is its. */
+WEIR_INLINE void weir_own(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			  struct weir_task weir_mem *t)
 {
-	return weir_pipe_holds(pipe, t) && t->hooks[pipe->slot].prev != t;
+	ctx->todo = 1;
+	weir_store(&t->in_next, 0);
+	if (ctx->own_first)
+		weir_store(&weir_record(s, ctx->own_last - 1)->in_next, t->id + 1);
+	else
+		ctx->own_first = t->id + 1;
+	ctx->own_last = t->id + 1;
 }
 
-/* carry.c */
-#define WEIR_REBUILD_ALL 2u	     /* in `rebuild`: also tasks that passed through the pipe */
-#define WEIR_VISIT	 0x80000000u /* numbers of visits, which are no numbers of records */
-int weir_carry_plan(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
-u64 weir_carried_at(struct weir_sched weir_mem *s, const struct weir_task weir_mem *t, u32 slot);
-int weir_leave(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *landing,
-	       const struct weir_task weir_mem *t, u32 slot);
-int weir_recall_all(struct weir_pipe weir_mem *in);
-/* after a walk through members, even one that was interrupted */
-void weir_unchain(struct weir_ctx weir_mem *ctx);
-void weir_sort_by_arrival(struct weir_pipe weir_mem *pipe);
-int weir_gather(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
+/* --- order.c: the order of a pipe; the home's lock is held -------------------------------------------------- */
 
-/* The pipe of depth @slot of which @t is a member, linked or not, or null. */
-WEIR_INLINE struct weir_pipe weir_mem *weir_pipe_at(struct weir_sched weir_mem *s,
-						    const struct weir_task weir_mem *t, u32 slot)
+/* Into the tree and the list; the number of steps down. */
+u32 weir_tree_link(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t);
+/* Out of the tree, and not of the list. */
+int weir_tree_unlink(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t);
+/* By arrival: one that is reviewed may come in between. */
+int weir_list_insert(struct weir_pipe weir_mem *p, struct weir_task weir_mem *t);
+
+/* --- place.c: a task's way and its place ------------------------------------------------------------------ */
+
+/* The pipe through which @t came to @pipe; null: @pipe is an entry. */
+struct weir_pipe weir_mem *weir_before(const struct weir_pipe weir_mem *pipe,
+				       const struct weir_task weir_mem *t);
+/*
+ * @t goes from @at through the stages without a home: where it stops, in ctx->reached. That is a pipe of a home; or one whose receiver
+ * withholds it; or a postponed one (@first: go on behind it).
+ */
+int weir_walk(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *at,
+	      struct weir_task weir_mem *t, u32 what, u32 first);
+/* The home of @at is locked: @t is placed in it from there on, by number @number. */
+int weir_place(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *at,
+	       struct weir_task weir_mem *t, u32 number);
+/* @h is locked: if it counts @t, it does so no longer. */
+int weir_drop(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h,
+	      struct weir_task weir_mem *t, u32 why);
+/* What @t's instances hear when it is picked at @h, which is locked. */
+int weir_hear(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *at,
+	      struct weir_task weir_mem *t, u32 what, u32 runs);
+/* @h is locked and counts @t, which waits or runs: its stages there see it again, from pipe @at on (null: where it came in). */
+int weir_review_here(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h,
+		     struct weir_pipe weir_mem *at, struct weir_task weir_mem *t);
+
+u64 weir_came_in(struct weir_pipe weir_mem *h, struct weir_pipe weir_mem *at,
+		 struct weir_task weir_mem *t);
+/* The out-pipe of @at's receiver by which @t, which is linked in @end or runs, went on. */
+struct weir_pipe weir_mem *weir_went_on(struct weir_pipe weir_mem *at,
+					struct weir_pipe weir_mem *end,
+					struct weir_task weir_mem *t);
+
+/*
+ * Whether @t, which is to be reviewed, need not be noted: it neither waits nor runs, or it is in the hand of a call that has not placed it
+ * yet and looks at it once more afterwards, because `changes` has moved on.
+ */
+int weir_in_hand(struct weir_sched weir_mem *s, const struct weir_task weir_mem *t);
+
+/* A step begins with nothing known. */
+WEIR_INLINE void weir_begin_steps(struct weir_ctx weir_mem *ctx, u32 why)
 {
-	struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[slot].pipe);
-
-	if (WEIR_CARRY && !pipe)
-		pipe = (struct weir_pipe weir_mem *)weir_carried_at(s, t, slot);
-	return pipe;
+	ctx->step.key = WEIR_KEY_NONE;
+	ctx->step.gate = 0;
+	ctx->step.tie = 0;
+	ctx->step.urgent = 0;
+	ctx->step.in = 0;
+	ctx->step.runs = 0;
+	ctx->step.keeps_tie = 0;
+	ctx->step.why = why;
+	ctx->step.want = WEIR_WITHHOLD;
 }
 
-/* The pipe where @t was carried to, or null. */
-WEIR_INLINE struct weir_pipe weir_mem *weir_landing(struct weir_sched weir_mem *s,
+/*
+ * The place of @t, whose claim is @w, was given for that claim; its home is locked. Where tasks are declined, a CPU may have chosen again without its
+ * last task having been taken from it: that has no place any more.
+ */
+WEIR_INLINE int weir_place_valid(const struct weir_sched weir_mem *s,
+				 const struct weir_task weir_mem *t, u64 w)
+{
+	u32 state = weir_claim_state(w);
+
+	if (WEIR_DECLINES && state == WEIR_RUNNING &&
+	    (weir_claim_raw_cpu(w) >= s->nr_cpus ||
+	     weir_load(&s->cpus[weir_claim_raw_cpu(w)].curr) != t))
+		return 0;
+	return (state == WEIR_SCHEDULABLE || state == WEIR_RUNNING) &&
+	       weir_claim_number(w) == t->placed;
+}
+
+/* The entry of @t. */
+WEIR_INLINE struct weir_pipe weir_mem *weir_entry(const struct weir_sched weir_mem *s,
+						  const struct weir_task weir_mem *t)
+{
+	struct weir_graph weir_mem *g = s->graph;
+
+	return &g->pipes[g->cpus[weir_load(&t->entry_cpu)].entry];
+}
+
+/* The home of @t, or the pipe that holds it; null: none. */
+WEIR_INLINE struct weir_pipe weir_mem *weir_home_of(const struct weir_sched weir_mem *s,
 						    const struct weir_task weir_mem *t)
 {
-	u32 landing = weir_load_acquire(&t->landing);
+	u32 home = weir_load(&t->home);
 
-	return landing ? &s->graph->pipes[landing - 1] : 0;
+	return home ? &s->graph->pipes[home - 1] : 0;
 }
 
-/* The pipe through which @t came to @pipe, whose writer takes steps; null: @pipe is an entry. */
-WEIR_INLINE struct weir_pipe weir_mem *weir_before(const struct weir_pipe weir_mem *pipe,
-						   const struct weir_task weir_mem *t)
-{
-	const struct weir_instance weir_mem *from = pipe->from;
-	struct weir_graph weir_mem *g = pipe->sched->graph;
+/* --- settle.c: tasks in work ------------------------------------------------------------------------------- */
 
-	if (!from)
-		return 0;
-	return from->nr_in == 1 ? from->in[0] : &g->pipes[g->cpus[weir_load(&t->entry_cpu)].entry];
-}
+/* One stage of the work at a task in this CPU's hand. */
+u32 weir_work_on(struct weir_sched weir_mem *s);
+/* A message on @topic about @t may change its way or its place: it is noted that those on its way whose topic it is are to see it again. */
+int weir_look_at(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t);
+/* The message in the context, to all its recipients. */
+void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
+/* What a call has left to do: tasks in its hand, messages. No lock is held. */
+int weir_drain(struct weir_sched weir_mem *s);
+/* The same, but where there are only messages for the runtime, with little ado. */
+int weir_settle(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
+/* Note @bits for @t; if nobody has it in work, the calling CPU has, from now on. */
+int weir_note(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 bits);
 
-/* When @t entered, if calls do not overlap: kept in the hook of the entry, which has no keys. */
-WEIR_INLINE u64 weir_arrival(const struct weir_task weir_mem *t)
-{
-	return t->hooks[0].key;
-}
+/* --- preempt.c ---------------------------------------------------------------------------------------------- */
 
-/* @t is a member of the carried @pipe from now on. */
-WEIR_INLINE void weir_pass(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe)
-{
-	if (weir_solo(s)) {
-		u32 nr = pipe->nr + ++pipe->through;
+/* Kick one idle CPU behind @pipe, near @t (null: any); all: every one. 1: there was one. */
+int weir_kick(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+int weir_kick_all(struct weir_pipe weir_mem *pipe);
 
-		pipe->nr_added++;
-		if (nr > pipe->max_nr)
-			pipe->max_nr = nr;
-	} else if (weir_carried(pipe) & WEIR_COUNTED) {
-		weir_fetch_add(&pipe->through, 1);
-	}
-}
-
-/* preempt.c */
-/*
- * A CPU behind @pipe should take @t: once no lock is held, send a KICK to the task's last CPU if that is idle,
- * else to the nearest idle one by LLC and node that its affinity allows.
- */
-int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
-
-/* The same, which usually finds no CPU. */
-WEIR_INLINE void weir_kick_for(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
-{
-	if (pipe->nr_cpus != 1 || weir_mask_test(pipe->sched->idle, pipe->cpu))
-		weir_kick_later(pipe, t);
-}
-
-/* Wake a sleeping CPU behind @pipe to process work that no other CPU continues; near @t's CPU (null: any). */
-int weir_pipe_news(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
-/*
- * The idle CPU to kick for @t in pipe number @where, removed from the idle set; WEIR_NO_CPU if none is left. If @t is null: a CPU that
- * could not look at its exit, from the CPU in the upper half of @where on, else any.
- */
-u32 weir_kick_target(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u64 where);
-
-/* alloc.c */
+/* state.c: memory */
 /* weir_alloc_at(), weir_free() and weir_copy() for the end of a chain of calls, where no frame is left. */
 u64 weir_alloc_here(struct weir_sched weir_mem *s, u64 bytes);
 int weir_free_here(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes);
@@ -240,234 +318,13 @@ void weir_region_drop(struct weir_sched weir_mem *s, struct weir_region weir_mem
 		      void weir_mem *p);
 int weir_region_free(struct weir_sched weir_mem *s, struct weir_region weir_mem *r);
 
-/* keyed.c: the treap and list of a keyed pipe; the pipe's lock is held. */
-int weir_keyed_insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
-int weir_keyed_insert_first(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
-int weir_keyed_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
-			    struct weir_task weir_mem *after);
-int weir_keyed_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
-
-/* withdraw.c: link @t, a member of carried @in, which is locked, there; it leaves the pipes behind, from depth @slot on. 1: done; 0: not a member. */
-int weir_recall(struct weir_pipe weir_mem *in, struct weir_task weir_mem *t, u32 slot);
-/* The task that arrived at the carried pipe stays there: withheld, or (@pending) to be presented again. It is locked, or the receiver needs no lock. */
-int weir_keep(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe, u32 pending);
-/* @t, a member of carried @entry, starts over. */
-int weir_present_again(struct weir_pipe weir_mem *entry, struct weir_task weir_mem *t);
-/*
- * A receiver that may take steps puts @t, from @in, into @pipe: under @key if that is keyed (@keyed, a constant, so that lists carry no
- * code of keyed pipes).
- */
-int weir_put_carried(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
-		     struct weir_pipe weir_mem *in, int keyed);
-/* @t is linked in carried @in, which is locked, and gets no record there. */
-void weir_link_carried(struct weir_pipe weir_mem *in, struct weir_task weir_mem *t);
-
-/* lock.c: put a task into the inbox of a pipe whose lock could not be taken. */
-int weir_post(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
-/* Link the tasks that arrived while the lock was taken; it is held. */
-int weir_inbox_open(struct weir_pipe weir_mem *pipe);
-int weir_inbox_drop(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
-
-/* log.c: record a change of @pipe, which is locked, for its receiver. Without memory for the record, the next update is a rebuild. */
-void weir_log_change(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u32 kind);
-void weir_log_removed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
-
-/* pipe.c: add @t to a list behind @after (null: first) or, if @move, put a member there. The lock is held. */
-int weir_pipe_place(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
-		    struct weir_task weir_mem *after, int move);
-/*
- * Add @t to a keyed pipe, or change its key, behind all tasks with that key; @in (null: none): behind those that came through it before @t.
- * The lock is held.
- */
-int weir_pipe_insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
-			   struct weir_pipe weir_mem *in);
-/* The same for a pipe that is not locked; if its lock cannot be taken, the task goes into the inbox. */
-int weir_put_keyed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
-		   struct weir_pipe weir_mem *in);
-
-/* list.c: the list of a pipe; the pipe's lock is held. Links @t behind @after, or first if that is null. */
-void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
-		    struct weir_task weir_mem *after);
-void weir_list_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
-
-/* For a pipe that leads to one CPU: whether that is online and in @mask (null: any). */
-WEIR_INLINE int weir_one_allows(const struct weir_pipe weir_mem *pipe,
-				const struct weir_cpumask weir_mem *mask)
-{
-	return weir_load(&pipe->sched->cpus[pipe->cpu].online) &&
-	       (!mask || weir_mask_test(mask, pipe->cpu));
-}
-
-/* weir_pipe_load() for such a pipe. */
-WEIR_INLINE u32 weir_one_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
-{
-	const struct weir_sched weir_mem *s = pipe->sched;
-	/* A CPU that is about to choose runs nothing. */
-	u32 load = weir_pipe_nr(pipe) + (weir_load(&s->cpus[pipe->cpu].curr) != 0);
-
-	/* A CPU that chooses from an empty pipe takes a new task without a KICK. */
-	*idle = !load || weir_mask_test(s->idle, pipe->cpu);
-	return load;
-}
-
-/* The lock is held and @t is linked: record the pipe. */
-WEIR_INLINE void weir_settle_in(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
-{
-	u32 nr = pipe->nr + 1;
-
-	weir_assert_locked(pipe);
-	weir_store_release(&weir_hook(pipe, t)->pipe, pipe);
-	if (weir_carried(pipe))
-		weir_store_release(&t->landing, pipe->idx + 1);
-	weir_store(&pipe->nr, nr);
-}
-
-/* The task is in the pipe's inbox. The lock is held. */
-WEIR_INLINE int weir_is_boxed(const struct weir_pipe weir_mem *pipe,
-			      const struct weir_task weir_mem *t)
-{
-	return t->hooks[pipe->slot].prev == t;
-}
-
-/* The lock is held: @t is not linked there any more. */
-WEIR_INLINE void weir_depart(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
-{
-	if (weir_carried(pipe) && weir_load(&t->landing) == pipe->idx + 1)
-		weir_store_release(&t->landing, 0);
-	weir_store_release(&weir_hook(pipe, t)->pipe, 0);
-}
-
-/* The lock is held: member @t leaves. */
-WEIR_INLINE void weir_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
-{
-	struct weir_hook weir_mem *h = weir_hook(pipe, t);
-
-	weir_assert_locked(pipe);
-	weir_op(pipe->sched, WEIR_OP_REMOVE, pipe->idx, 0);
-	if (weir_is_boxed(pipe, t)) {
-		weir_inbox_drop(pipe, t);
-		return;
-	}
-	if (pipe->keyed)
-		weir_keyed_remove(pipe, t);
-	else
-		weir_list_unlink(pipe, t);
-	if (h->change || pipe->change_kinds & WEIR_REMOVED)
-		weir_log_removed(pipe, t);
-	weir_store(&pipe->nr, pipe->nr - 1);
-	weir_store(&pipe->nr_removed, pipe->nr_removed + 1);
-	weir_depart(pipe, t);
-}
-
-/* The same, counted; the receiver does not know yet. */
-WEIR_INLINE void weir_join(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
-{
-	u32 nr;
-
-	weir_settle_in(pipe, t);
-	nr = pipe->nr;
-	if (weir_carried(pipe) && weir_solo(pipe->sched))
-		nr += pipe->through;
-	weir_store(&pipe->nr_added, pipe->nr_added + 1);
-	if (nr > pipe->max_nr)
-		weir_store(&pipe->max_nr, nr);
-}
-
-/* The lock is held and @t is linked: make it a member. */
-WEIR_INLINE void weir_joined(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
-{
-	weir_join(pipe, t);
-	if (weir_hook(pipe, t)->change || pipe->change_kinds & WEIR_ADDED)
-		weir_log_change(pipe, t, WEIR_ADDED);
-	/* The path ends here, or continues only when a CPU asks: wake one. */
-	if (pipe->postponed || !pipe->change_kinds)
-		weir_kick_later(pipe, t);
-}
-
-/*
- * A receiver puts @t, which has just arrived at it, into the list @pipe: the task passes through, or its path ends there. (Inline down to
- * the list: this is the cost of a carried task.)
- */
-WEIR_INLINE int weir_land(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
-			  struct weir_task weir_mem *t)
-{
-	const struct weir_hook weir_mem *h = weir_hook(pipe, t);
-
-	if (weir_carried(pipe) & WEIR_CARRIED) {
-		weir_op(s, WEIR_OP_PASS, pipe->idx, 0);
-		weir_pass(s, pipe);
-		return 0;
-	}
-	/* For a receiver that keeps a log, or outside the common case. */
-	if (pipe->change_kinds || weir_load(&h->pipe) || h->change)
-		return weir_pipe_append(pipe, t);
-	if (weir_lock(pipe))
-		return weir_post(pipe, t, 0);
-	weir_list_link(pipe, t, pipe->tail);
-	weir_op(s, WEIR_OP_ADD, pipe->idx, 0);
-	weir_join(pipe, t);
-	weir_kick_for(pipe, t);
-	weir_unlock(pipe);
-	return 0;
-}
-
-/* pick.c: the address of the next pipe before @exit with changes that no CPU has processed yet; 0: there is none. */
-u64 weir_unfinished(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *exit);
-
-/* propagate.c: the worklist of the calling CPU */
-void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe);
-/*
- * Work on a task of @pipe could not be completed, because a deeper pipe's lock could not be taken: its receiver starts over with all
- * tasks. That needs no further change: this CPU looks again on its own. The pipe is locked.
- */
-void weir_start_over(struct weir_pipe weir_mem *pipe);
-/* The update of @pipe, which is locked, failed with @err. */
-void weir_put_off(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe, int err);
-int weir_fault(struct weir_sched weir_mem *s, u32 instance, int err);
-/*
- * Propagate changes through the graph and deliver messages until none is left. First, @pipe (null: none) gets
- * @add (null: nothing) at its tail and its receiver handles it, under one lock. The caller holds no pipe lock.
- */
-int weir_drain(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
-	       struct weir_task weir_mem *add);
-void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
-
-/* The call has not waited for another CPU yet, and nothing has failed. */
-WEIR_INLINE void weir_begin_drain(struct weir_ctx weir_mem *ctx)
-{
-	ctx->draining = 1;
-	ctx->next_msg = 0;
-	ctx->tired = 0;
-	ctx->failed = 0;
-	ctx->entered = 0;
-}
-
-/* What is left of weir_drain() after that. */
-int weir_process(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
-
-/* task.c */
-int weir_task_put(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
-struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 cookie);
-int weir_task_hooks_new(struct weir_sched weir_mem *s, u32 nr_slots,
-			struct weir_hook weir_mem *weir_mem *hooks);
-/* Coherence domains: the record of a task that comes from another one, under its number; null: the arena is full, or a lock is taken. */
-struct weir_task weir_mem *weir_task_import(struct weir_sched weir_mem *s, u32 id, u64 cookie);
-/* The task has left, which may have been created here: its number stays in use elsewhere. */
-void weir_task_lend(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
-/* Number @id has ended elsewhere. */
-void weir_task_number_back(struct weir_sched weir_mem *s, u32 id);
-
-/* A walk through members (weir_member()) has finished with the last visited task, or was interrupted. */
-WEIR_INLINE void weir_unvisit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
-{
-	if (!ctx->visited)
-		return;
-	weir_task_put(s, ctx->visited);
-	ctx->visited = 0;
-}
-
 /* broker.c */
+/* A component failed with @err. */
+int weir_fault(struct weir_sched weir_mem *s, u32 instance, int err);
 void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg);
+/* The runtime is told at once that @cpu, behind @exit, is to be preempted. No lock is held. */
+int weir_tell_preempt(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
+		      struct weir_task weir_mem *t, u32 cpu, u64 key);
 /* weir_request() without a frame */
 int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg);
 /* Give an instance's topics places in the table, and free them. */
@@ -475,8 +332,7 @@ int weir_topics_bind(struct weir_sched weir_mem *s, struct weir_instance weir_me
 int weir_topics_unbind(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 /* Delivery of the message in the context, one recipient at a time (see broker.c). */
 int weir_next_recipient(struct weir_sched weir_mem *s);
-int weir_followed(struct weir_sched weir_mem *s, int err);
-int weir_delivered(struct weir_sched weir_mem *s);
+int weir_report(struct weir_sched weir_mem *s, const struct weir_queued weir_mem *m);
 
 /* Copy a message field by field: either side may be in the arena or in the caller's memory, which differ in kind. */
 #define weir_set_msg(to, from)                 \
@@ -502,34 +358,32 @@ void weir_reconsider(struct weir_sched weir_mem *s, const struct weir_msg *msg);
 /* The pipe of the present graph where tasks of @p, which came from another domain in the old graph, wait from now on; null: the entry. */
 struct weir_pipe weir_mem *weir_same_border(struct weir_sched weir_mem *s,
 					    const struct weir_pipe weir_mem *p);
-/* A task that was created elsewhere has ended: its number is returned with the next remote messages. */
+/* @t was created elsewhere, has ended, and is free here: its number is returned with the next remote messages. */
 void weir_number_ended(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
-/* The first message for another domain, after all that is ready to leave was added; null: none. */
-const struct weir_remote_msg weir_mem *weir_remote_collect(struct weir_sched weir_mem *s);
-/* @p, which is no call and is about @t if that is not null, has come from another domain. */
-int weir_remote_take_in(struct weir_sched weir_mem *s, const struct weir_remote_msg *p,
-			struct weir_task weir_mem *t);
 #else
 #define weir_domains_init(s, plan) 0
 #define weir_borders(s, plan, g)   0
 #define weir_remote_send(s, msg)   ((void)0)
 #define weir_reconsider(s, msg)	   ((void)0)
-#define weir_same_border(s, p)	   ((struct weir_pipe weir_mem *)0)
 #define weir_number_ended(s, t)	   ((void)0)
 #endif
 
-/* A block of task records, or an instance of the graph, that is in another domain's memory: there is a gap in the table. */
-#define weir_gap(p) (WEIR_DOMAINS && !(p))
-
-/* Whether task numbers of block @c are created here. Each domain has every so manieth block, so numbers are the same everywhere. */
-WEIR_INLINE int weir_own_block(const struct weir_sched weir_mem *s, u32 c)
+/* The record of @t, which has ended, is no longer used by anybody. */
+WEIR_INLINE void weir_task_ended(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
-	return !weir_distributed(s) || c % s->nr_domains == s->domain;
+	weir_task_free(s, t);
+	if (weir_distributed(s))
+		weir_number_ended(s, t);
 }
 
 /* graph.c */
 int weir_graph_build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
 		     struct weir_graph weir_mem *g);
+/* What follows from the classes of the instances: order of pipes, who hears and reviews. */
+int weir_graph_facts(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
+int weir_graph_homes(struct weir_graph weir_mem *g);
+int weir_graph_follow(struct weir_graph weir_mem *g);
+void weir_instance_ports(struct weir_instance weir_mem *inst);
 int weir_instance_params(struct weir_instance weir_mem *inst, const u64 weir_mem *params);
 int weir_graph_subscribe(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
 int weir_graph_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
@@ -540,12 +394,11 @@ int weir_instance_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem
 int weir_instance_priv(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 int weir_instance_priv_free(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 
-/* call.c: the calling CPU enters, or -WEIR_EAGAIN; publish a state change of @t. See call.h. */
+/* The calling CPU enters, or -WEIR_EAGAIN; publish a state change of @t. See settle.h. */
 int weir_enter(struct weir_sched weir_mem *s, u32 cpu);
 int weir_announce(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t, u32 cpu);
 
-/* schedule.c: the CPU that ran @t has nothing now and will choose next. */
-void weir_off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
+/* schedule.c */
 int weir_forget(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 
 /* swap.c */
@@ -554,22 +407,28 @@ int weir_swap_clean(struct weir_sched weir_mem *s);
 /* The instance's number for @topic among its own topics: WEIR_OWN(n), or WEIR_MAX_TOPICS. */
 u32 weir_own_number(const struct weir_instance weir_mem *i, u32 topic);
 
-/* The case of a class and a topic in the generated dispatch, where own topics have the class's numbers; one past all: none. */
+/* @topic as the class of @i numbers it; WEIR_MAX_TOPICS: it is none of its. */
+WEIR_INLINE u32 weir_topic_number(const struct weir_instance weir_mem *i, u32 topic)
+{
+	return topic < WEIR_NR_STD_TOPICS ? topic : weir_own_number(i, topic);
+}
+
+/* The case of a class and a topic in the dispatch that is generated for BPF; one past all: none. */
 WEIR_INLINE u32 weir_topic_case(const struct weir_instance weir_mem *i, u32 topic)
 {
-	u32 number = topic < WEIR_NR_STD_TOPICS ? topic : weir_own_number(i, topic);
+	u32 number = weir_topic_number(i, topic);
 
 	return number < WEIR_MAX_TOPICS ? i->class * WEIR_MAX_TOPICS + number : ~0u;
 }
 
 /* Generated from the files in components/. */
 int weir_class_construct(struct weir_instance weir_mem *i);
-int weir_class_update(struct weir_instance weir_mem *i, struct weir_pipe weir_mem *in);
-/* The same for the arrival of one task (step.h). Not in the kernel's port. */
-int weir_class_step(struct weir_instance weir_mem *i, struct weir_pipe weir_mem *in);
+/* (A port without function pointers has a function instead of the table.) */
+u32(weir_class_step)(struct weir_instance weir_mem *i, u32 what, struct weir_task weir_mem *t,
+		     struct weir_step weir_mem *s);
+extern u32 (*const weir_steps[])(struct weir_instance weir_mem *i, u32 what,
+				 struct weir_task weir_mem *t, struct weir_step weir_mem *s);
 int weir_class_on(struct weir_instance weir_mem *i, const struct weir_msg weir_mem *msg);
-int weir_class_follow(struct weir_instance weir_mem *i, const struct weir_msg weir_mem *msg,
-		      struct weir_pipe weir_mem *in);
 int weir_class_answer(struct weir_instance weir_mem *i, struct weir_msg *msg);
 int weir_class_idle(struct weir_instance weir_mem *i, u32 cpu);
 int weir_class_timer(struct weir_instance weir_mem *i);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* The one question of a runtime: what does this CPU run next? And the hand-over, which gives the answer with the question. */
-#include "call.h"
+#include "place.h"
+#include "settle.h"
 
 /* A shared exit may hold tasks that must not run on this CPU. */
-static int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *exit,
-		   struct weir_task weir_mem *t, u32 cpu)
+WEIR_INLINE int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *exit,
+			struct weir_task weir_mem *t, u32 cpu)
 {
 	const struct weir_cpumask weir_mem *mask;
 
@@ -15,255 +16,253 @@ static int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_me
 }
 
 /*
- * @cpu runs @t, claimed at @exit. That is recorded under the exit's lock, so a CPU that puts a more urgent task there later sees it
- * (weir_preempt()).
+ * One atomic change: only what is schedulable by the number under which it was linked. The exit's home is locked.
+ *
+ * What the CPU runs is recorded before the change: so whoever ends the claim finds it there and takes it back, and need not get this lock for
+ * that. And it is recorded under the lock, so a CPU that puts a more urgent task there later sees it.
  */
-WEIR_INLINE void hold(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
-		      struct weir_task weir_mem *t, u32 cpu)
+WEIR_INLINE int claim(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
+		      struct weir_task weir_mem *t, u32 cpu, int simple)
 {
 	struct weir_cpu weir_mem *c = &s->cpus[cpu];
+	u64 w = weir_load(&t->claim), was;
 
-	weir_store(&t->cpu, cpu);
+	if (weir_claim_state(w) != WEIR_SCHEDULABLE || weir_claim_number(w) != t->placed)
+		return 0;
+	was = weir_load(&c->curr_key);
 	weir_store(&c->curr_key, weir_load(&t->key));
 	weir_store(&c->curr, t);
-	if (!weir_mask_test(s->busy, cpu))
-		weir_mask_set(s->busy, cpu);
-	/* No other CPU can take it now; the walk through the other pipes does not need this lock. */
-#if WEIR_CARRY
-	weir_unlink(exit, t);
-#else
-	weir_pipe_take(exit, t);
-#endif
+	if (weir_unlikely(weir_cas(&t->claim, w, weir_claim_on(w, cpu)) != w)) {
+		weir_store(&c->curr, 0);
+		weir_store(&c->curr_key, was);
+		return 0;
+	}
+	weir_unlink_at(exit, exit, t, simple);
+	return 1;
 }
 
-/*
- * The context holds the progress of the search, as in weir_drain(), and the function to be called next.
- *
- * Update postponed pipes before the exit, then look at the exit. If it is empty, the CPU announces that it is idle and looks again,
- * because work that arrived in between saw no CPU to wake. If it is still empty, instances before the exit may fetch work from
- * elsewhere, until one succeeds.
- *
- * If there is no other work, this CPU processes changes on the way to the exit that are on another CPU's worklist, because that CPU may
- * have stopped.
- */
-enum pick_stage {
-	PICK_SETTLE,
-	PICK_FIRST,
-	PICK_AGAIN,
-	PICK_FETCH,
-	PICK_FETCHED,
-	PICK_FOUND,
-	PICK_REVOKED, /* the task was blocked before it was out of all pipes */
-	PICK_NOTHING,
-};
+/* @t, null: none, was taken at the exit, whose home is locked: the instances before it hear that, and the lock is given back. */
+WEIR_INLINE struct weir_task weir_mem *taken(struct weir_sched weir_mem *s,
+					     struct weir_ctx weir_mem *ctx,
+					     struct weir_pipe weir_mem *exit,
+					     struct weir_task weir_mem *t)
+{
+	if (t)
+		weir_tell_picked(s, ctx, exit, t);
+	weir_home_unlock(s, exit);
+	return t;
+}
 
-/*
- * The first task of the exit that this CPU wins; one atomic state change decides between CPUs. @announced: the CPU is in the idle set; if
- * it cannot look, it is marked, and the CPU that releases the lock always kicks it.
- */
-WEIR_INLINE u64 claim(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu,
-		      int announced)
+/* Not the first one. */
+WEIR_GLOBAL WEIR_RARE u64 weir_take_other(struct weir_sched weir_mem *s weir_arg,
+					  struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
 {
 	struct weir_task weir_mem *t;
 
-	/* A CPU that has announced that it is idle always takes the lock: see weir_kick_later(). */
-	if (!weir_load(&exit->nr) && !weir_load(&exit->inbox) && (weir_solo(s) || !announced))
-		return 0;
-	if (announced && !s->exclusive)
-		weir_store(&s->ctx[cpu].missed, 1);
-	if (weir_lock(exit))
-		return 0;
-	if (announced && !s->exclusive)
-		weir_store(&s->ctx[cpu].missed, 0);
-	if (weir_load(&exit->inbox))
-		weir_inbox_open(exit);
-	weir_for_task(t, exit)
-		if (may_run(s, exit, t, cpu) &&
-		    weir_cas(&t->state, WEIR_SCHEDULABLE, WEIR_CLAIMED) == WEIR_SCHEDULABLE)
-			break;
-	if (t)
-		hold(s, exit, t, cpu);
-	weir_unlock(exit);
-	return (u64)t;
-}
-
-WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg,
-			   struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
-{
-	return claim(s, exit, cpu, weir_ctx(s)->pick_stage != PICK_FIRST);
-}
-
-/* What to call next. */
-enum pick_call { PICK_OVER, PICK_DRAIN, PICK_IDLE };
-
-WEIR_FLAT static int pick_drain(struct weir_ctx weir_mem *ctx, struct weir_pipe weir_mem *pipe)
-{
-	ctx->pick_pipe = pipe;
-	return PICK_DRAIN;
-}
-
-/* The next postponed pipe, or the end of this stage of the search: nothing left to drain. */
-static int pick_catch_up(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			 const struct weir_plan_cpu weir_mem *pc)
-{
-	if (ctx->pick_at >= pc->nr_postponed)
-		return PICK_OVER;
-	return pick_drain(ctx,
-			  &s->graph->pipes[s->graph->lists[pc->first_postponed + ctx->pick_at++]]);
-}
-
-#define FEW_PIPES 8u /* in-pipes of an instance that are searched for changes */
-
-WEIR_GLOBAL u64 weir_unfinished(struct weir_sched weir_mem *s weir_arg,
-				const struct weir_pipe weir_mem *exit weir_arg)
-{
-	struct weir_instance weir_mem *inst = exit->from;
-
-	for (u32 depth = 0; inst && depth < s->graph->nr_slots && weir_loop; depth++) {
-		struct weir_instance weir_mem *before = 0;
-
-		for (u32 i = 0; i < inst->nr_in && i < weir_limit(FEW_PIPES) && weir_loop; i++) {
-			struct weir_pipe weir_mem *pipe = inst->in[i];
-
-			if (!pipe->postponed && weir_pipe_has_news(pipe))
-				return (u64)pipe;
-			if (!before)
-				before = pipe->from;
-		}
-		inst = before;
-	}
+	/* Gates are open or closed; among those of one kind the order of the pipe decides. */
+	for (u32 closed = 0; closed <= exit->gated && closed < 2 && weir_loop; closed++)
+		weir_for_task(t, exit)
+			if ((exit->gated && t->gate > exit->now) == closed &&
+			    may_run(s, exit, t, cpu) && claim(s, exit, t, cpu, 0))
+				return (u64)t;
 	return 0;
 }
 
-/* A change on the way to the exit that no CPU seems to process. */
-static int pick_help(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-		     const struct weir_pipe weir_mem *exit)
+WEIR_INLINE u64 take_first(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu,
+			   int simple)
 {
-	struct weir_pipe weir_mem *pipe;
+	struct weir_task weir_mem *t = simple ? exit->head : weir_first_of(exit);
 
-	if (s->exclusive || ctx->pick_stage != PICK_AGAIN || ctx->helped >= s->graph->nr_slots)
-		return PICK_OVER;
-	pipe = (struct weir_pipe weir_mem *)weir_unfinished(s, exit);
-	if (!pipe)
-		return PICK_OVER;
-	ctx->helped++;
-	return pick_drain(ctx, pipe);
+	if (!t)
+		return 0;
+	if ((simple || may_run(s, exit, t, cpu)) && claim(s, exit, t, cpu, simple))
+		return (u64)t;
+	return weir_take_other(s, exit, cpu);
 }
 
-/* The CPU has no task. */
-static int pick_nothing(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 target)
+/* The first task of the exit that this CPU may and can have; its home is locked. */
+WEIR_PART u64 weir_take(struct weir_sched weir_mem *s weir_arg,
+			struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
 {
-	ctx->pick_stage = PICK_NOTHING;
+	return exit->simple ? take_first(s, exit, cpu, 1) : take_first(s, exit, cpu, 0);
+}
+
+/* What is on the way to the exit, in postponed pipes, comes into this CPU's hand and goes on. 1: something does. */
+WEIR_GLOBAL int weir_catch_up(struct weir_sched weir_mem *s weir_arg, u32 target)
+{
+	const struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[target];
+
+	for (u32 i = 0; i < pc->nr_postponed && weir_loop; i++) {
+		struct weir_pipe weir_mem *p =
+			&s->graph->pipes[s->graph->lists[pc->first_postponed + i]];
+		u32 id = p->postponed && weir_load(&p->word) ? weir_take_posted(p) : 0;
+
+		while (id && weir_loop) {
+			struct weir_task weir_mem *t = weir_record(s, id - 1);
+
+			id = weir_load(&t->in_next);
+			weir_fetch_add(&p->behind, (u32)-1);
+			weir_send_onward(t, p);
+			weir_own(s, weir_ctx(s), t);
+		}
+	}
+	return weir_ctx(s)->own_first != 0;
+}
+
+/* @cpu has found nothing, and is about to look again. */
+WEIR_INLINE void announce(struct weir_sched weir_mem *s, u32 cpu)
+{
+	weir_fetch_or(&s->cpus[cpu].away, (u32)WEIR_CPU_SLEEPS);
+	weir_mask_set(s->idle, cpu);
+}
+
+/*
+ * @cpu has a task of the exit, whose home is locked, and counts as idle no more; @idle: it did when it looked. A kick that has hit it
+ * meanwhile was for a task that may be left there: it is passed on.
+ */
+WEIR_INLINE void awake(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu,
+		       int idle)
+{
+	if (!(weir_load(&s->cpus[cpu].away) & WEIR_CPU_SLEEPS))
+		return;
+	weir_fetch_and(&s->cpus[cpu].away, ~(u32)WEIR_CPU_SLEEPS);
+	weir_mask_set(s->busy, cpu);
+	if (idle && !weir_mask_clear(s->idle, cpu) && weir_load(&exit->nr))
+		weir_kick(exit, weir_pipe_first(exit));
+}
+
+/*
+ * The CPU has announced that it is idle; it looks again: what arrived in between saw no CPU to wake. If another CPU has the lock, it leaves
+ * its wish there, and is kicked if something waits: 0. Else the lock is its.
+ */
+WEIR_GLOBAL int weir_lock_or_want(struct weir_sched weir_mem *s weir_arg,
+				  struct weir_pipe weir_mem *exit weir_arg)
+{
+	u64 w = 0, seen;
+
+	while (weir_loop) {
+		seen = weir_cas(&exit->word, w,
+				w & ~WEIR_RECORDED ? w | WEIR_WANT : w | WEIR_LOCKED);
+		if (seen == w)
+			break;
+		w = seen;
+	}
+	if (w & ~WEIR_RECORDED)
+		return 0;
+	weir_note_locked(s, exit);
+	if (w)
+		weir_op(s, WEIR_OP_LOCK, exit->idx, 0);
+	return 1;
+}
+
+/* A CPU without a task. */
+static void nothing(struct weir_sched weir_mem *s, u32 target)
+{
 	weir_mask_clear(s->busy, target);
 	weir_store(&s->cpus[target].curr_key, WEIR_KEY_NONE);
-	/* Work may remain for other CPUs, which must be woken. */
-	return ctx->nr_msgs ? pick_drain(ctx, 0) : PICK_OVER;
 }
 
-/* Whether no other pipe has @t, which was removed from @exit. */
-WEIR_INLINE int is_out(const struct weir_pipe weir_mem *exit, const struct weir_task weir_mem *t)
+/*
+ * The context holds the progress of the search. Look at the exit; if it is empty, announce that the CPU is idle and look again; if it is
+ * still empty, instances before the exit may fetch work from elsewhere, until one succeeds. Before each look what was postponed goes on,
+ * between two stages. When it is over with a task, the exit's home is left locked.
+ */
+enum pick_stage {
+	PICK_BEGIN,
+	PICK_FIRST,
+	PICK_ANNOUNCE,
+	PICK_AGAIN,
+	PICK_FETCH,
+	PICK_OVER,
+};
+
+/* The home of the exit is locked, and is left so if it had a task for @target, in the context: 1. @announced: @target is, or was, in the idle set. */
+WEIR_INLINE int take_locked(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			    struct weir_pipe weir_mem *exit, u32 target, int announced)
 {
-	const struct weir_hook weir_mem *h = t->hooks;
-
-	for (u32 n = exit->slot; n && weir_loop; n--, h++)
-		if (weir_load(&h->pipe))
-			return 0;
-	return !weir_load(&t->torn) && !weir_load(&t->landing);
+	ctx->picked = (struct weir_task weir_mem *)weir_take(s, exit, target);
+	if (!ctx->picked) {
+		weir_home_unlock(s, exit);
+		return 0;
+	}
+	awake(s, exit, target, announced);
+	return 1;
 }
 
-/* Remove @t, which was removed from @exit, from all other pipes. */
-WEIR_INLINE void pull_out(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
-			  struct weir_task weir_mem *t)
-{
-	if (weir_carried(exit) & (weir_solo(s) ? ~0u : WEIR_BEHIND_COUNTED))
-		weir_leave(s, exit, t, 0);
-	if (!WEIR_CARRY || !is_out(exit, t))
-		weir_task_withdraw(s, t, 0);
-}
-
-/* The task is out of all pipes, and its DISPATCH was reported: it runs, unless it was blocked in the meantime. */
-static int pick_keep(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
-{
-	struct weir_task weir_mem *t = ctx->picked;
-
-	/* From here on it may be blocked or destroyed by another CPU. */
-	if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_RUNNING) == WEIR_CLAIMED)
-		return PICK_OVER;
-	weir_off_cpu(s, t);
-	ctx->pick_stage = PICK_REVOKED;
-	weir_announce(s, WEIR_TOPIC_BLOCK, t, ctx->cpu);
-	return pick_drain(ctx, 0);
-}
-
-static int pick_found(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 target)
-{
-	struct weir_pipe weir_mem *exit = &s->graph->pipes[s->graph->cpus[target].exit];
-
-	ctx->pick_stage = PICK_FOUND;
-	if (weir_mask_test(s->idle, target))
-		weir_mask_clear(s->idle, target);
-	pull_out(s, exit, ctx->picked);
-	weir_announce(s, WEIR_TOPIC_DISPATCH, ctx->picked, target);
-	return ctx->work_head || ctx->nr_msgs ? pick_drain(ctx, 0) : pick_keep(s, ctx);
-}
-
-WEIR_GLOBAL int weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 target)
+WEIR_GLOBAL u32 weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 target)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	const struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[target];
+	struct weir_pipe weir_mem *exit;
 
-	if (ctx->pick_stage == PICK_NOTHING)
+	if (pc->exit == WEIR_NONE) {
+		announce(s, target);
+		nothing(s, target);
 		return PICK_OVER;
-	if (ctx->pick_stage == PICK_FOUND)
-		return pick_keep(s, ctx);
-	if (ctx->pick_stage == PICK_REVOKED) {
-		weir_store_release(&ctx->picked->state, WEIR_UNCONSIDERED);
-		ctx->picked = 0;
-		ctx->pick_at = 0;
-		ctx->pick_stage = PICK_SETTLE;
 	}
-	if (ctx->pick_stage == PICK_SETTLE) {
-		ctx->pick_stage = PICK_FIRST;
-		/* Work left by an earlier call of this CPU. */
-		if (ctx->work_head || ctx->nr_msgs)
-			return pick_drain(ctx, 0);
-	}
-	while (ctx->pick_stage != PICK_FETCH && weir_loop) {
-		if (pc->exit != WEIR_NONE) {
-			if (pick_catch_up(s, ctx, pc) ||
-			    pick_help(s, ctx, &s->graph->pipes[pc->exit]))
-				return PICK_DRAIN;
-			ctx->picked = (struct weir_task
-				       weir_mem *)weir_claim(s, &s->graph->pipes[pc->exit], target);
-			if (ctx->picked)
-				return pick_found(s, ctx, target);
+	exit = &s->graph->pipes[pc->exit];
+	if (ctx->pick_stage == PICK_BEGIN) {
+		/* Once for each of them: what was put off in one pipe may be put off in the next. */
+		if (ctx->pick_at < pc->nr_postponed) {
+			ctx->pick_at++;
+			if (weir_catch_up(s, target))
+				return PICK_BEGIN;
 		}
 		ctx->pick_at = 0;
-		if (ctx->pick_stage == PICK_FETCHED)
-			return pick_nothing(s, ctx, target);
-		if (ctx->pick_stage == PICK_FIRST) {
-			weir_mask_set(s->idle, target);
-			weir_barrier(s);
-		}
-		ctx->pick_stage++;
 	}
-	if (pc->exit == WEIR_NONE || ctx->pick_at >= pc->nr_puller)
-		return pick_nothing(s, ctx, target);
-	ctx->puller = s->graph->instances[s->graph->lists[pc->first_puller + ctx->pick_at++]];
-	return PICK_IDLE;
+	if (ctx->pick_stage <= PICK_FIRST) {
+		if (!weir_load(&exit->nr) || weir_home_lock(s, exit))
+			return PICK_ANNOUNCE;
+		return take_locked(s, ctx, exit, target, weir_mask_test(s->idle, target))
+			       ? PICK_OVER
+			       : PICK_ANNOUNCE;
+	}
+	if (ctx->pick_stage == PICK_FETCH) {
+		if (ctx->pick_at >= pc->nr_puller) {
+			nothing(s, target);
+			return PICK_OVER;
+		}
+		ctx->puller =
+			s->graph->instances[s->graph->lists[pc->first_puller + ctx->pick_at++]];
+		return PICK_FETCH;
+	}
+	if (ctx->pick_stage == PICK_ANNOUNCE) {
+		announce(s, target);
+		if (pc->nr_postponed && weir_catch_up(s, target))
+			return PICK_AGAIN;
+	}
+	if (!weir_lock_or_want(s, exit))
+		return PICK_FETCH;
+	/* (A kick that came since then is spent on it, though its bit is gone.) */
+	return take_locked(s, ctx, exit, target, 1) ? PICK_OVER : PICK_FETCH;
 }
 
-/* Calls an instance that may fetch work. */
-WEIR_FLAT static void pick_fetch(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-				 u32 target)
+/* The full search. */
+WEIR_FLAT WEIR_RARE static struct weir_task weir_mem *search(struct weir_sched weir_mem *s,
+							     struct weir_ctx weir_mem *ctx,
+							     u32 target)
 {
-	int got = weir_class_idle(ctx->puller, target);
+	ctx->pick_stage = PICK_BEGIN;
+	ctx->pick_at = 0;
+	ctx->picked = 0;
+	ctx->puller = 0;
+	weir_settle_call(s, ctx);
+	while (ctx->pick_stage != PICK_OVER && weir_loop) {
+		weir_only_now(ctx);
+		ctx->pick_stage = weir_pick_next(s, target);
+		if (ctx->picked)
+			return taken(s, ctx, &s->graph->pipes[s->graph->cpus[target].exit],
+				     ctx->picked);
+		if (ctx->pick_stage == PICK_FETCH && ctx->puller) {
+			int got = weir_class_idle(ctx->puller, target);
 
-	if (got > 0) {
-		ctx->pick_stage = PICK_FETCHED;
-		ctx->pick_at = 0;
+			ctx->puller = 0;
+			if (got > 0)
+				ctx->pick_stage = PICK_ANNOUNCE;
+		}
+		weir_settle_call(s, ctx);
 	}
-	ctx->pick_pipe = 0;
+	return ctx->picked;
 }
 
 /*
@@ -275,87 +274,78 @@ WEIR_COLD static struct weir_ctx weir_mem *enter_to_pick(struct weir_sched weir_
 {
 	do {
 		weir_store(&s->ctx[target].missed, 1);
-		weir_mask_set(s->idle, target);
-		weir_barrier(s);
-		if (weir_load(&s->writer) || !s->graph)
+		announce(s, target);
+		weir_fence();
+		if (weir_load(&s->writer))
 			return 0;
 	} while (weir_enter(s, cpu) && weir_loop);
 	return weir_ctx(s);
 }
 
-#if WEIR_CARRY
-/*
- * The search in the common case: there is no work before it, the exit has a task, and no message has a recipient. Null: another case;
- * then nothing was done, or the task is @found.
- */
+/* The search in the common case: the exit has a task. Null: another case; then nothing was done. */
 WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *s,
-						    struct weir_ctx weir_mem *ctx, u32 target,
-						    struct weir_task weir_mem **found)
+						    struct weir_ctx weir_mem *ctx, u32 target)
 {
-	const struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[target];
-	struct weir_pipe weir_mem *exit;
+	struct weir_pipe weir_mem *exit = s->ctx[target].exit;
 	struct weir_task weir_mem *t;
+	int idle;
 
-	if (ctx->work_head || ctx->nr_msgs || pc->nr_postponed || pc->exit == WEIR_NONE)
+	if (weir_unlikely(!exit || ctx->todo || !weir_load(&exit->nr) || weir_home_lock(s, exit)))
 		return 0;
-	exit = &s->graph->pipes[pc->exit];
-	t = (struct weir_task weir_mem *)claim(s, exit, target, 0);
-	if (!t)
-		return 0;
-	if (weir_mask_test(s->idle, target))
-		weir_mask_clear(s->idle, target);
-	pull_out(s, exit, t);
-	/* Receivers may need to be notified, or releasing the exit's lock showed that other CPUs looked in vain. */
-	if (!ctx->work_head && !ctx->nr_msgs && !weir_is_heard(s, WEIR_TOPIC_DISPATCH) &&
-	    weir_cas(&t->state, WEIR_CLAIMED, WEIR_RUNNING) == WEIR_CLAIMED)
-		return t;
-	*found = t;
-	return 0;
+	if (weir_unlikely(weir_load(&s->cpus[target].away))) {
+		idle = weir_mask_test(s->idle, target);
+		t = (struct weir_task weir_mem *)weir_take(s, exit, target);
+		if (t)
+			awake(s, exit, target, idle);
+	} else {
+		t = (struct weir_task weir_mem *)weir_take(s, exit, target);
+	}
+	return taken(s, ctx, exit, t);
 }
-#endif
 
-/* The full search, or the rest of it if a task was found. */
-WEIR_FLAT WEIR_RARE static struct weir_task weir_mem *search(struct weir_sched weir_mem *s,
-							     struct weir_ctx weir_mem *ctx,
-							     u32 target,
-							     struct weir_task weir_mem *found)
+/*
+ * @cpu chooses again, and its last task was not taken from it: it could not run that, or runs it outside the graph. No home counts the task any more,
+ * whatever the runtime does with it.
+ */
+WEIR_GLOBAL WEIR_RARE int weir_leave_behind(struct weir_sched weir_mem *s weir_arg, u32 cpu)
 {
-	ctx->pick_stage = PICK_SETTLE;
-	ctx->pick_at = 0;
-	ctx->helped = 0;
-	ctx->picked = found;
-	if (found) {
-		ctx->pick_stage = PICK_FOUND;
-		weir_announce(s, WEIR_TOPIC_DISPATCH, ctx->picked, target);
-		weir_drain(s, 0, 0);
-	}
-	while (weir_loop) {
-		int call = weir_pick_next(s, target);
+	struct weir_task weir_mem *t = weir_load(&s->cpus[cpu].curr);
 
-		if (call == PICK_OVER)
-			break;
-		if (call == PICK_IDLE)
-			pick_fetch(s, ctx, target);
-		weir_drain(s, ctx->pick_pipe, 0);
-	}
-	return ctx->picked;
+	if (!t || weir_cas(&s->cpus[cpu].curr, t, 0) != t)
+		return 0;
+	weir_store(&s->cpus[cpu].curr_key, WEIR_KEY_NONE);
+	return weir_note(s, t, WEIR_LOOK);
+}
+
+WEIR_INLINE void chooses(struct weir_sched weir_mem *s, u32 cpu)
+{
+	if (WEIR_DECLINES && weir_unlikely(weir_load(&s->cpus[cpu].curr)))
+		weir_leave_behind(s, cpu);
+}
+
+/* @t runs on @cpu. */
+WEIR_INLINE void picked(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			struct weir_task weir_mem *t, u32 cpu)
+{
+	if (t && weir_is_heard(s, WEIR_TOPIC_DISPATCH))
+		weir_announce(s, WEIR_TOPIC_DISPATCH, t, cpu);
+	weir_settle_call(s, ctx);
 }
 
 WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32 target)
 {
 	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
-	struct weir_task weir_mem *found = 0;
-	struct weir_task weir_mem *t = 0;
+	struct weir_task weir_mem *t;
 
 	if (weir_unlikely(!ctx))
 		ctx = enter_to_pick(s, cpu, target);
 	if (weir_unlikely(!ctx))
 		return 0;
-#if WEIR_CARRY
-	t = pick_at_once(s, ctx, target, &found);
-#endif
-	if (!t)
-		t = search(s, ctx, target, found);
+	chooses(s, target);
+	t = pick_at_once(s, ctx, target);
+	if (weir_unlikely(!t))
+		t = search(s, ctx, target);
+	picked(s, ctx, t, target);
 	weir_end_call(ctx);
 	return t;
 }
@@ -368,26 +358,24 @@ WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg,
 				 struct weir_pipe weir_mem *exit weir_arg,
 				 struct weir_task weir_mem *to weir_arg, u32 cpu)
 {
-	struct weir_task weir_mem *t;
-	int claimed = 0;
+	struct weir_task weir_mem *t = 0;
+	int idle, claimed = 0;
 
-	if (weir_pipe_lock(exit))
+	if (weir_home_lock(s, exit))
 		return 0;
-	if (weir_load(&exit->inbox))
-		weir_inbox_open(exit);
+	idle = weir_mask_test(s->idle, cpu);
 	if (weir_pipe_holds(exit, to) && may_run(s, exit, to, cpu)) {
 		u64 key = weir_load(&to->key);
 
 		weir_for_task(t, exit)
-			if (weir_load(&t->key) < key && weir_load(&t->state) == WEIR_SCHEDULABLE &&
+			if (weir_load(&t->key) < key && weir_state(t) == WEIR_SCHEDULABLE &&
 			    may_run(s, exit, t, cpu))
 				break;
-		claimed = !t &&
-			  weir_cas(&to->state, WEIR_SCHEDULABLE, WEIR_CLAIMED) == WEIR_SCHEDULABLE;
+		claimed = !t && claim(s, exit, to, cpu, 0);
 		if (claimed)
-			hold(s, exit, to, cpu);
+			awake(s, exit, cpu, idle);
 	}
-	weir_pipe_unlock(exit);
+	taken(s, weir_ctx(s), exit, claimed ? to : 0);
 	return claimed;
 }
 
@@ -397,31 +385,18 @@ WEIR_FLAT int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu,
 	struct weir_ctx weir_mem *ctx;
 	u32 exit;
 	int err = from ? weir_relinquish(s, cpu, from) : 0;
-	u32 state = weir_load(&to->state);
 
-	if (!err && (state == WEIR_UNCONSIDERED || state == WEIR_REVOKED))
+	if (!err && weir_state(to) == WEIR_UNCONSIDERED)
 		err = weir_unblock(s, cpu, to);
 	if (err)
 		return err;
 	ctx = weir_begin_call(s, cpu);
 	if (!ctx)
 		return 1;
+	chooses(s, cpu);
 	exit = s->graph->cpus[cpu].exit;
 	err = exit == WEIR_NONE || !weir_claim_given(s, &s->graph->pipes[exit], to, cpu);
-	if (!err) {
-		ctx->picked = to;
-		/* Drained here, if there is anything to drain, and kept. */
-		err = pick_found(s, ctx, cpu);
-		if (err && ctx->pick_stage == PICK_FOUND) {
-			weir_settle_call(s, ctx);
-			err = pick_keep(s, ctx);
-		}
-		if (err) {
-			weir_settle_call(s, ctx);
-			weir_store_release(&to->state, WEIR_UNCONSIDERED);
-			err = 1;
-		}
-	}
+	picked(s, ctx, err ? 0 : to, cpu);
 	weir_end_call(ctx);
 	return err;
 }

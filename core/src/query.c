@@ -1,64 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Queries of components about tasks, CPUs and pipes, and their reports for the cost models. */
+#include <weir/cpus.h>
+
 #include "internal.h"
-
-struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self,
-				       const struct weir_task weir_mem *t)
-{
-	u32 nr = self->sched->graph->nr_slots;
-
-	for (u32 i = 0; i < nr && weir_loop; i++) {
-		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[i].pipe);
-
-		if (pipe && pipe->to == self)
-			return pipe;
-	}
-	for (struct weir_pipe
-	     weir_mem *at = WEIR_CARRY && self->carries ? weir_landing(self->sched, t) : 0;
-	     at && weir_loop; at = weir_before(at, t))
-		if (at->to == self)
-			return at;
-	return 0;
-}
-
-/* All out-pipes of an instance have the same depth, so one hook is enough, unless the task was carried further. */
-struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self,
-				       const struct weir_task weir_mem *t)
-{
-	struct weir_pipe weir_mem *pipe;
-
-	if (!self->nr_out)
-		return 0;
-	pipe = weir_load_acquire(&t->hooks[self->out[0]->slot].pipe);
-	if (pipe)
-		return pipe->from == self ? pipe : 0;
-	pipe = WEIR_CARRY && self->carries ? weir_landing(self->sched, t) : 0;
-	while (pipe && pipe->from != self && weir_loop)
-		pipe = weir_before(pipe, t);
-	return pipe;
-}
-
-WEIR_FLAT int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in,
-			 struct weir_task weir_mem *t, struct weir_pipe weir_mem *to)
-{
-	struct weir_pipe weir_mem *now = weir_out_of(self, t);
-	int err = 0;
-
-	if (now && now != to && weir_carried(now) & WEIR_FED) {
-		err = weir_recall(in, t, now->slot);
-		err = err < 0 ? err : 0;
-	} else if (now && now != to) {
-		err = weir_pipe_remove(now, t);
-	}
-	if (!err && to)
-		err = weir_pipe_mirror(to, t, in);
-	/* Outside of an update, no other code handles a task that has left one pipe and not reached the other. */
-	if (err == -WEIR_EAGAIN)
-		weir_start_over(in);
-	if (!err && !to)
-		weir_publish(self, WEIR_TOPIC_WITHHELD, t, WEIR_NO_CPU, 0);
-	return err;
-}
 
 struct weir_pipe weir_mem *weir_first_allowed(struct weir_instance weir_mem *self,
 					      const struct weir_cpumask weir_mem *mask)
@@ -100,31 +44,15 @@ WEIR_GLOBAL int weir_port_map(struct weir_instance weir_mem *self weir_arg,
 	return 0;
 }
 
-WEIR_GLOBAL u64 weir_property(struct weir_sched weir_mem *s weir_arg, u32 topic,
-			      struct weir_task weir_mem *t weir_arg)
-{
-	struct weir_msg msg = { .topic = topic, .task = t };
-
-	return weir_request_here(s, &msg) ? 0 : msg.value;
-}
-
-WEIR_GLOBAL u64 weir_affinity_at(struct weir_sched weir_mem *s weir_arg,
-				 struct weir_task weir_mem *t weir_arg)
-{
-	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .task = t };
-
-	return weir_request_here(s, &msg) ? 0 : (u64)msg.mask;
-}
-
-WEIR_GLOBAL int weir_pipe_allows(const struct weir_pipe weir_mem *pipe weir_arg,
-				 const struct weir_cpumask weir_mem *mask weir_arg)
+WEIR_GLOBAL WEIR_RARE int weir_pipe_allows(const struct weir_pipe weir_mem *pipe weir_arg,
+					   const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 
 	if (pipe->nr_cpus == 0)
 		return 0;
-	if (pipe->nr_cpus == 1)
-		return weir_one_allows(pipe, mask);
+	if (pipe->only)
+		return weir_out_allows(pipe, mask);
 	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
 		u64 bits = pipe->cpus->word[w] & (mask ? weir_load(&mask->word[w]) : ~0ull);
 
@@ -169,8 +97,16 @@ WEIR_GLOBAL u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe weir_arg,
 		*idle = pipe->nr_cpus - busy;
 		return weir_pipe_nr(pipe) + weir_load(&pipe->beyond) + busy;
 	}
-	if (pipe->nr_cpus == 1)
-		return weir_one_load(pipe, idle);
+	if (pipe->only)
+		return weir_out_load(pipe, idle);
+	if (pipe->lone) {
+		/* Its tasks may end in the homes of others (WEIR_BY_IN). */
+		busy = weir_load(&pipe->lone->curr) != 0;
+		busy += weir_pipe_nr(pipe);
+		*idle = !busy ||
+			(weir_load(&pipe->lone->away) && weir_mask_test(s->idle, pipe->cpu));
+		return busy;
+	}
 	*idle = 0;
 	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
 		busy += weir_count_bits(pipe->cpus->word[w] & weir_load(&s->busy->word[w]));
@@ -215,12 +151,12 @@ WEIR_GLOBAL u64 weir_nearest_of(struct weir_sched weir_mem *s weir_arg, u32 last
 	return best;
 }
 
-WEIR_GLOBAL u32 weir_idle_near(const struct weir_pipe weir_mem *pipe weir_arg,
-			       const struct weir_task weir_mem *t weir_arg,
-			       const struct weir_cpumask weir_mem *mask weir_arg)
+WEIR_GLOBAL WEIR_RARE u32 weir_idle_near(const struct weir_pipe weir_mem *pipe weir_arg,
+					 const struct weir_task weir_mem *t weir_arg,
+					 const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
-	u32 last = weir_load(&t->cpu);
+	u32 last = weir_last_cpu(t);
 	u32 nr = pipe->word_hi - pipe->word_lo + 1;
 	u32 w = pipe->word_lo;
 	u64 best = ~0ull;
@@ -242,9 +178,11 @@ WEIR_GLOBAL u32 weir_idle_near(const struct weir_pipe weir_mem *pipe weir_arg,
 	return (u32)best;
 }
 
-void weir_note_scan(struct weir_instance weir_mem *self, u32 n)
+WEIR_FLAT void weir_note_scan(struct weir_instance weir_mem *self, u32 n)
 {
-	weir_op(self->sched, WEIR_OP_SCAN, self->idx, n);
+	/* (Where operations are recorded, all steps are taken with care.) */
+	if (weir_unlikely(self->careful))
+		weir_op(self->sched, WEIR_OP_SCAN, self->idx, n);
 }
 
 void weir_note_burn(struct weir_instance weir_mem *self, u32 n)

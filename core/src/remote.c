@@ -10,7 +10,7 @@
  * the task is created again under its number. The record that it left is freed when the other domain confirms its arrival.
  * A message about a task reaches the domain that has the task; any other message reaches all domains where somebody hears it.
  */
-#include "internal.h"
+#include "settle.h"
 
 #if WEIR_DOMAINS
 
@@ -21,7 +21,7 @@ struct outgoing {
 
 struct weir_remote {
 	u32 lock;
-	u32 ended; /* (a) first of the numbers to be returned; the next one is in the record's `next_free` */
+	u32 ended; /* (a) first of the numbers to be returned; the next one is in the record's `in_next` */
 	struct outgoing weir_mem *head; /* (l) */
 	struct outgoing weir_mem *tail; /* (l) */
 	struct weir_cpumask reported;	/* (o) CPUs that other domains take to be busy */
@@ -74,8 +74,8 @@ int weir_borders(struct weir_sched weir_mem *s, const struct weir_plan weir_mem 
 		if (pi->domain >= s->nr_domains || pi->class >= s->nr_classes)
 			return -WEIR_EINVAL;
 		class = &s->classes[pi->class];
-		g->heard[pi->domain] |= class->on | class->follows;
-		g->followed_anywhere |= class->follows;
+		g->heard[pi->domain] |= class->on | class->reviews;
+		g->reviewed_anywhere |= class->reviews;
 	}
 	/* Which CPUs are online is known in each domain. */
 	for (u32 d = 0; d < s->nr_domains; d++)
@@ -92,13 +92,8 @@ int weir_borders(struct weir_sched weir_mem *s, const struct weir_plan weir_mem 
 			continue;
 		if (from == s->domain)
 			g->pipes[i].outward = 1 + to;
-		else {
+		else
 			g->pipes[i].inward = 1 + from;
-			if (g->pipes[i].postponed == WEIR_POSTPONED_THERE)
-				g->pipes[i].postponed = 0;
-		}
-		/* The sender decides nothing any more about tasks there: they are in a list, in order of arrival. */
-		g->pipes[i].keyed = 0;
 		g->borders[g->nr_borders++] = i;
 	}
 	return 0;
@@ -216,8 +211,8 @@ static void deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg, u
 
 	ctx->msg = *msg;
 	ctx->from_remote = reported;
-	for (ctx->delivery = 1; ctx->delivery;)
-		weir_deliver(s, ctx);
+	ctx->delivery = 1;
+	weir_deliver(s, ctx);
 	ctx->from_remote = 0;
 }
 
@@ -240,7 +235,7 @@ static int accept_message(struct weir_sched weir_mem *s, const struct weir_remot
 	if (p->nr_words)
 		msg.data = (const void weir_mem *)(p + 1);
 	if (topic == WEIR_TOPIC_CPU_STATUS && p->cpu < s->nr_cpus) {
-		weir_store(&s->cpus[p->cpu].online, p->value != 0);
+		weir_set_online(&s->cpus[p->cpu], p->value != 0);
 		weir_fetch_add(&s->changes, 1);
 		if (!p->value)
 			weir_mask_clear(s->idle, p->cpu);
@@ -347,27 +342,34 @@ static void know(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, co
 
 /* --- tasks -------------------------------------------------------------------------------------------- */
 
-/* Send the first task of an outward pipe. 0: sent, or it has gone another way. */
+/* Send @t, the first task of an outward pipe. 0: sent, or it has gone another way. */
 static int send_task(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
 		     struct weir_task weir_mem *t)
 {
 	u32 words = describe(s, t, 0);
 	struct outgoing weir_mem *o =
 		outgoing_new(s, WEIR_REMOTE_MSG_TASK, pipe->outward - 1, words);
+	u64 w = weir_load(&t->claim);
 
 	if (!o)
 		return -WEIR_ENOMEM;
-	if (weir_cas(&t->state, WEIR_SCHEDULABLE, WEIR_AWAY) != WEIR_SCHEDULABLE) {
+	if (weir_claim_state(w) != WEIR_SCHEDULABLE ||
+	    weir_cas(&t->claim, w,
+		     weir_claim_word(weir_claim_number(w), weir_claim_cpu(w), WEIR_AWAY)) != w) {
 		weir_free(s, o, outgoing_bytes(words));
 		return 0;
 	}
 	weir_fetch_add(&s->nr_away, 1);
-	/* If a lock cannot be taken, the rest is done before the record is freed. */
-	weir_task_withdraw(s, t, 0);
+	if (weir_home_lock(s, pipe)) {
+		weir_post(pipe, t, WEIR_LOOK, 0);
+	} else {
+		weir_drop(s, pipe, t, WEIR_WHY_ENDED);
+		weir_home_unlock(s, pipe);
+	}
 	describe(s, t, words_of(o));
 	o->msg.task = t->id;
 	o->msg.pipe = pipe->idx;
-	o->msg.cpu = weir_load(&t->cpu);
+	o->msg.cpu = weir_last_cpu(t);
 	o->msg.cookie = weir_load(&t->cookie);
 	pipe->sent++;
 	weir_fetch_add(&pipe->beyond, 1);
@@ -375,16 +377,15 @@ static int send_task(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *p
 	return 0;
 }
 
-static struct weir_task weir_mem *first_of(struct weir_pipe weir_mem *pipe)
+static struct weir_task weir_mem *first_of(struct weir_sched weir_mem *s,
+					   struct weir_pipe weir_mem *pipe)
 {
 	struct weir_task weir_mem *t;
 
-	if ((!weir_load(&pipe->nr) && !weir_load(&pipe->inbox)) || weir_pipe_lock(pipe))
+	if (!weir_load(&pipe->nr) || weir_home_lock(s, pipe))
 		return 0;
-	if (weir_load(&pipe->inbox))
-		weir_inbox_open(pipe);
 	t = pipe->head;
-	weir_pipe_unlock(pipe);
+	weir_home_unlock(s, pipe);
 	return t;
 }
 
@@ -406,7 +407,8 @@ static int accept_task(struct weir_sched weir_mem *s, const struct weir_remote_m
 		weir_free(s, back, outgoing_bytes(0));
 		return -WEIR_ENOMEM;
 	}
-	weir_store(&t->cpu, p->cpu);
+	weir_store(&t->claim, weir_claim_word(weir_claim_number(weir_load(&t->claim)), p->cpu,
+					      WEIR_UNCONSIDERED));
 	for (u32 at = 0; at < p->nr_words; at += REC_HEAD + words[at + REC_WORDS])
 		know(s, t, words + at);
 	back->msg.task = p->task;
@@ -421,8 +423,13 @@ static int accept_task(struct weir_sched weir_mem *s, const struct weir_remote_m
 	if (!pipe)
 		pipe = &g->pipes[g->cpus[ctx->cpu].entry];
 	weir_store(&t->entry_cpu, ctx->cpu);
-	weir_store_release(&t->state, WEIR_SCHEDULABLE);
-	weir_pipe_append(pipe, t);
+	weir_store(&t->pend, WEIR_TOKEN | WEIR_HAND);
+	weir_store_release(&t->claim, weir_claim_word(weir_claim_number(weir_load(&t->claim)) + 1,
+						      p->cpu, WEIR_SCHEDULABLE));
+	/* Its way begins at the border. */
+	weir_send_onward(t, pipe);
+	weir_own(s, ctx, t);
+	weir_drain(s);
 	/* Those who count tasks here. */
 	msg.task = t;
 	deliver(s, &msg, 1);
@@ -435,23 +442,25 @@ static int task_has_left(struct weir_sched weir_mem *s, struct weir_task weir_me
 	struct weir_msg msg = { .topic = WEIR_TOPIC_EXIT, .cpu = WEIR_NO_CPU, .task = t };
 	struct weir_graph weir_mem *g = s->graph;
 
-	weir_assert(weir_load(&t->state) == WEIR_AWAY);
-	if (weir_load(&t->torn) && weir_task_withdraw(s, t, 0))
+	weir_assert(weir_state(t) == WEIR_AWAY);
+	/* Somebody has it in work: its home has not let go of it yet. */
+	if (weir_load(&t->pend) || weir_load(&t->home))
 		return -WEIR_EAGAIN;
-	weir_store(&t->state, WEIR_DEAD);
+	weir_store(&t->claim, weir_claim_word(weir_claim_number(weir_load(&t->claim)), WEIR_NO_CPU,
+					      WEIR_DEAD));
 	weir_fetch_add(&s->nr_away, (u32)-1);
 	/* Those who counted it here. */
 	deliver(s, &msg, 1);
 	for (u32 i = 0; i < g->nr_task_init; i++)
 		weir_class_task_exit(g->init_list[i], t);
 	weir_task_lend(s, t);
-	return weir_task_put(s, t);
+	return weir_task_free(s, t);
 }
 
 void weir_number_ended(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
 	if (!weir_own_block(s, t->id / WEIR_TASK_CHUNK))
-		weir_stack_push(&s->remote->ended, t->next_free, t->id);
+		weir_stack_push(&s->remote->ended, t->in_next, t->id);
 }
 
 static void return_numbers(struct weir_sched weir_mem *s)
@@ -467,7 +476,7 @@ static void return_numbers(struct weir_sched weir_mem *s)
 
 		if (!o)
 			return;
-		if (weir_cas(&r->ended, id, t->next_free) != id) {
+		if (weir_cas(&r->ended, id, t->in_next) != id) {
 			weir_free(s, o, outgoing_bytes(0));
 			continue;
 		}
@@ -478,19 +487,16 @@ static void return_numbers(struct weir_sched weir_mem *s)
 
 /* --- decisions that are out of date -------------------------------------------------------------------- */
 
-/* @t, which waits in inward @pipe, starts over at the entry. */
-static void start_over(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
-		       struct weir_task weir_mem *t)
+/* The pipe from another domain through which @t, which waits, has come; null: it has not. */
+static struct weir_pipe weir_mem *came_from(struct weir_sched weir_mem *s,
+					    struct weir_task weir_mem *t)
 {
-	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	struct weir_pipe weir_mem *entry = &s->graph->pipes[s->graph->cpus[ctx->cpu].entry];
+	u32 landing = weir_load_acquire(&t->landing);
+	struct weir_pipe weir_mem *at = landing ? &s->graph->pipes[landing - 1] : 0;
 
-	if (weir_task_withdraw(s, t, pipe->slot))
-		return;
-	weir_store(&t->entry_cpu, ctx->cpu);
-	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
-	weir_store(&t->key, WEIR_KEY_NONE);
-	weir_pipe_append(entry, t);
+	while (at && at->from)
+		at = weir_before(at, t);
+	return at && at->inward ? at : 0;
 }
 
 void weir_reconsider(struct weir_sched weir_mem *s, const struct weir_msg *msg)
@@ -498,28 +504,17 @@ void weir_reconsider(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 	struct weir_graph weir_mem *g = s->graph;
 	struct weir_task weir_mem *t = msg->task;
 
-	if (t && (g->followed_anywhere >> msg->topic & 1 || msg->topic >= WEIR_NR_STD_TOPICS)) {
-		for (u32 i = 0; i < g->nr_slots; i++) {
-			struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[i].pipe);
-
-			if (pipe && pipe->inward) {
-				start_over(s, pipe, t);
-				break;
-			}
-		}
-	}
+	/* From its entry: that of this domain. */
+	if (t && (g->reviewed_anywhere >> msg->topic & 1 || msg->topic >= WEIR_NR_STD_TOPICS) &&
+	    came_from(s, t))
+		weir_note(s, t, WEIR_AFRESH);
 	if (msg->topic != WEIR_TOPIC_CPU_STATUS || msg->value)
 		return;
 	for (u32 i = 0; i < g->nr_borders; i++) {
 		struct weir_pipe weir_mem *pipe = &g->pipes[g->borders[i]];
 
-		if (!pipe->inward || weir_pipe_allows(pipe, 0))
-			continue;
-		for (u32 left = weir_load(&pipe->nr); left; left--) {
-			t = first_of(pipe);
-			if (t)
-				start_over(s, pipe, t);
-		}
+		if (pipe->inward && !weir_pipe_allows(pipe, 0))
+			weir_ask_home(s, weir_holder(pipe), WEIR_ANEW);
 	}
 }
 
@@ -530,7 +525,7 @@ void weir_reconsider(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 
 static u64 load_of(const struct weir_pipe weir_mem *pipe)
 {
-	return (u64)(weir_load(&pipe->nr) & 0xffff) << 32 | pipe->sent;
+	return (u64)(weir_pipe_nr(pipe) & 0xffff) << 32 | pipe->sent;
 }
 
 static int is_busy(const struct weir_sched weir_mem *s, u32 cpu)
@@ -541,7 +536,7 @@ static int is_busy(const struct weir_sched weir_mem *s, u32 cpu)
 /* The sender of the tasks of inward @pipe knows an older state. */
 static int pipe_changed(const struct weir_pipe weir_mem *pipe)
 {
-	return pipe->reported != weir_load(&pipe->nr) || pipe->accepted != pipe->sent;
+	return pipe->reported != weir_pipe_nr(pipe) || pipe->accepted != pipe->sent;
 }
 
 /* The other domains take @cpu, which is of this domain, to be busy and it is not, or the other way round. */
@@ -576,7 +571,7 @@ static void report_load(struct weir_sched weir_mem *s, u32 to, u32 nr_cpus)
 
 		if (pipe->inward != 1 + to || !pipe_changed(pipe))
 			continue;
-		pipe->reported = weir_load(&pipe->nr);
+		pipe->reported = weir_pipe_nr(pipe);
 		pipe->accepted = pipe->sent;
 		w[n++] = pipe->idx;
 		w[n++] = load_of(pipe);
@@ -631,7 +626,8 @@ static void accept_load(struct weir_sched weir_mem *s, const struct weir_remote_
 
 /* --- what crosses --------------------------------------------------------------------------------------------- */
 
-const struct weir_remote_msg weir_mem *weir_remote_collect(struct weir_sched weir_mem *s)
+/* The first message for another domain, after all that is ready to leave was added; null: none. */
+static const struct weir_remote_msg weir_mem *collect(struct weir_sched weir_mem *s)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	struct outgoing weir_mem *o;
@@ -641,15 +637,15 @@ const struct weir_remote_msg weir_mem *weir_remote_collect(struct weir_sched wei
 		sent = 0;
 		for (u32 i = 0; i < g->nr_borders; i++) {
 			struct weir_pipe weir_mem *pipe = &g->pipes[g->borders[i]];
-			struct weir_task weir_mem *t = pipe->outward ? first_of(pipe) : 0;
+			struct weir_task weir_mem *t = pipe->outward ? first_of(s, pipe) : 0;
 
 			/* Without memory it stays; it is sent after a later call. */
-			for (; t && !send_task(s, pipe, t); t = first_of(pipe))
+			for (; t && !send_task(s, pipe, t); t = first_of(s, pipe))
 				sent = 1;
 		}
 		/* Receivers before the border hear that it has left, and may pass others on. */
 		if (sent)
-			weir_drain(s, 0, 0);
+			weir_drain(s);
 	} while (sent);
 	return_numbers(s);
 	if (!s->remote->head)
@@ -658,8 +654,9 @@ const struct weir_remote_msg weir_mem *weir_remote_collect(struct weir_sched wei
 	return o ? &o->msg : 0;
 }
 
-int weir_remote_take_in(struct weir_sched weir_mem *s, const struct weir_remote_msg *p,
-			struct weir_task weir_mem *t)
+/* @p, which is no call and is about @t if that is not null, has come from another domain. */
+static int take_in(struct weir_sched weir_mem *s, const struct weir_remote_msg *p,
+		   struct weir_task weir_mem *t)
 {
 	int err = 0;
 
@@ -681,6 +678,63 @@ int weir_remote_take_in(struct weir_sched weir_mem *s, const struct weir_remote_
 	default:
 		accept_load(s, p);
 	}
+	return err;
+}
+
+/* --- for a runtime, which moves remote messages from domain to domain ------------------------------------------ */
+
+const struct weir_remote_msg weir_mem *weir_remote_next(struct weir_sched weir_mem *s, u32 cpu)
+{
+	const struct weir_remote_msg weir_mem *msg;
+
+	if (!weir_distributed(s) || weir_enter(s, cpu))
+		return 0;
+	msg = collect(s);
+	weir_end_call(weir_ctx(s));
+	return msg;
+}
+
+/* The task is here, and not about to leave. */
+static struct weir_task weir_mem *present(struct weir_sched weir_mem *s, u32 id)
+{
+	struct weir_task weir_mem *t = weir_task_get(s, id);
+	u32 state = t ? weir_state(t) : WEIR_FREE;
+
+	return state == WEIR_FREE || state == WEIR_DEAD || state == WEIR_AWAY ? 0 : t;
+}
+
+static int carry_out(struct weir_sched weir_mem *s, u32 cpu, u32 call, struct weir_task weir_mem *t)
+{
+	switch (call) {
+	case WEIR_REMOTE_ADMIT:
+		return weir_admit(s, cpu, t);
+	case WEIR_REMOTE_UNBLOCK:
+		return weir_unblock(s, cpu, t);
+	case WEIR_REMOTE_BLOCK:
+		return weir_block(s, cpu, t);
+	default:
+		return weir_exit(s, cpu, t);
+	}
+}
+
+int weir_remote_accept(struct weir_sched weir_mem *s, u32 cpu, const struct weir_remote_msg *p)
+{
+	struct weir_task weir_mem *t = 0;
+	int err;
+
+	if ((p->kind == WEIR_REMOTE_MSG_MESSAGE && p->task != WEIR_NO_TASK) ||
+	    p->kind == WEIR_REMOTE_MSG_CALL) {
+		t = present(s, p->task);
+		if (!t)
+			return WEIR_ELSEWHERE;
+	}
+	if (p->kind == WEIR_REMOTE_MSG_CALL)
+		return carry_out(s, cpu, p->call, t);
+	if (weir_enter(s, cpu))
+		return -WEIR_EAGAIN;
+	err = take_in(s, p, t);
+	weir_drain(s);
+	weir_end_call(weir_ctx(s));
 	return err;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The calls of a runtime about a task: each changes the task's state and an entry pipe, and propagates the change through the graph. In
- * the kernel they are inlined into their caller: the verifier checks their parts separately, and components are called with as few frames
- * above them as possible (docs/decisions/0012).
+ * The calls of a runtime about a task: each changes the task's claim, and then what homes have of it. In the kernel they are inlined into
+ * their caller: the verifier checks their parts separately, and components are called with as few frames above them as possible
+ * (docs/decisions/0012).
  */
-#include "call.h"
-#include "transit.h"
+#include "place.h"
+#include "settle.h"
 
 struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu, u64 cookie)
 {
@@ -19,110 +19,171 @@ struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu,
 	return t;
 }
 
-/* For calls with other work, or when operations are recorded. */
-WEIR_COLD static int submit_slowly(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-				   struct weir_pipe weir_mem *entry, struct weir_task weir_mem *t)
+/*
+ * CPU @c, whose own call this is, runs @t no longer: it does not choose meanwhile, and others let go of its task under the lock of the home from
+ * which it was picked. (But it may be choosing if a task may be declined.)
+ */
+WEIR_INLINE void leave_cpu(struct weir_cpu weir_mem *c, struct weir_task weir_mem *t)
 {
-#if WEIR_CARRY
-	if (weir_goes_straight(s, ctx, entry))
-		return weir_carry_from(s, ctx, entry, t);
-#endif
-	return entry->postponed ? weir_pipe_append(entry, t) : weir_drain(s, entry, t);
-}
-
-/* Add to the entry pipe of the calling CPU; the state is already schedulable. */
-WEIR_INLINE int submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-		       struct weir_task weir_mem *t, u32 cpu)
-{
-	struct weir_graph weir_mem *g = s->graph;
-	struct weir_pipe weir_mem *entry = &g->pipes[g->cpus[cpu].entry];
-
-	weir_store(&t->entry_cpu, cpu);
-	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
-	weir_store(&t->key, WEIR_KEY_NONE);
-#if WEIR_CARRY && WEIR_DEEP
-	if (!s->exclusive && !s->oplog && weir_goes_straight(s, ctx, entry))
-		return weir_carry(s, ctx, entry, t);
-#endif
-	return submit_slowly(s, ctx, entry, t);
-}
-
-void weir_off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
-{
-	u32 c = weir_load(&t->cpu);
-	struct weir_cpu weir_mem *cpu;
-
-	if (c >= s->nr_cpus)
-		return;
-	cpu = &s->cpus[c];
-	if (weir_load(&cpu->curr) != t)
-		return;
-	/*
-	 * A choosing CPU takes any arriving task, unless it was preempted for a task that still waits: then it counts as
-	 * running that one (weir_preempt()).
-	 */
-	if (weir_load(&cpu->curr_key) == weir_load(&t->key))
-		weir_store(&cpu->curr_key, WEIR_KEY_NONE);
-	weir_store(&cpu->curr, 0);
-}
-
-/* @t, in state @from, becomes schedulable: once it is in a pipe, it may be chosen. */
-WEIR_GLOBAL WEIR_RARE int weir_may_enter(struct weir_sched weir_mem *s weir_arg,
-					 struct weir_task weir_mem *t weir_arg, u32 from)
-{
-	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	int err;
-
-	/* The CPU that had claimed it when it was blocked has not finished, and may still fail to get a lock. */
-	while (weir_load_acquire(&t->state) == WEIR_REVOKED && weir_loop) {
-		if (!weir_wait(ctx->waited, s->patience)) {
-			weir_give_up(s);
-			return -WEIR_EAGAIN;
-		}
-	}
-	err = weir_load(&t->torn) ? weir_task_withdraw(s, t, 0) : 0;
-	if (err)
-		return err;
-	if (weir_cas(&t->state, from, WEIR_SCHEDULABLE) != from)
-		return -WEIR_ESTATE;
-	if (from == WEIR_RUNNING)
-		weir_off_cpu(s, t);
-	return 0;
+	if (WEIR_DECLINES)
+		(void)weir_cas(&c->curr, t, 0);
+	else
+		weir_store(&c->curr, 0);
 }
 
 /*
- * The same for the common case. Calls about one task do not overlap, and a picking CPU changes only schedulable tasks or tasks that it
- * has claimed: no other CPU writes the state now, unless runtimes call weir_decline().
+ * From state @from, which is not schedulable, to schedulable. Calls about one task do not overlap, and a pick changes schedulable tasks
+ * only, so nobody else writes the word now, unless runtimes decline tasks.
  */
-WEIR_INLINE int may_enter(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 from)
+WEIR_INLINE int make_schedulable(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
+				 u32 from, u32 *number)
 {
-#if WEIR_CARRY && !WEIR_DECLINES
-	/* In this order: the CPU whose claim was revoked reports last that it is done. */
-	if (weir_load_acquire(&t->state) == from && !weir_load(&t->torn)) {
-		weir_store_release(&t->state, WEIR_SCHEDULABLE);
-		if (from == WEIR_RUNNING)
-			weir_off_cpu(s, t);
-		return 0;
+	u64 w = weir_load_acquire(&t->claim), to;
+	u32 cpu = weir_claim_raw_cpu(w);
+
+	if (weir_claim_state(w) != from)
+		return -WEIR_ESTATE;
+	to = weir_claim_next(w);
+	*number = weir_claim_number(to);
+	if (!WEIR_DECLINES)
+		weir_store_release(&t->claim, to);
+	else if (weir_cas(&t->claim, w, to) != w)
+		return -WEIR_ESTATE;
+	if (from == WEIR_RUNNING &&
+	    !weir_unlikely(cpu >= s->nr_cpus || weir_load(&s->cpus[cpu].curr) != t)) {
+		struct weir_cpu weir_mem *c = &s->cpus[cpu];
+
+		/*
+		 * A choosing CPU takes any arriving task, unless it was preempted for a task that still waits: then it counts as
+		 * running that one (weir_attract()).
+		 */
+		if (weir_load(&c->curr_key) == weir_load(&t->key))
+			weir_store(&c->curr_key, WEIR_KEY_NONE);
+		leave_cpu(c, t);
 	}
-#endif
-	return weir_may_enter(s, t, from);
+	return 0;
 }
 
-WEIR_INLINE int make_schedulable(struct weir_sched weir_mem *s, u32 cpu,
-				 struct weir_task weir_mem *t, u32 from, u32 topic)
+/* @t, which has come to ctx->reached, leaves the home of before, if that is another one. 1: whoever has the lock of that sees to it. */
+WEIR_GLOBAL WEIR_RARE int weir_leave_other(struct weir_sched weir_mem *s weir_arg,
+					   struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_pipe weir_mem *h = weir_home_of(s, t), *to = ctx->reached;
+
+	if (!h || (h == weir_holder(to) && !to->postponed))
+		return 0;
+	if (weir_home_lock(s, h)) {
+		weir_post(h, t, WEIR_HAND, 0);
+		return 1;
+	}
+	if (ctx->step.why == WEIR_WHY_REQUEUED)
+		ctx->step.why = WEIR_WHY_CAME;
+	weir_only_now(s);
+	weir_drop(s, h, t, WEIR_WHY_WENT);
+	weir_home_unlock(s, h);
+	return 0;
+}
+
+/* It is placed at ctx->reached: a lock that is taken, a postponed pipe. 0. */
+WEIR_GLOBAL WEIR_RARE int weir_submit_slowly(struct weir_sched weir_mem *s weir_arg,
+					     struct weir_task weir_mem *t weir_arg, u32 number)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_pipe weir_mem *to = ctx->reached, *y = weir_holder(to);
+
+	if (to->postponed) {
+		if (weir_cas(&t->pend, 0, WEIR_TOKEN | WEIR_HAND))
+			return weir_note(s, t, WEIR_HAND);
+		return weir_put_off(s, to, t, 1);
+	}
+	if (weir_home_lock(s, y))
+		return weir_post(
+			y, t, y->home && (y->border != to || to->keyed) ? WEIR_HAND : WEIR_HERE, 0);
+	weir_place_from(ctx, y, to, t, number, 0, 1);
+	weir_home_unlock(s, y);
+	return 0;
+}
+
+/* What is not the common case of submit(). */
+WEIR_INLINE void submit_slowly(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			       struct weir_pipe weir_mem *to, struct weir_task weir_mem *t,
+			       u32 number)
+{
+	ctx->reached = to;
+	if (!weir_leave_other(s, t))
+		weir_submit_slowly(s, t, number);
+}
+
+/* Place @t, which has just become schedulable, from the entry of @cpu on; @pend: what was noted of it before that. */
+WEIR_INLINE void submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			struct weir_task weir_mem *t, u32 cpu, u32 number, u32 pend, u32 why)
+{
+	u32 seen = weir_load(&s->changes), home;
+	struct weir_pipe weir_mem *to, *y;
+
+	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
+	/* (One that still waits in a postponed pipe stays there.) */
+	if (weir_unlikely(pend)) {
+		/* Somebody has it in work: it goes on there. */
+		weir_note(s, t, WEIR_HAND);
+		return;
+	}
+	weir_store(&t->entry_cpu, cpu);
+	/* Its CPU has chosen again since, and all stages have heard that it left. */
+	if (WEIR_DECLINES && why == WEIR_WHY_REQUEUED && !weir_load(&t->home))
+		why = WEIR_WHY_CAME;
+	weir_begin_steps(ctx, why);
+	to = (struct weir_pipe weir_mem *)weir_walk_shared(ctx, ctx->entry, t);
+	y = weir_holder(to);
+	if (weir_unlikely(to->kind == WEIR_AT_REST || weir_home_lock(s, y))) {
+		submit_slowly(s, ctx, to, t, number);
+	} else {
+		home = weir_load(&t->home);
+		/* (Somebody who looked at it meanwhile may have found that it ran here no longer.) */
+		if (why == WEIR_WHY_REQUEUED && weir_unlikely(!home))
+			ctx->step.why = WEIR_WHY_CAME;
+		if (weir_unlikely(home && home != y->mark)) {
+			/* It leaves another home first, and no call holds two locks. */
+			weir_home_unlock(s, y);
+			submit_slowly(s, ctx, to, t, number);
+		} else {
+			weir_place_from(ctx, y, to, t, number, 0, 0);
+			weir_home_unlock(s, y);
+		}
+	}
+	/*
+	 * Unlocking was a barrier, as all is that leaves a task to others. It pairs with the one after the change: either this CPU sees the
+	 * change here, or the review of all tasks sees this one.
+	 */
+	if (weir_unlikely(seen != weir_load(&s->changes)))
+		weir_note(s, t, WEIR_AFRESH);
+}
+
+WEIR_INLINE u32 entered_as(u32 why)
+{
+	return why == WEIR_WHY_REQUEUED ? WEIR_TOPIC_RELINQUISH
+	       : why == WEIR_WHY_WOKE	? WEIR_TOPIC_UNBLOCK
+					: WEIR_TOPIC_ADMIT;
+}
+
+WEIR_INLINE int enter(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 why)
 {
 	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
+	u32 pend, number;
 	int err;
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	err = may_enter(s, t, from);
+	/* Before the claim: what is noted later is noted of a schedulable task. */
+	pend = weir_load_acquire(&t->pend);
+	err = make_schedulable(s, t, why == WEIR_WHY_REQUEUED ? WEIR_RUNNING : WEIR_UNCONSIDERED,
+			       &number);
 	if (!err) {
-		err = submit(s, ctx, t, cpu);
-		if (err)
-			weir_store(&t->state, WEIR_UNCONSIDERED);
-		else if (weir_is_heard(s, topic))
-			weir_announce(s, topic, t, cpu);
+		submit(s, ctx, t, cpu, number, pend, why);
+		weir_only_now(why);
+		if (weir_is_heard(s, entered_as(why)))
+			weir_announce(s, entered_as(why), t, cpu);
 	}
 	weir_settle_call(s, ctx);
 	weir_end_call(ctx);
@@ -131,55 +192,106 @@ WEIR_INLINE int make_schedulable(struct weir_sched weir_mem *s, u32 cpu,
 
 WEIR_FLAT int weir_admit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
 {
-	return make_schedulable(s, cpu, t, WEIR_UNCONSIDERED, WEIR_TOPIC_ADMIT);
+	return enter(s, cpu, t, WEIR_WHY_ADMITTED);
 }
 
 WEIR_FLAT int weir_unblock(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
 {
-	return make_schedulable(s, cpu, t, WEIR_UNCONSIDERED, WEIR_TOPIC_UNBLOCK);
+	return enter(s, cpu, t, WEIR_WHY_WOKE);
 }
 
 WEIR_FLAT int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
 {
-	return make_schedulable(s, cpu, t, WEIR_RUNNING, WEIR_TOPIC_RELINQUISH);
+	return enter(s, cpu, t, WEIR_WHY_REQUEUED);
+}
+
+WEIR_FLAT int weir_let_in(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t,
+			  u32 why)
+{
+	return enter(s, cpu, t, why);
+}
+
+/* @t, which has just stopped waiting or running, is taken from its home. */
+WEIR_INLINE void leave_home(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 why)
+{
+	struct weir_pipe weir_mem *h;
+
+	/* Asked before the home: who has it in work looks at the claim after this note, or has placed it before. */
+	if (weir_unlikely(weir_load_acquire(&t->pend))) {
+		weir_note(s, t, WEIR_LOOK);
+		return;
+	}
+	h = weir_home_of(s, t);
+	if (!h)
+		return;
+	if (weir_home_lock(s, h)) {
+		weir_post(h, t, WEIR_LOOK, 0);
+		return;
+	}
+	weir_drop(s, h, t, why);
+	weir_home_unlock(s, h);
+}
+
+/* The claim of @t, which was @w, gets state @to, by one change. What it was then: @w, or another one, and nothing was done. */
+WEIR_INLINE u64 end_claim(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u64 w,
+			  u32 to)
+{
+	u32 cpu = weir_claim_cpu(w);
+	u64 seen = weir_cas(&t->claim, w, weir_claim_word(weir_claim_number(w), cpu, to));
+
+	/* Its CPU chooses next; another one may have it by now. */
+	if (seen == w && weir_claim_state(w) == WEIR_RUNNING && cpu < s->nr_cpus &&
+	    weir_load(&s->cpus[cpu].curr) == t) {
+		if (weir_load(&s->cpus[cpu].curr_key) == weir_load(&t->key))
+			weir_store(&s->cpus[cpu].curr_key, WEIR_KEY_NONE);
+		(void)weir_cas(&s->cpus[cpu].curr, t, 0);
+	}
+	return seen;
+}
+
+/* The same whatever the claim is, if the task lives (and, to block it, is not blocked). 0, or -WEIR_ESTATE. */
+WEIR_INLINE int end_any_claim(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 to)
+{
+	u64 w = weir_load_acquire(&t->claim), seen;
+
+	while (weir_loop) {
+		u32 state = weir_claim_state(w);
+
+		if (state == WEIR_FREE || state == WEIR_DEAD || state == WEIR_AWAY ||
+		    (state == WEIR_UNCONSIDERED && to != WEIR_DEAD))
+			return -WEIR_ESTATE;
+		seen = end_claim(s, t, w, to);
+		if (seen == w)
+			return 0;
+		w = seen;
+	}
+	return -WEIR_EAGAIN;
 }
 
 /*
- * Remove the task from all pipes or from its CPU; its state becomes @to. A CPU that has claimed it and is still removing it from the
- * pipes could also remove it from pipes that the task enters later, so the claim is revoked and that CPU completes the block: 1. 0: done.
+ * This claim of @t, and no later one, is ended by a CPU whose task it need not be, with its place, under the lock of its home: whoever lets the task
+ * in again finds neither, and no CPU picks it there meanwhile. A claim without a place is that of a call which is not complete: -WEIR_EAGAIN.
  */
-WEIR_GLOBAL int weir_retire(struct weir_sched weir_mem *s weir_arg,
-			    struct weir_task weir_mem *t weir_arg, u32 to)
+WEIR_GLOBAL WEIR_RARE int weir_end_this_claim(struct weir_sched weir_mem *s weir_arg,
+					      struct weir_task weir_mem *t weir_arg, u64 claim)
 {
-	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_pipe weir_mem *h = weir_home_of(s, t);
+	int err = -WEIR_EAGAIN;
 
-	while (weir_loop) {
-		u32 state = weir_load_acquire(&t->state);
-
-		if (state == WEIR_CLAIMED) {
-			if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_REVOKED) == WEIR_CLAIMED &&
-			    to != WEIR_DEAD)
-				return 1;
-			continue;
-		}
-		if (state == WEIR_REVOKED && to == WEIR_DEAD) {
-			if (weir_wait(ctx->waited, s->patience))
-				continue;
-			break;
-		}
-		if (state == WEIR_REVOKED || state == WEIR_FREE || state == WEIR_DEAD ||
-		    state == WEIR_AWAY || (state == WEIR_UNCONSIDERED && to != WEIR_DEAD))
-			return -WEIR_ESTATE;
-		if (weir_cas(&t->state, state, to) != state)
-			continue;
-		if (state == WEIR_RUNNING)
-			weir_off_cpu(s, t);
-		if (state == WEIR_SCHEDULABLE || weir_load(&t->torn))
-			weir_task_withdraw(s, t, 0);
-		return 0;
+	if (weir_load_acquire(&t->claim) != claim)
+		return -WEIR_ESTATE;
+	if (!h || weir_home_lock(s, h))
+		return err;
+	if (weir_load(&t->home) == h->mark && weir_place_valid(s, t, claim)) {
+		err = end_claim(s, t, claim, WEIR_UNCONSIDERED) == claim ? 0 : -WEIR_ESTATE;
+		weir_only_now(s);
+		weir_only_now(h);
+		weir_only_now(t);
+		if (!err)
+			weir_drop(s, h, t, WEIR_WHY_BLOCKED);
 	}
-	weir_give_up(s);
-	return -WEIR_EAGAIN;
+	weir_home_unlock(s, h);
+	return err;
 }
 
 WEIR_FLAT int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
@@ -189,62 +301,28 @@ WEIR_FLAT int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_tas
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	err = weir_retire(s, t, WEIR_UNCONSIDERED);
-	if (!err)
+	err = end_any_claim(s, t, WEIR_UNCONSIDERED);
+	if (!err) {
+		leave_home(s, t, WEIR_WHY_BLOCKED);
 		weir_announce(s, WEIR_TOPIC_BLOCK, t, cpu);
+	}
 	weir_settle_call(s, ctx);
 	weir_end_call(ctx);
-	return err > 0 ? 0 : err;
-}
-
-/*
- * From @from, which is running or schedulable, to revoked. A schedulable task is revoked only where it is linked, under that pipe's lock:
- * before it is linked, the call that admits it is not complete, and would add it, or put it into the inbox, after this check.
- */
-WEIR_GLOBAL int weir_revoke(struct weir_sched weir_mem *s weir_arg,
-			    struct weir_task weir_mem *t weir_arg, u32 from)
-{
-	struct weir_pipe weir_mem *pipe = 0;
-	u32 seen = WEIR_FREE;
-	int err, linked;
-
-	if (from == WEIR_SCHEDULABLE) {
-		pipe = WEIR_CARRY && weir_load(&t->landing) ? weir_landing(s, t)
-							    : weir_load_acquire(&t->hooks[0].pipe);
-		if (!pipe)
-			return -WEIR_ESTATE;
-		err = weir_pipe_lock(pipe);
-		if (err)
-			return err;
-	}
-	linked = !pipe || weir_pipe_linked(pipe, t);
-	if (linked)
-		seen = weir_cas(&t->state, from, WEIR_REVOKED);
-	if (pipe)
-		weir_pipe_unlock(pipe);
-	if (!linked)
-		return -WEIR_EAGAIN;
-	if (seen != from)
-		return -WEIR_ESTATE;
-	if (from == WEIR_RUNNING)
-		weir_off_cpu(s, t);
-	if (from == WEIR_SCHEDULABLE || weir_load(&t->torn))
-		weir_task_withdraw(s, t, 0);
-	return weir_announce(s, WEIR_TOPIC_BLOCK, t, weir_ctx(s)->cpu);
+	return err;
 }
 
 WEIR_FLAT int weir_decline(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t,
-			   u32 from)
+			   u64 claim)
 {
 	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
 	int err;
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	err = weir_revoke(s, t, from);
-	weir_settle_call(s, ctx);
+	err = weir_end_this_claim(s, t, claim);
 	if (!err)
-		weir_store_release(&t->state, WEIR_UNCONSIDERED);
+		weir_announce(s, WEIR_TOPIC_BLOCK, t, cpu);
+	weir_settle_call(s, ctx);
 	weir_end_call(ctx);
 	return err;
 }
@@ -257,30 +335,25 @@ WEIR_GLOBAL int weir_forget(struct weir_sched weir_mem *s weir_arg,
 
 	for (u32 i = 0; i < g->nr_task_init && weir_loop; i++)
 		weir_class_task_exit(g->init_list[i], t);
-	if (weir_distributed(s))
-		weir_number_ended(s, t);
-	return weir_task_put(s, t);
+	/* The last word: who has the task in work frees it. */
+	return weir_note(s, t, WEIR_LOOK | WEIR_DIE);
 }
 
 WEIR_FLAT int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
 {
 	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
-	int err = 0;
+	int err;
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	/* A repeated call found it partly removed: its record must not be freed while a pipe has it. */
-	if (weir_load(&t->state) != WEIR_DEAD || !weir_load(&t->torn))
-		err = weir_retire(s, t, WEIR_DEAD);
-	if (!err && weir_load(&t->torn))
-		err = weir_task_withdraw(s, t, 0);
+	err = end_any_claim(s, t, WEIR_DEAD);
 	if (!err) {
+		leave_home(s, t, WEIR_WHY_ENDED);
 		weir_announce(s, WEIR_TOPIC_EXIT, t, cpu);
 		weir_settle_call(s, ctx);
 		weir_forget(s, t);
-	} else {
-		weir_settle_call(s, ctx);
 	}
+	weir_settle_call(s, ctx);
 	weir_end_call(ctx);
 	return err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Recipients: subscribers, responders and followers of each topic, resolved when a graph is built.
+ * Recipients: subscribers and responders of each topic, resolved when a graph is built.
  *
  * A message about a task or a CPU has a scope (WEIR_SCOPED_TOPICS, docs/decisions/0037): it reaches the instances that lead to that CPU,
  * so it costs the same on 4 and on 4,096 CPUs. `sub_list` holds, for each topic: subscribers to every message; subscribers for their own
@@ -56,8 +56,8 @@ WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg,
 		g->init_list[g->nr_task_init++] = inst;
 	if (inst->per_task)
 		g->priv_list[g->nr_priv++] = inst;
-	g->followed |= inst->follows;
-	g->subscribed |= inst->on | inst->follows;
+	g->reviewed |= inst->reviews;
+	g->subscribed |= inst->on | inst->reviews;
 	if (!(inst->on | inst->answers))
 		return 0;
 	for (u32 t = 0; t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
@@ -72,6 +72,8 @@ WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg,
 		if (subs->responder)
 			return -WEIR_EEXIST;
 		subs->responder = inst;
+		/* (What is asked is recorded.) */
+		subs->answer_at = s->log ? 0 : inst->answer_at;
 	}
 	return 0;
 }
@@ -166,7 +168,7 @@ WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg,
 		g->reach = weir_region_alloc(s, &g->region, sizeof(struct weir_cpumask));
 	if (!g->reach)
 		return -WEIR_ENOMEM;
-	g->followed = 0;
+	g->reviewed = WEIR_TOPIC_BIT(AFFINITY);
 	g->subscribed = 0;
 	g->nr_task_init = 0;
 	g->nr_priv = 0;
@@ -175,6 +177,7 @@ WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg,
 
 		subs->nr = subs->nr_scoped = 0;
 		subs->responder = 0;
+		subs->answer_at = 0;
 	}
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
 		if (weir_gap(g->instances[i]))
@@ -189,6 +192,15 @@ WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg,
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++)
 		if (!weir_gap(g->instances[i]))
 			weir_subscribe_add(s, g, g->instances[i], 0);
+	g->wanted = g->subscribed | s->rt_topics;
+	g->alone = 0;
+	for (u32 n = 0; n < weir_limit(WEIR_MAX_TOPICS) && weir_loop; n++) {
+		const struct weir_subs weir_mem *subs = &g->subs[n];
+
+		if (subs->nr + subs->nr_scoped ==
+		    (subs->responder && subs->responder->on >> n & 1 ? 1 : 0))
+			g->alone |= 1ull << n;
+	}
 	total = weir_subscribe_place(s, g, WEIR_MAX_TOPICS);
 	weir_region_drop(s, &g->region, g->sub_list);
 	g->sub_list = weir_region_alloc(s, &g->region, ((u64)total + 1) * sizeof(void *));

@@ -12,8 +12,9 @@ WEIR_GLOBAL int weir_start_readers(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_msg kick = { .topic = WEIR_TOPIC_KICK };
 
-	weir_store_release(&s->writer, 0);
-	weir_barrier(s);
+	/* (Without a graph nobody comes in.) */
+	weir_store_release(&s->writer, s->graph ? 0 : WEIR_NO_GRAPH);
+	weir_fence();
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
 		if (!weir_load(&s->ctx[i].missed))
 			continue;
@@ -30,7 +31,7 @@ WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 {
 	WEIR_WAIT(wait);
 
-	if (weir_cas(&s->writer, 0, 1))
+	if (s->graph && weir_cas(&s->writer, 0, 1))
 		return -WEIR_EBUSY;
 	weir_heavy_fence();
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
@@ -56,6 +57,12 @@ static void inherit(struct weir_sched weir_mem *s, struct weir_instance weir_mem
 		weir_instance_priv_free(s, to);
 		to->priv = from->priv;
 		from->priv = 0;
+	} else if (to->came_at && from->priv) {
+		/* Another number of in-pipes: the rest of the data is the same. */
+		for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++)
+			if (!weir_gap(s->chunks[id / WEIR_TASK_CHUNK]))
+				weir_copy(weir_priv(to, weir_record(s, id)),
+					  weir_priv(from, weir_record(s, id)), to->came_at);
 	}
 	if (s->classes[to->class].has & WEIR_HAS_TAKE_STATE)
 		weir_class_take_state(to, from);
@@ -75,7 +82,7 @@ WEIR_GLOBAL int weir_each_task(struct weir_sched weir_mem *s weir_arg,
 		if (weir_gap(s->chunks[id / WEIR_TASK_CHUNK]))
 			continue;
 		t = &s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
-		if (t->state == WEIR_FREE || t->state == WEIR_DEAD)
+		if (weir_state(t) == WEIR_FREE || weir_state(t) == WEIR_DEAD)
 			continue;
 		if (init)
 			weir_class_task_init(inst, t);
@@ -95,121 +102,299 @@ static struct weir_instance weir_mem *kept(struct weir_graph weir_mem *old,
 	return from && from->class == pi->class ? from : 0;
 }
 
-/* REMOVED records hold references to tasks; the old logs are never read again. */
-WEIR_GLOBAL int weir_drop_logs(struct weir_graph weir_mem *g weir_arg)
+/* --- tasks from graph to graph; no other call is under way, and all inboxes of homes are empty ------------- */
+
+/* The chain of all tasks that are collected, by `next`, in order of arrival. */
+static void collect_task(struct weir_graph weir_mem *g, struct weir_task weir_mem *t)
 {
-	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++) {
-		if (weir_load(&g->pipes[i].inbox))
-			weir_inbox_open(&g->pipes[i]);
-		weir_pipe_consume(&g->pipes[i]);
+	struct weir_task weir_mem *at = g->last;
+
+	while (at && weir_came_before(t, at) && weir_loop)
+		at = at->prev;
+	t->prev = at;
+	t->next = at ? at->next : g->first;
+	if (t->next)
+		t->next->prev = t;
+	else
+		g->last = t;
+	if (at)
+		at->next = t;
+	else
+		g->first = t;
+}
+
+/*
+ * The pipe from another domain through which @t came to @at: it starts there again (weir_keep_borders()). Null: it came from an entry of
+ * this domain.
+ */
+static struct weir_pipe weir_mem *border_of(struct weir_pipe weir_mem *at,
+					    const struct weir_task weir_mem *t)
+{
+	while (WEIR_DOMAINS && at->from && weir_loop)
+		at = weir_before(at, t);
+	return WEIR_DOMAINS && at->inward ? at : 0;
+}
+
+/* What was put off in @p. */
+static void collect_posted(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
+			   struct weir_pipe weir_mem *p)
+{
+	u32 id = weir_take_posted(p);
+
+	while (id && weir_loop) {
+		struct weir_task weir_mem *t = weir_record(s, id - 1);
+		struct weir_pipe weir_mem *start = border_of(p, t);
+
+		id = weir_load(&t->in_next);
+		p->behind--;
+		weir_store(&t->pend, 0);
+		weir_store(&t->in_next, start ? start->idx + 1 : 0);
+		if (weir_state(t) == WEIR_SCHEDULABLE)
+			collect_task(g, t);
+		else if (weir_state(t) == WEIR_DEAD)
+			weir_task_ended(s, t);
 	}
-	return 0;
 }
 
-/* The old hooks of @t: each block's hooks begin where its first task's pointed. */
-static struct weir_hook weir_mem *old_hook(struct weir_hook weir_mem *weir_mem *old, u32 nr_slots,
-					   const struct weir_task weir_mem *t, u32 slot)
+/*
+ * Where @t, which came through @at, starts in the graph that follows: null: at its entry, as everything is new, or its keys come from there.
+ * Else only @inst is new: where its home begins, or before it.
+ */
+static struct weir_pipe weir_mem *start_of(struct weir_instance weir_mem *inst,
+					   struct weir_pipe weir_mem *at,
+					   struct weir_task weir_mem *t)
 {
-	return &old[t->id / WEIR_TASK_CHUNK][(u64)(t->id % WEIR_TASK_CHUNK) * nr_slots + slot];
+	if (inst->home) {
+		struct weir_pipe weir_mem *end = at;
+
+		at = (struct weir_pipe weir_mem *)weir_came_in(inst->home, end, t);
+	} else {
+		while (at && at->to != inst && weir_loop)
+			at = weir_before(at, t);
+	}
+	return at && !at->keyed ? at : 0;
 }
 
-/* Point every task to its new hooks; the old ones go into @hooks. */
-WEIR_GLOBAL int weir_exchange_hooks(struct weir_sched weir_mem *s weir_arg, u32 nr_slots,
-				    struct weir_hook weir_mem *weir_mem *hooks weir_arg)
+/* The in-pipe of @inst through which @t came to @at; null: it came another way. */
+static struct weir_pipe weir_mem *way_to(struct weir_instance weir_mem *inst,
+					 struct weir_pipe weir_mem *at,
+					 struct weir_task weir_mem *t)
 {
-	for (u32 c = 0; c < s->nr_chunks && weir_loop; c++) {
-		struct weir_hook weir_mem *new = hooks[c];
+	while (at && at->to != inst && weir_loop)
+		at = weir_before(at, t);
+	return at;
+}
 
-		if (weir_gap(s->chunks[c]))
-			continue;
-		hooks[c] = s->chunks[c][0].hooks;
-		for (u32 i = 0; i < weir_limit(WEIR_TASK_CHUNK) && weir_loop; i++) {
-			s->chunks[c][i].hooks = new + (u64)i *nr_slots;
-			s->chunks[c][i].landing = 0;
+/* @t, which waits in @p or runs there, is the next that leaves the graph. 0: it did not come through @inst (null: the whole graph is replaced). */
+WEIR_INLINE int leaves(struct weir_ctx weir_mem *ctx, struct weir_graph weir_mem *g,
+		       struct weir_instance weir_mem *inst, struct weir_pipe weir_mem *p,
+		       struct weir_task weir_mem *t)
+{
+	if (inst && !way_to(inst, p, t))
+		return 0;
+	ctx->until = inst ? start_of(inst, p, t) : 0;
+	g->leaves = t;
+	g->leaves_at = weir_holder(p);
+	return 1;
+}
+
+/* The next task that leaves the graph, or its home as it runs: 1, or 0: none. The one before has done so, and waits among those collected. */
+WEIR_GLOBAL int weir_next_leaves(struct weir_sched weir_mem *s weir_arg,
+				 struct weir_instance weir_mem *inst weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_graph weir_mem *g = s->graph;
+	struct weir_task weir_mem *t;
+	u32 i;
+
+	if (g->leaves && g->scan < g->nr_pipes)
+		collect_task(g, g->leaves);
+	for (; g->scan < g->nr_pipes && weir_loop; g->scan++) {
+		struct weir_pipe weir_mem *p = &g->pipes[g->scan], *start;
+
+		t = g->leaves ? g->follows : p->head;
+		for (; t && weir_loop; t = t->next) {
+			if (!leaves(ctx, g, inst, p, t))
+				continue;
+			start = inst ? ctx->until : border_of(p, t);
+			weir_store(&t->in_next, start ? start->idx + 1 : 0);
+			g->follows = t->next;
+			return 1;
 		}
+		g->leaves = 0;
+		if (!inst && p->postponed)
+			collect_posted(s, g, p);
 	}
+	for (; g->scan < g->nr_pipes + s->nr_cpus && weir_loop;) {
+		i = g->scan++ - g->nr_pipes;
+		t = weir_load(&s->cpus[i].curr);
+		i = g->cpus[i].exit;
+		if (t && i != WEIR_NONE && weir_load(&t->home) == i + 1 &&
+		    leaves(ctx, g, inst, &g->pipes[i], t))
+			return 1;
+	}
+	ctx->until = 0;
+	ctx->collects = 0;
 	return 0;
 }
 
-/* Present every task of the old entry pipes, in their order, to the new graph. */
-WEIR_GLOBAL u32 weir_resubmit(struct weir_sched weir_mem *s weir_arg,
-			      struct weir_graph weir_mem *old weir_arg,
-			      struct weir_hook weir_mem *weir_mem *hooks weir_arg)
+/* The instance that is replaced, or then the one in its place; null: the whole graph is. */
+WEIR_INLINE struct weir_instance weir_mem *new_in(const struct weir_graph weir_mem *g)
+{
+	return g->other ? g->instances[g->other->idx] : 0;
+}
+
+/* What the graph has of tasks that are to leave it: what waits behind the instance that is replaced, and what runs there; all, if the graph is. */
+WEIR_GLOBAL int weir_collect(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_graph weir_mem *g = s->graph;
+	struct weir_instance weir_mem *inst = g ? new_in(g) : 0;
+
+	if (!g)
+		return 0;
+	g->first = 0;
+	g->last = 0;
+	g->leaves = 0;
+	/* Behind an end there are no tasks. */
+	if (inst && !inst->nr_out)
+		return 0;
+	weir_ctx(s)->collects = 1;
+	g->scan = 0;
+	while (weir_next_leaves(s, inst) && weir_loop)
+		weir_drop(s, g->leaves_at, g->leaves, WEIR_WHY_AGAIN);
+	return 0;
+}
+
+/* What runs is shown to the graph in use, where one instance, or all, is new. */
+WEIR_GLOBAL int weir_show_running(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_graph weir_mem *g = s->graph;
+
+	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
+		struct weir_task weir_mem *t = weir_load(&s->cpus[i].curr);
+		u32 exit = g->cpus[i].exit;
+
+		weir_only_now(ctx);
+		weir_only_now(g);
+		if (!t || exit == WEIR_NONE || weir_state(t) != WEIR_RUNNING || weir_load(&t->home))
+			continue;
+		weir_store(&t->home, exit + 1);
+		t->placed = weir_claim_number(t->claim);
+		ctx->step.why = WEIR_WHY_AGAIN;
+		ctx->until = new_in(g) ? start_of(new_in(g), &g->pipes[exit], t) : 0;
+		if (g->pipes[exit].hears & WEIR_HEARS_PICKED)
+			weir_hear(s, &g->pipes[exit], t, WEIR_PICKED, 1);
+		ctx->until = 0;
+	}
+	return 0;
+}
+
+/* The first task that was collected, and how it goes on: g->leaves, from g->leaves_at on, which it has left if that was its start. 0: there is none. */
+WEIR_GLOBAL int weir_next_comes(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_graph weir_mem *g = s->graph;
+	struct weir_task weir_mem *t = g->first;
+	u32 start;
+
+	if (!t)
+		return 0;
+	start = weir_load(&t->in_next);
+	g->first = t->next;
+	g->leaves = t;
+	g->leaves_at = start ? &g->pipes[start - 1] : weir_entry(s, t);
+	g->scan = start;
+	weir_store(&t->in_next, 0);
+	if (!g->other)
+		weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
+	weir_begin_steps(ctx, WEIR_WHY_AGAIN);
+	return 1;
+}
+
+/* It waits in the postponed pipe to which it has come; or 0. */
+WEIR_GLOBAL int weir_waits_before(struct weir_sched weir_mem *s weir_arg,
+				  struct weir_pipe weir_mem *to weir_arg)
+{
+	struct weir_graph weir_mem *g = s->graph;
+
+	if (!to->postponed || (g->scan == to->idx + 1 && to->home))
+		return 0;
+	weir_store(&g->leaves->pend, WEIR_TOKEN | WEIR_HAND);
+	weir_put_off(s, to, g->leaves, 1);
+	return 1;
+}
+
+/* Present what was collected to the graph in use. The number of tasks. */
+WEIR_GLOBAL u32 weir_present(struct weir_sched weir_mem *s weir_arg)
+{
 	u32 n = 0;
 
-	for (u32 i = 0; i < old->nr_pipes && weir_loop; i++) {
-		struct weir_pipe weir_mem *p = &old->pipes[i];
-		struct weir_pipe weir_mem *same = weir_same_border(s, p);
-		struct weir_task weir_mem *t = p->head;
+	weir_ctx(s)->keeps = 1;
+	while (weir_next_comes(s) && weir_loop) {
+		struct weir_graph weir_mem *g = s->graph;
 
-		while (!p->from && t && weir_loop) {
-			struct weir_task weir_mem *next =
-				old_hook(hooks, old->nr_slots, t, p->slot)->next;
-
-			if (weir_load(&t->torn)) {
-				/* Partly removed: it is in no new pipe, and its owner finds nothing left to do. */
-				t = next;
-				continue;
-			}
-			weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
-			weir_store(&t->key, WEIR_KEY_NONE);
-			if (weir_solo(s))
-				t->hooks[0].key = ++s->arrivals;
-			weir_assert(!weir_pipe_append(
-				same ? same : &g->pipes[g->cpus[t->entry_cpu].entry], t));
-			n++;
-			t = next;
-		}
+		weir_walk(s, g->leaves_at, g->leaves, WEIR_ARRIVED, g->scan != 0);
+		weir_only_now(s);
+		g = s->graph;
+		if (!weir_waits_before(s, weir_ctx(s)->reached))
+			weir_place(s, weir_ctx(s)->reached, g->leaves,
+				   weir_claim_number(g->leaves->claim));
+		n++;
 	}
+	weir_ctx(s)->keeps = 0;
 	return n;
 }
 
-WEIR_GLOBAL int weir_hooks_free(struct weir_sched weir_mem *s weir_arg,
-				struct weir_hook weir_mem *weir_mem *hooks weir_arg, u32 nr_slots)
-{
-	for (u32 c = 0; hooks && c < s->nr_chunks && weir_loop; c++)
-		weir_free(s, hooks[c], (u64)WEIR_TASK_CHUNK * nr_slots * sizeof(struct weir_hook));
-	weir_free(s, hooks, WEIR_MAX_CHUNKS * sizeof(void *));
-	return 0;
-}
-
-/* Private data and hooks for the tasks that exist, beside the old ones; nothing in use is touched. */
+/* Private data for the tasks that exist, beside the old; nothing in use is touched. */
 WEIR_GLOBAL int weir_prepare(struct weir_sched weir_mem *s weir_arg,
-			     struct weir_graph weir_mem *g weir_arg,
-			     struct weir_hook weir_mem *weir_mem *hooks weir_arg)
+			     struct weir_graph weir_mem *g weir_arg)
 {
 	int err = 0;
 
 	for (u32 i = 0; i < g->nr_instances && !err && weir_loop; i++)
 		if (!weir_gap(g->instances[i]))
 			err = weir_instance_priv(s, g->instances[i]);
-	return err ? err : weir_task_hooks_new(s, g->nr_slots, hooks);
+	return err;
 }
 
-/* Worklists and messages name pipes of the old graph, whose tasks are presented again. */
+/* Messages name pipes of the old graph. */
 static void forget_work(struct weir_sched weir_mem *s)
 {
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
-		s->ctx[i].work_head = 0;
-		s->ctx[i].work_tail = 0;
 		s->ctx[i].nr_msgs = 0;
+		s->ctx[i].next_msg = 0;
 		s->ctx[i].delivery = 0;
-		s->ctx[i].followers = 0;
+		s->ctx[i].todo = s->ctx[i].own_first || s->ctx[i].work.task;
 	}
 }
 
-static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
-		   struct weir_graph weir_mem *g, struct weir_hook weir_mem *weir_mem *hooks,
-		   struct weir_swap_stats *stats)
+#if WEIR_DOMAINS
+/* Collected tasks that came from another domain start where they do now; the first of all that were collected. */
+static struct weir_task weir_mem *weir_keep_borders(struct weir_sched weir_mem *s,
+						    struct weir_graph weir_mem *old)
 {
-	struct weir_graph weir_mem *old = s->graph;
+	for (struct weir_task weir_mem *t = old->first; t && weir_loop; t = t->next) {
+		struct weir_pipe weir_mem *same =
+			weir_load(&t->in_next)
+				? weir_same_border(s, &old->pipes[weir_load(&t->in_next) - 1])
+				: 0;
+
+		weir_store(&t->in_next, same ? same->idx + 1 : 0);
+	}
+	return old->first;
+}
+#else
+#define weir_keep_borders(s, old) ((old)->first)
+#endif
+
+/* The new graph takes the place of the old one, which no task is in any more. */
+static void switch_graph(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+			 struct weir_swap_stats *stats)
+{
+	struct weir_graph weir_mem *old = s->graph, *g = s->spent;
 	u32 i;
 
-	if (old)
-		weir_drop_logs(old);
-	forget_work(s);
 	for (i = 0; old && i < old->nr_instances && weir_loop; i++)
 		if (!weir_gap(old->instances[i]))
 			old->instances[i]->idx = WEIR_NONE; /* no instance inherits its state yet */
@@ -235,10 +420,15 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 		if (old->instances[i]->idx == WEIR_NONE)
 			weir_each_task(s, old->instances[i], 0);
 	}
-	if (WEIR_CARRY && old)
-		weir_gather(s, old);
-	weir_exchange_hooks(s, plan->nr_slots, hooks);
 	s->graph = g;
+	s->spent = old;
+	for (i = 0; i < s->nr_cpus && weir_loop; i++) {
+		const struct weir_plan_cpu weir_mem *pc = &g->cpus[i];
+
+		s->ctx[i].entry = &g->pipes[pc->entry];
+		s->ctx[i].exit =
+			pc->exit == WEIR_NONE || pc->nr_postponed ? 0 : &g->pipes[pc->exit];
+	}
 	for (i = 0; i < plan->nr_instances && weir_loop; i++) {
 		if (weir_gap(g->instances[i]))
 			continue;
@@ -247,8 +437,7 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 		if (g->instances[i]->timer_ns)
 			weir_timer_set(g->instances[i], g->instances[i]->timer_ns);
 	}
-	if (old)
-		stats->represented = weir_resubmit(s, old, hooks);
+	g->first = old ? weir_keep_borders(s, old) : 0;
 }
 
 /* A call is under way on this CPU: a component may not swap the graph that it runs in. */
@@ -259,36 +448,27 @@ static int inside_call(struct weir_sched weir_mem *s, u32 cpu)
 	return weir_load(&weir_ctx(s)->readers) != 0;
 }
 
-/* The switch to the finished new graph: the only part for which callers wait. */
-WEIR_GLOBAL int weir_change_over(struct weir_sched weir_mem *s weir_arg,
-				 const struct weir_plan weir_mem *plan weir_arg,
-				 struct weir_graph weir_mem *g weir_arg,
-				 struct weir_hook weir_mem *weir_mem *hooks weir_arg,
-				 struct weir_swap_stats *stats weir_arg_record)
+/* Callers are held off, and all is there that the new graph @g needs. */
+static int hold_off(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g)
 {
-	u64 start = weir_rt_now(s);
 	int err = weir_stop_readers(s);
 
-	if (!err) {
-		stats->built = 0;
-		stats->kept = 0;
-		stats->represented = 0;
-		err = weir_prepare(s, g, hooks);
-		if (!err)
-			commit(s, plan, g, hooks, stats);
+	if (err)
+		return err;
+	err = weir_prepare(s, g);
+	if (err)
 		weir_start_readers(s);
-	}
-	stats->pause_ns = weir_rt_now(s) - start;
+	else
+		forget_work(s);
 	return err;
 }
 
-/* Build and switch. The graph left over is the old one, or the new one after a failure. */
 WEIR_GLOBAL int weir_swap_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 				const struct weir_plan weir_mem *plan weir_arg,
 				struct weir_swap_stats *stats weir_arg_record)
 {
-	struct weir_hook weir_mem *weir_mem *hooks;
-	struct weir_graph weir_mem *g, *old;
+	struct weir_graph weir_mem *g;
+	u64 began;
 	int err;
 
 	if (inside_call(s, cpu))
@@ -296,91 +476,24 @@ WEIR_GLOBAL int weir_swap_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 	/* Of two concurrent swaps, each would free what the other builds on. */
 	if (weir_cas(&s->swapping, 0, 1))
 		return -WEIR_EBUSY;
-	old = s->graph;
-	hooks = weir_alloc(s, WEIR_MAX_CHUNKS * sizeof(void *));
 	g = weir_alloc(s, sizeof(struct weir_graph));
-	err = hooks && g ? weir_graph_build(s, plan, g) : -WEIR_ENOMEM;
+	err = g ? weir_graph_build(s, plan, g) : -WEIR_ENOMEM;
 	stats->refused = g ? g->refused : 0;
-	if (!err)
-		err = weir_change_over(s, plan, g, hooks, stats);
-	s->spent = err ? g : old;
-	s->spent_hooks = hooks;
-	s->spent_slots = old && !err ? old->nr_slots : plan->nr_slots;
+	stats->built = 0;
+	stats->kept = 0;
+	stats->represented = 0;
+	s->spent = g;
+	if (!err) {
+		began = weir_rt_now(s);
+		err = hold_off(s, g);
+		stats->pause_ns = err ? weir_rt_now(s) - began : began;
+	}
 	if (err)
 		weir_swap_clean(s);
 	return err;
 }
 
-/* Free what is left over. */
-WEIR_GLOBAL int weir_swap_clean(struct weir_sched weir_mem *s weir_arg)
-{
-	weir_hooks_free(s, s->spent_hooks, s->spent_slots);
-	if (s->spent)
-		weir_graph_free(s, s->spent);
-	weir_store_release(&s->swapping, 0);
-	return 0;
-}
-
-WEIR_FLAT void weir_swap_end(struct weir_sched weir_mem *s)
-{
-	/* The tasks are at the entry; they move on while other CPUs already make calls. */
-	weir_drain(s, 0, 0);
-	weir_swap_clean(s);
-}
-
-WEIR_FLAT int weir_swap(struct weir_sched weir_mem *s, u32 cpu,
-			const struct weir_plan weir_mem *plan, struct weir_swap_stats *stats)
-{
-	int err = weir_swap_begin(s, cpu, plan, stats);
-
-	if (!err)
-		weir_swap_end(s);
-	return err;
-}
-
 /* --- one instance ------------------------------------------------------------------------------ */
-
-/*
- * Link the tasks that pass through @in there and in no pipe behind it: those pipes will have another order, and other tasks may be
- * carried.
- */
-WEIR_GLOBAL int weir_collect(struct weir_pipe weir_mem *in weir_arg)
-{
-	struct weir_task weir_mem *t;
-
-	weir_pipe_lock(in);
-	if (weir_load(&in->inbox))
-		weir_inbox_open(in);
-	if (weir_carried(in) & WEIR_CARRIED)
-		weir_recall_all(in);
-	weir_for_task(t, in)
-		weir_task_withdraw(in->sched, t, in->slot + 1);
-	weir_pipe_unlock(in);
-	return 0;
-}
-
-/* Link every task of @in, which holds them, by the present rules for carried tasks. */
-WEIR_GLOBAL int weir_collected(struct weir_pipe weir_mem *in weir_arg)
-{
-	struct weir_task weir_mem *t;
-
-	weir_for_task(t, in) {
-		if (weir_carried(in))
-			weir_store(&t->landing, in->idx + 1);
-		else if (t->landing == in->idx + 1)
-			weir_store(&t->landing, 0);
-	}
-	return 0;
-}
-
-/* Present all tasks of @in to a new receiver. */
-static void present_all(struct weir_pipe weir_mem *in, struct weir_swap_stats *stats)
-{
-	stats->represented += in->nr;
-	weir_pipe_lock(in);
-	weir_pipe_represent(in);
-	weir_pipe_unlock(in);
-}
 
 /* Exchange @old for @new in the graph's tables. */
 static void replace(struct weir_graph weir_mem *g, struct weir_instance weir_mem *old,
@@ -388,29 +501,37 @@ static void replace(struct weir_graph weir_mem *g, struct weir_instance weir_mem
 {
 	u32 i;
 
-	for (i = 0; i < new->nr_in &&weir_loop; i++) {
+	for (i = 0; i < new->nr_in &&weir_loop; i++)
 		new->in[i]->to = new;
-		new->in[i]->change_kinds = new->sched->classes[new->class].change_kinds;
-	}
 	for (i = 0; i < new->nr_out &&weir_loop; i++)
 		new->out[i]->from = new;
 	g->instances[old->idx] = new;
 }
 
-/* The exchange itself; no other call is under way. */
-static int exchange(struct weir_sched weir_mem *s, const struct weir_replacement *with,
-		    struct weir_swap_stats *stats)
+/* Through which in-pipe each task came, which an instance of another class keeps elsewhere. */
+static void keep_ways(struct weir_sched weir_mem *s, struct weir_instance weir_mem *to,
+		      const struct weir_instance weir_mem *from)
+{
+	for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++) {
+		const struct weir_task weir_mem *t;
+
+		if (weir_gap(s->chunks[id / WEIR_TASK_CHUNK]))
+			continue;
+		t = weir_record(s, id);
+		*(u32 weir_mem *)((char weir_mem *)weir_priv(to, t) + to->came_at) =
+			*(u32 weir_mem *)((char weir_mem *)weir_priv(from, t) + from->came_at);
+	}
+}
+
+/* The instance that @with asks for, beside the one in use. No other call is under way. */
+static int make_other(struct weir_sched weir_mem *s, const struct weir_replacement *with,
+		      struct weir_swap_stats *stats)
 {
 	u32 instance = with->instance, class = with->class;
 	struct weir_instance weir_mem *old, *new;
 	struct weir_graph weir_mem *g = s->graph;
-	u32 i;
 	int err;
 
-	stats->built = 1;
-	stats->kept = 0;
-	stats->represented = 0;
-	stats->refused = 0;
 	if (!g || instance >= g->nr_instances || class >= s->nr_classes ||
 	    weir_gap(g->instances[instance]))
 		return -WEIR_ENOENT;
@@ -422,6 +543,8 @@ static int exchange(struct weir_sched weir_mem *s, const struct weir_replacement
 	new->nr_out = old->nr_out;
 	new->in = old->in;
 	new->out = old->out;
+	new->home = old->home;
+	weir_instance_ports(new);
 	weir_instance_params(new, with->params);
 	err = weir_topics_bind(s, new);
 	if (!err)
@@ -430,72 +553,135 @@ static int exchange(struct weir_sched weir_mem *s, const struct weir_replacement
 		err = weir_class_construct(new);
 		stats->refused = err ? instance + 1 : 0;
 	}
-	if (!err) {
-		replace(g, old, new);
-		err = weir_graph_subscribe(s, g);
-		if (err) {
-			/* A second responder, or no memory for the lists: undo everything. */
-			replace(g, new, old);
-			weir_assert(!weir_graph_subscribe(s, g));
-		}
-	}
-	if (err) {
+	if (err)
 		weir_instance_free(s, g, new);
+	else
+		g->other = new;
+	return err;
+}
+
+/* The exchange itself: no task is behind the old one. */
+static int exchange(struct weir_sched weir_mem *s, struct weir_swap_stats *stats)
+{
+	struct weir_graph weir_mem *g = s->graph;
+	struct weir_instance weir_mem *new = g->other, *old = g->instances[new->idx];
+	int err;
+
+	replace(g, old, new);
+	err = weir_graph_subscribe(s, g);
+	if (err) {
+		/* A second responder, or no memory for the lists: undo everything. */
+		replace(g, new, old);
+		weir_assert(!weir_graph_subscribe(s, g));
+	}
+	weir_graph_facts(s, g);
+	weir_graph_follow(g);
+	if (err)
 		return err;
-	}
-	for (i = 0; i < new->nr_in &&weir_loop; i++) {
-		if (WEIR_CARRY)
-			weir_collect(new->in[i]);
-		else
-			present_all(new->in[i], stats);
-	}
-	/* The out-pipes are empty. */
-	for (i = 0; i < new->nr_out &&weir_loop; i++)
-		new->out[i]->keyed = s->classes[class].keyed_out;
-	if (WEIR_CARRY) {
-		weir_carry_plan(s, g);
-		for (i = 0; i < new->nr_in &&weir_loop; i++) {
-			weir_collected(new->in[i]);
-			present_all(new->in[i], stats);
-		}
-	}
+	g->other = old;
 	if (old->timer_ns)
-		weir_rt_timer(s, instance, 0);
+		weir_rt_timer(s, old->idx, 0);
 	if (new->timer_ns)
 		weir_timer_set(new, new->timer_ns);
-	if (class == old->class) {
+	if (new->class == old->class) {
 		inherit(s, new, old);
 		stats->kept = 1;
 	} else {
 		weir_each_task(s, old, 0);
 		weir_each_task(s, new, 1);
 	}
-	weir_class_destroy(old);
-	return weir_instance_free(s, g, old);
+	if (new->nr_in > 1 && new->class != old->class)
+		keep_ways(s, new, old);
+	return 0;
 }
 
 WEIR_GLOBAL int weir_swap_instance_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 					 const struct weir_replacement *with weir_arg_record,
 					 struct weir_swap_stats *stats weir_arg_record)
 {
-	u64 start = weir_rt_now(s);
+	u64 began = weir_rt_now(s);
 	int err;
 
 	if (inside_call(s, cpu))
 		return -WEIR_EDEADLK;
 	if (weir_cas(&s->swapping, 0, 1))
 		return -WEIR_EBUSY;
+	stats->built = 1;
+	stats->kept = 0;
+	stats->represented = 0;
+	stats->refused = 0;
+	s->spent = 0;
 	err = weir_stop_readers(s);
 	if (!err) {
-		err = exchange(s, with, stats);
-		weir_start_readers(s);
+		err = make_other(s, with, stats);
+		if (err)
+			weir_start_readers(s);
 	}
-	stats->pause_ns = weir_rt_now(s) - start;
-	s->spent = 0;
-	s->spent_hooks = 0;
+	stats->pause_ns = err ? weir_rt_now(s) - began : began;
 	if (err)
 		weir_store_release(&s->swapping, 0);
 	return err;
+}
+
+/* --- the second half of either --------------------------------------------------------------------- */
+
+/* What is new takes its place: the whole graph, which @plan describes, or one instance. */
+WEIR_GLOBAL int weir_take_place(struct weir_sched weir_mem *s weir_arg,
+				const struct weir_plan weir_mem *plan weir_arg,
+				struct weir_swap_stats *stats weir_arg_record)
+{
+	if (!s->spent)
+		return exchange(s, stats);
+	switch_graph(s, plan, stats);
+	return 0;
+}
+
+/* Callers go on. Of one instance that was to be replaced, the one that is not in use is freed; @err: that is the new one. */
+WEIR_GLOBAL int weir_swapped(struct weir_sched weir_mem *s weir_arg, int err)
+{
+	struct weir_graph weir_mem *g = s->graph;
+
+	if (g->other) {
+		if (!err)
+			weir_class_destroy(g->other);
+		weir_instance_free(s, g, g->other);
+		g->other = 0;
+	}
+	return weir_start_readers(s);
+}
+
+/* Free what is left over. */
+WEIR_GLOBAL int weir_swap_clean(struct weir_sched weir_mem *s weir_arg)
+{
+	if (s->spent)
+		weir_graph_free(s, s->spent);
+	weir_store_release(&s->swapping, 0);
+	return 0;
+}
+
+WEIR_FLAT int weir_swap_end(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+			    struct weir_swap_stats *stats)
+{
+	int err;
+
+	weir_collect(s);
+	err = weir_take_place(s, plan, stats);
+	weir_show_running(s);
+	stats->represented = weir_present(s);
+	weir_swapped(s, err);
+	stats->pause_ns = weir_rt_now(s) - stats->pause_ns;
+	/* KICKs, and what components have asked for. */
+	weir_drain(s);
+	weir_swap_clean(s);
+	return err;
+}
+
+WEIR_FLAT int weir_swap(struct weir_sched weir_mem *s, u32 cpu,
+			const struct weir_plan weir_mem *plan, struct weir_swap_stats *stats)
+{
+	int err = weir_swap_begin(s, cpu, plan, stats);
+
+	return err ? err : weir_swap_end(s, plan, stats);
 }
 
 WEIR_FLAT int weir_swap_instance(struct weir_sched weir_mem *s, u32 cpu,
@@ -503,7 +689,5 @@ WEIR_FLAT int weir_swap_instance(struct weir_sched weir_mem *s, u32 cpu,
 {
 	int err = weir_swap_instance_begin(s, cpu, with, stats);
 
-	if (!err)
-		weir_swap_end(s);
-	return err;
+	return err ? err : weir_swap_end(s, 0, stats);
 }

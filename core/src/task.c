@@ -4,15 +4,9 @@
 
 #define CHUNK_BYTES (WEIR_TASK_CHUNK * sizeof(struct weir_task))
 
-static struct weir_task weir_mem *record(struct weir_sched weir_mem *s, u32 id)
-{
-	return &s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
-}
-
 /* Free the parts that weir_task_grow() has allocated for block number @c; null parts were not allocated. */
 WEIR_GLOBAL int weir_task_grow_undo(struct weir_sched weir_mem *s weir_arg, u32 c,
-				    struct weir_task weir_mem *chunk weir_arg,
-				    struct weir_hook weir_mem *hooks weir_arg)
+				    struct weir_task weir_mem *chunk weir_arg)
 {
 	struct weir_graph weir_mem *g = s->graph;
 
@@ -24,7 +18,6 @@ WEIR_GLOBAL int weir_task_grow_undo(struct weir_sched weir_mem *s weir_arg, u32 
 		weir_free(s, inst->priv[c], (u64)WEIR_TASK_CHUNK * inst->per_task);
 		inst->priv[c] = 0;
 	}
-	weir_free(s, hooks, (u64)WEIR_TASK_CHUNK * g->nr_slots * sizeof(struct weir_hook));
 	weir_free(s, chunk, CHUNK_BYTES);
 	return -WEIR_ENOMEM;
 }
@@ -36,14 +29,14 @@ struct weir_task weir_mem *weir_task_get(struct weir_sched weir_mem *s, u32 id)
 	if (id / WEIR_TASK_CHUNK >= weir_load_acquire(&s->nr_chunks) ||
 	    weir_gap(s->chunks[id / WEIR_TASK_CHUNK]))
 		return 0;
-	t = record(s, id);
-	return weir_load(&t->state) == WEIR_FREE ? 0 : t;
+	t = weir_record(s, id);
+	return weir_state(t) == WEIR_FREE ? 0 : t;
 }
 
 /* Push onto the stack of free records, without waiting; only the holder of task_lock pops. */
 static void give_back(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
-	weir_stack_push(&s->free_task, t->next_free, t->id);
+	weir_stack_push(&s->free_task, t->in_next, t->id);
 }
 
 /* Pop the first record; task_lock is held, and there is one. */
@@ -52,28 +45,26 @@ static struct weir_task weir_mem *take_record(struct weir_sched weir_mem *s)
 	u32 id = weir_load_acquire(&s->free_task), seen;
 
 	while (weir_loop) {
-		seen = weir_cas(&s->free_task, id, record(s, id)->next_free);
+		seen = weir_cas(&s->free_task, id, weir_record(s, id)->in_next);
 		if (seen == id)
 			break;
 		id = seen;
 	}
-	return record(s, id);
+	return weir_record(s, id);
 }
 
-/* Add block @c of records, hooks, and private data of each instance that needs it. task_lock is held. */
+/* Add block @c of records, and private data of each instance that needs it. task_lock is held. */
 WEIR_GLOBAL int weir_task_grow(struct weir_sched weir_mem *s weir_arg, u32 c)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	struct weir_task weir_mem *chunk;
-	struct weir_hook weir_mem *hooks;
 	u32 i;
 
 	if (c >= WEIR_MAX_CHUNKS)
 		return -WEIR_ENOMEM;
 	chunk = weir_alloc(s, CHUNK_BYTES);
-	hooks = weir_alloc(s, (u64)WEIR_TASK_CHUNK * g->nr_slots * sizeof(struct weir_hook));
-	if (!chunk || !hooks)
-		return weir_task_grow_undo(s, c, chunk, hooks);
+	if (!chunk)
+		return -WEIR_ENOMEM;
 	for (i = 0; i < g->nr_instances && weir_loop; i++) {
 		struct weir_instance weir_mem *inst = g->instances[i];
 
@@ -81,15 +72,14 @@ WEIR_GLOBAL int weir_task_grow(struct weir_sched weir_mem *s weir_arg, u32 c)
 			continue;
 		inst->priv[c] = weir_alloc(s, (u64)WEIR_TASK_CHUNK * inst->per_task);
 		if (!inst->priv[c])
-			return weir_task_grow_undo(s, c, chunk, hooks);
+			return weir_task_grow_undo(s, c, chunk);
 	}
 	s->chunks[c] = chunk;
 	for (i = weir_limit(WEIR_TASK_CHUNK); i > 0 && weir_loop; i--) {
 		/* Through the table: before 7.0, the kernel refuses a number that a known pointer is added to. */
-		struct weir_task weir_mem *t = record(s, c * WEIR_TASK_CHUNK + i - 1);
+		struct weir_task weir_mem *t = weir_record(s, c * WEIR_TASK_CHUNK + i - 1);
 
 		t->id = c * WEIR_TASK_CHUNK + i - 1;
-		t->hooks = hooks + (u64)(i - 1) * g->nr_slots;
 		if (weir_own_block(s, c))
 			give_back(s, t);
 	}
@@ -143,15 +133,17 @@ WEIR_GLOBAL int weir_task_private(struct weir_graph weir_mem *g weir_arg,
 	return 0;
 }
 
-/* A task's life begins in a record, which has its reference. */
+/* A task's life begins in a record. */
 static void begin_life(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u64 cookie)
 {
 	weir_store(&t->cookie, cookie);
-	weir_store(&t->cpu, WEIR_NO_CPU);
 	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
 	weir_store(&t->key, WEIR_KEY_NONE);
 	weir_task_private(s->graph, t);
-	weir_store_release(&t->state, WEIR_UNCONSIDERED);
+	weir_store(&t->in_next, 0);
+	weir_store(&t->entry_cpu, 0);
+	weir_store_release(&t->claim, weir_claim_word(weir_claim_number(weir_load(&t->claim)),
+						      WEIR_NO_CPU, WEIR_UNCONSIDERED));
 }
 
 struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 cookie)
@@ -160,16 +152,15 @@ struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 coo
 
 	if (!t)
 		return 0;
-	weir_store(&t->refs, 1);
 	begin_life(s, t, cookie);
 	return t;
 }
 
-#define LENT (~1u) /* in `next_free`: another domain has the task of this number */
+#define LENT (~1u) /* in `entry_cpu`: another domain has the task of this number */
 
 static int is_lent(const struct weir_task weir_mem *t)
 {
-	return t->next_free == LENT;
+	return t->entry_cpu == LENT;
 }
 
 #if WEIR_DOMAINS
@@ -192,11 +183,11 @@ struct weir_task weir_mem *weir_task_import(struct weir_sched weir_mem *s, u32 i
 		if (err)
 			return 0;
 	}
-	t = record(s, id);
-	/* It may have been here before, and a receiver has not handled its leaving yet. */
-	if (weir_fetch_add(&t->refs, 1) == 0)
-		weir_fetch_add(&s->nr_tasks, 1);
-	t->next_free = WEIR_NO_TASK;
+	t = weir_record(s, id);
+	/* It has been here before, and its leaving is not over yet: later. */
+	if (weir_state(t) != WEIR_FREE)
+		return 0;
+	weir_fetch_add(&s->nr_tasks, 1);
 	begin_life(s, t, cookie);
 	return t;
 }
@@ -204,45 +195,30 @@ struct weir_task weir_mem *weir_task_import(struct weir_sched weir_mem *s, u32 i
 void weir_task_lend(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
 	if (weir_own_block(s, t->id / WEIR_TASK_CHUNK))
-		t->next_free = LENT;
+		t->entry_cpu = LENT;
 }
 
 void weir_task_number_back(struct weir_sched weir_mem *s, u32 id)
 {
-	struct weir_task weir_mem *t = record(s, id);
+	struct weir_task weir_mem *t = weir_record(s, id);
 
 	weir_assert(is_lent(t));
-	t->next_free = WEIR_NO_TASK;
-	if (weir_load(&t->state) == WEIR_FREE)
+	t->entry_cpu = 0;
+	if (weir_state(t) == WEIR_FREE)
 		give_back(s, t);
 }
 
 #endif
 
-/* Drop a reference; the last one frees the record. */
-WEIR_GLOBAL int weir_task_put(struct weir_sched weir_mem *s weir_arg,
-			      struct weir_task weir_mem *t weir_arg)
+/* The record is no longer used by anybody. */
+WEIR_GLOBAL int weir_task_free(struct weir_sched weir_mem *s weir_arg,
+			       struct weir_task weir_mem *t weir_arg)
 {
-	if (weir_fetch_add(&t->refs, (u32)-1) != 1)
-		return 0;
-	weir_store(&t->state, WEIR_FREE);
+	/* Its number goes on, so that no place of this life is valid in the next one. */
+	weir_store(&t->claim, weir_claim_word(weir_claim_number(weir_load(&t->claim)) + 1,
+					      WEIR_NO_CPU, WEIR_FREE));
 	weir_fetch_add(&s->nr_tasks, (u32)-1);
 	if (!weir_distributed(s) || (weir_own_block(s, t->id / WEIR_TASK_CHUNK) && !is_lent(t)))
 		give_back(s, t);
-	return 0;
-}
-
-/* Fresh hooks of @nr_slots for every block, into @old[block]; nothing is switched yet. */
-WEIR_GLOBAL int weir_task_hooks_new(struct weir_sched weir_mem *s weir_arg, u32 nr_slots,
-				    struct weir_hook weir_mem *weir_mem *hooks weir_arg)
-{
-	for (u32 c = 0; c < s->nr_chunks && weir_loop; c++) {
-		if (weir_gap(s->chunks[c]))
-			continue;
-		hooks[c] =
-			weir_alloc(s, (u64)WEIR_TASK_CHUNK * nr_slots * sizeof(struct weir_hook));
-		if (!hooks[c])
-			return -WEIR_ENOMEM;
-	}
 	return 0;
 }

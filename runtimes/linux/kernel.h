@@ -202,7 +202,9 @@ extern void scx_bpf_reenqueue_local___v2___compat(void) __ksym_weak;
 /* Whether the kernel has the function; if not, the verifier drops the branch. */
 #define weir_kernel_has(function) (!!(function))
 
-WEIR_INLINE void weir_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)
+/* (A function of its own: which of them the kernel has would wait in the frame of a dispatch.) */
+__attribute__((noinline)) static void weir_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice,
+						      u64 enq_flags)
 {
 	if (weir_kernel_has(scx_bpf_dsq_insert___v2___compat))
 		scx_bpf_dsq_insert___v2___compat(p, dsq_id, slice, enq_flags);

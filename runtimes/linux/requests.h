@@ -13,26 +13,45 @@ enum weir_linux_rest {
 	WEIR_LINUX_REST_OF_ASK
 };
 
+/* Null: one instance is to be replaced. */
+static const struct weir_plan weir_mem *swap_plan(const struct weir_live_request *r)
+{
+	return r->kind == WEIR_LIVE_SWAP ? (const struct weir_plan weir_mem *)r->plan : 0;
+}
+
 static int begin_swap(struct weir_live_request *r)
 {
 	struct weir_replacement with = { .instance = r->instance,
 					 .class = r->class,
 					 .params = (const u64 weir_mem *)r->plan };
-	u64 paused = r->attempts > 1 ? r->stats.pause_ns : 0;
 	u32 cpu = weir_port_cpu();
 	int err;
 
+	/* (Its value adds up the pauses of attempts that gave up.) */
+	if (r->attempts == 1)
+		r->value = 0;
 	err = r->kind == WEIR_LIVE_SWAP
 		      ? weir_swap_begin(SCHED, cpu, (const struct weir_plan weir_mem *)r->plan,
 					&r->stats)
 		      : weir_swap_instance_begin(SCHED, cpu, &with, &r->stats);
-	if (!err) {
-		weir_fetch_add(&weir_live.swaps, 1);
-		weir_linux_republish_groups();
-		report(WEIR_EVENT_SWAP, cpu, WEIR_NO_TASK, r->stats.represented, r->stats.pause_ns);
+	if (err) {
+		r->value += r->stats.pause_ns;
+		r->stats.pause_ns = r->value;
 	}
-	r->stats.pause_ns += paused;
 	return err;
+}
+
+/* The new graph, or instance, is in use. */
+WEIR_GLOBAL int weir_linux_swapped(void)
+{
+	struct weir_live_request *r = &weir_live.request;
+
+	weir_fetch_add(&weir_live.swaps, 1);
+	weir_linux_republish_groups();
+	report(WEIR_EVENT_SWAP, weir_port_cpu(), WEIR_NO_TASK, r->stats.represented,
+	       r->stats.pause_ns);
+	r->stats.pause_ns += r->value;
+	return 0;
 }
 
 /* The place of a request's topic. (Swaps are requests, too, so topics do not change meanwhile.) */
@@ -203,7 +222,9 @@ WEIR_INLINE void serve_loader(void)
 	case WEIR_LINUX_NO_REST:
 		return;
 	case WEIR_LINUX_REST_OF_SWAP:
-		weir_swap_end(SCHED);
+		err = weir_swap_end(SCHED, swap_plan(&weir_live.request), &weir_live.request.stats);
+		if (!err)
+			weir_linux_swapped();
 		weir_linux_call_over(WEIR_CALL_SWAP);
 		break;
 	case WEIR_LINUX_REST_OF_NOTIFY:

@@ -229,15 +229,13 @@ WEIR_INLINE void report_cost(u32 call, u32 task, u64 start)
 				  bpf_ktime_get_ns() - start);
 }
 
-WEIR_INLINE u32 state_of(struct weir_task weir_mem *t)
+/* The claim of @t, if a CPU has chosen it for @cpu, or it runs there; or 0. */
+WEIR_INLINE u64 claim_on(struct weir_task weir_mem *t, s32 cpu)
 {
-	u32 state = weir_load(&t->state);
-	WEIR_WAIT(until);
+	u64 claim = weir_load_acquire(&t->claim);
 
-	/* A CPU that has just chosen it will finish soon, unless it has stopped; it needs no lock held here. */
-	while ((state == WEIR_CLAIMED || state == WEIR_REVOKED) && weir_wait(until, 0) && weir_loop)
-		state = weir_load(&t->state);
-	return state;
+	return weir_claim_state(claim) == WEIR_RUNNING && weir_claim_cpu(claim) == (u32)cpu ? claim
+											    : 0;
 }
 
 /*
@@ -366,14 +364,16 @@ static void let_out(struct weir_task weir_mem *t)
 {
 	struct task_struct *p = bpf_task_from_pid((s32)weir_load(&t->cookie));
 	struct weir_linux_task *own;
+	u64 claim;
 	int err;
 
 	if (!p)
 		return;
 	own = of(p);
-	if (own && own->task == (u64)t && state_of(t) == WEIR_SCHEDULABLE &&
+	claim = weir_load_acquire(&t->claim);
+	if (own && own->task == (u64)t && weir_claim_state(claim) == WEIR_SCHEDULABLE &&
 	    weir_load(&live_task(t->id)->withheld)) {
-		err = TIMED(BLOCK, weir_decline(SCHED, weir_port_cpu(), t, WEIR_SCHEDULABLE));
+		err = TIMED(BLOCK, weir_decline(SCHED, weir_port_cpu(), t, claim));
 		if (!err) {
 			if (take_out(t, bpf_ktime_get_ns()))
 				COUNT(dequeues);

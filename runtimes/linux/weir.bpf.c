@@ -98,15 +98,11 @@ int weir_enqueue(u64 *ctx)
 		return 0;
 	}
 	t = task_of(own);
-	state = state_of(t);
-	/* If a CPU has chosen it and then stopped, the choice is revoked, so that the task does not wait for that CPU. */
-	if (state == WEIR_CLAIMED || state == WEIR_REVOKED || (weir_live.bind && is_bound(p))) {
-		if (state != WEIR_UNCONSIDERED &&
-		    !TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t)) &&
-		    take_out(t, bpf_ktime_get_ns()))
-			COUNT(dequeues);
-		run_aside(p, enq_flags);
-		goto out;
+	state = weir_state(t);
+	if (weir_live.bind && is_bound(p)) {
+		call = WEIR_CALL_BLOCK;
+		err = state == WEIR_UNCONSIDERED ? -WEIR_ESTATE : 0;
+		goto leave;
 	}
 	/* A newer graph may have annotators without data about the task. */
 	if (own->epoch != weir_live.swaps) {
@@ -129,31 +125,36 @@ int weir_enqueue(u64 *ctx)
 	report(WEIR_EVENT_READY, weir_port_cpu(), t->id, p->pid,
 	       own->flags & WOKEN ? 1 | (u64)own->waker << 32 : 0);
 	call_begins();
-	if (state == WEIR_RUNNING) {
-		call = WEIR_CALL_RELINQUISH;
-		err = weir_relinquish(SCHED, weir_port_cpu(), t);
-	} else {
-		call = own->flags & KNOWN ? WEIR_CALL_UNBLOCK : WEIR_CALL_ADMIT;
-		err = own->flags & KNOWN ? weir_unblock(SCHED, weir_port_cpu(), t)
-					 : weir_admit(SCHED, weir_port_cpu(), t);
-	}
+	call = state == WEIR_RUNNING ? WEIR_CALL_RELINQUISH
+	       : own->flags & KNOWN  ? WEIR_CALL_UNBLOCK
+				     : WEIR_CALL_ADMIT;
+	err = weir_let_in(SCHED, weir_port_cpu(), t,
+			  call == WEIR_CALL_RELINQUISH ? WEIR_WHY_REQUEUED
+			  : call == WEIR_CALL_UNBLOCK  ? WEIR_WHY_WOKE
+						       : WEIR_WHY_ADMITTED);
 	weir_linux_call_over(call);
 	NEWS(weir_port_cpu())->entering = 0;
+	t = task_of(own);
+	live = live_task(t->id);
 	own->flags = KNOWN;
 	report_cost(call, t->id, start);
 	if (!err && !weir_load(&live->withheld)) {
 		COUNT(enqueues);
 		goto out;
 	}
-	if (!err)
-		TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t));
-	else if (err == -WEIR_EAGAIN || (err == -WEIR_ESTATE && state == WEIR_RUNNING))
+	if (err == -WEIR_EAGAIN || (err == -WEIR_ESTATE && call == WEIR_CALL_RELINQUISH))
 		/* (A CPU that had chosen it, but where it may not run, has just blocked it.) */
 		COUNT(aside_given_up);
-	else
-		note_failure(call, err, state);
-	not_in(t);
-	run_aside(p, enq_flags);
+	else if (err)
+		note_failure(call, err, weir_state(t));
+leave:
+	if (!err)
+		err = TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t));
+	if (call != WEIR_CALL_BLOCK)
+		not_in(t);
+	else if (!err && take_out(t, bpf_ktime_get_ns()))
+		COUNT(dequeues);
+	run_aside((struct task_struct *)ctx[0], ctx[1]);
 out:
 	go_on();
 	return 0;
@@ -183,6 +184,7 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 	struct task_struct *p = bpf_task_from_pid((s32)weir_load(&t->cookie));
 	struct weir_linux_task *own;
 	int done = 0, aside = 0;
+	u64 claim;
 
 	if (!p) {
 		/* It has ended since; its record is freed when the kernel reports the end. */
@@ -192,20 +194,20 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 	if (own && own->task == (u64)t) {
 		if (target == cpu) {
 			weir_dsq_insert(p, SCX_DSQ_LOCAL, weir_linux_slice(t), 0);
-			done = weir_load(&t->state) == WEIR_RUNNING &&
-			       weir_load(&t->cpu) == (u32)cpu;
+			claim = claim_on(t, cpu);
+			done = claim != 0;
 			/* The graph does not know affinities, or not this one yet: the task may not run here. */
 			aside = done &&
 				(!bpf_cpumask_test_cpu(cpu, p->cpus_ptr) || p->migration_disabled);
 			if (!done || aside)
 				scx_bpf_dispatch_cancel();
 		} else {
-			aside = weir_load(&t->state) == WEIR_RUNNING &&
-				weir_load(&t->cpu) == (u32)target;
+			claim = claim_on(t, target);
+			aside = claim != 0;
 		}
 		if (aside) {
 			/* Its own CPU may remove it at the same time, and let it in again: then it is in the graph. */
-			if (TIMED(BLOCK, weir_decline(SCHED, weir_port_cpu(), t, WEIR_RUNNING)) !=
+			if (TIMED(BLOCK, weir_decline(SCHED, weir_port_cpu(), t, claim)) !=
 			    -WEIR_ESTATE) {
 				if (take_out(t, bpf_ktime_get_ns()))
 					COUNT(dequeues);
@@ -226,12 +228,12 @@ SEC("struct_ops/weir_dispatch")
 int weir_dispatch(u64 *ctx)
 {
 	s32 cpu = (s32)ctx[0];
-	struct task_struct *prev = (struct task_struct *)ctx[1];
-	u32 *turn = &turns[cpu & (WEIR_MAX_CPUS - 1)];
+	struct task_struct *prev;
 	struct weir_linux_task *own = 0;
 	struct weir_task weir_mem *t = 0;
 	s32 target = cpu;
 	u64 start, ran = 0;
+	u32 turn;
 	bool here;
 
 	IN_ARENA;
@@ -252,8 +254,11 @@ int weir_dispatch(u64 *ctx)
 		serve_gone(cpu);
 	if (weir_load(&NEWS(cpu)->late))
 		serve_late(cpu);
+	weir_only_now(cpu);
+	prev = (struct task_struct *)ctx[1];
 	here = presence_of(cpu) == HERE;
-	if ((++*turn & 1 || !here) && scx_bpf_dsq_nr_queued(ASIDE(cpu)) &&
+	turn = ++turns[cpu & (WEIR_MAX_CPUS - 1)];
+	if ((turn & 1 || !here) && scx_bpf_dsq_nr_queued(ASIDE(cpu)) &&
 	    weir_dsq_move_to_local(ASIDE(cpu)))
 		return 0;
 	if (!here) {
@@ -262,6 +267,7 @@ int weir_dispatch(u64 *ctx)
 		return 0;
 	}
 	start = bpf_ktime_get_ns();
+	weir_only_now(prev);
 	/*
 	 * Its turn is over, but it is still runnable: it competes with waiting tasks, as in every other runtime. A task that
 	 * may not leave this CPU now (our own program counts once), or that is ending, stays with the kernel.
@@ -269,7 +275,7 @@ int weir_dispatch(u64 *ctx)
 	if (prev && prev->scx.flags & SCX_TASK_QUEUED && prev->migration_disabled <= 1 &&
 	    !(prev->flags & PF_EXITING) && !weir_live.leave) {
 		own = of(prev);
-		if (own && own->task && weir_load(&task_of(own)->state) == WEIR_RUNNING) {
+		if (own && own->task && weir_state(task_of(own)) == WEIR_RUNNING) {
 			ran = own->task;
 			put_in(task_of(own), start);
 			now_ready(live_task(task_of(own)->id), WEIR_WAIT_RETURNED, start);
@@ -282,8 +288,10 @@ int weir_dispatch(u64 *ctx)
 		}
 	}
 	if (weir_live_u32(some_gone))
-		target = (s32)weir_linux_abandoned(cpu, *turn);
+		target = (s32)weir_linux_abandoned(cpu, turn);
 	while (weir_loop) {
+		weir_only_now(cpu);
+		weir_only_now(target);
 		t = TIMED(PICK, weir_pick(SCHED, cpu, target));
 		if (!t && target == cpu)
 			break;
@@ -292,6 +300,7 @@ int weir_dispatch(u64 *ctx)
 			target = cpu;
 			continue;
 		}
+		weir_only_now(prev);
 		if ((u64)t == ran && prev) {
 			COUNT(kept);
 			if (take_out(t, start))
@@ -317,7 +326,9 @@ int weir_dispatch(u64 *ctx)
 	if (t)
 		return 0;
 	COUNT(empty);
-	if (!(*turn & 1) && weir_dsq_move_to_local(ASIDE(cpu)))
+	weir_only_now(turn);
+	weir_only_now(prev);
+	if (!(turn & 1) && weir_dsq_move_to_local(ASIDE(cpu)))
 		return 0;
 	if (!ran && prev && prev->scx.flags & SCX_TASK_QUEUED)
 		continues(prev, cpu);
@@ -437,7 +448,6 @@ int weir_quiescent(u64 *ctx)
 {
 	struct weir_linux_task *own = of((struct task_struct *)ctx[0]);
 	struct weir_task weir_mem *t;
-	u32 state;
 
 	IN_ARENA;
 	if (!own || !own->task)
@@ -446,8 +456,7 @@ int weir_quiescent(u64 *ctx)
 	/* A task that only changes continues to wait. */
 	if (ctx[1] & SCX_DEQ_SLEEP)
 		weir_store(&live_task(t->id)->ready_ns, 0);
-	state = state_of(t);
-	if (state == WEIR_UNCONSIDERED || state == WEIR_REVOKED)
+	if (weir_state(t) == WEIR_UNCONSIDERED)
 		return 0;
 	if (!TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t))) {
 		if (take_out(t, bpf_ktime_get_ns()))
@@ -487,7 +496,7 @@ int weir_set_weight(u64 *ctx)
 		report_task(p, task_of(own)->id);
 	}
 	/* A starving task with a low priority may have got a higher one for that reason: report it soon. */
-	if (weir_load(&task_of(own)->state) == WEIR_SCHEDULABLE)
+	if (weir_state(task_of(own)) == WEIR_SCHEDULABLE)
 		weir_store(&NEWS(weir_port_cpu())->priority, p->pid);
 	return 0;
 }

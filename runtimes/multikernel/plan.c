@@ -240,7 +240,7 @@ static int check_mask(const struct parts *p, const struct weir_plan_instance *pi
 
 /*
  * Check the ports of instance @n: its pipes name it and these port numbers, and each out-pipe is deeper than all in-pipes. @seen is the
- * caller's copy of the pipes, in which pipes at an out-port are marked.
+ * caller's copy of the pipes, in which pipes at an out-port are marked: their homes are not known yet.
  */
 static int check_ports(const struct parts *p, u32 n, const struct weir_descriptor *d,
 		       struct weir_plan_pipe *seen)
@@ -268,9 +268,9 @@ static int check_ports(const struct parts *p, u32 n, const struct weir_descripto
 		u32 k = p->links[pi->first_out + i];
 
 		if (k >= h->nr_pipes || p->pipes[k].from != n || p->pipes[k].slot <= deepest ||
-		    p->pipes[k].slot != p->pipes[p->links[pi->first_out]].slot || seen[k].unused)
+		    p->pipes[k].slot != p->pipes[p->links[pi->first_out]].slot || seen[k].home)
 			return -WEIR_PLAN_WIRING;
-		seen[k].unused = 1;
+		seen[k].home = 1;
 	}
 	return check_mask(p, pi, d);
 }
@@ -353,6 +353,30 @@ static int check_cpus(const struct parts *p)
 	return exits && exits == behind ? 0 : -WEIR_PLAN_CPUS;
 }
 
+/*
+ * The home of each pipe: the exit to which all its ways lead. What the file says does not count, because locks depend on it. Each instance comes
+ * after those that feed it, so from the last one on what lies behind is known. As weir-core's Plan::homes(), for one coherence domain.
+ */
+static void find_homes(struct weir_plan *plan)
+{
+	for (u32 n = plan->nr_instances; n > 0; n--) {
+		const struct weir_plan_instance *pi = &plan->instances[n - 1];
+		u32 home = pi->nr_out ? plan->pipes[plan->links[pi->first_out]].home : WEIR_NONE;
+
+		for (u32 i = 1; i < pi->nr_out; i++)
+			if (plan->pipes[plan->links[pi->first_out + i]].home != home)
+				home = WEIR_NONE;
+		for (u32 i = 0; i < pi->nr_in; i++) {
+			u32 k = plan->links[pi->first_in + i];
+
+			if (!pi->nr_out)
+				plan->pipes[k].home = k;
+			else
+				plan->pipes[k].home = plan->pipes[k].postponed ? WEIR_NONE : home;
+		}
+	}
+}
+
 u64 weir_plan_room(const void *blob, u64 bytes, u32 extra)
 {
 	const struct weir_plan_header *h;
@@ -411,7 +435,7 @@ int weir_plan_load(const void *blob, u64 bytes, u32 extra, void *memory, u64 roo
 	plan->pipes = take(&at, p.pipes, (u64)h->nr_pipes * sizeof(*p.pipes),
 			   (u64)h->nr_pipes * sizeof(*p.pipes));
 	for (u32 i = 0; i < h->nr_pipes; i++)
-		plan->pipes[i].unused = 0;
+		plan->pipes[i].home = 0;
 	plan->instances = take(&at, p.instances, (u64)h->nr_instances * sizeof(*p.instances),
 			       (u64)h->nr_instances * sizeof(*p.instances));
 	plan->cpus = take(&at, p.cpus, (u64)h->nr_cpus * sizeof(*p.cpus),
@@ -441,12 +465,11 @@ int weir_plan_load(const void *blob, u64 bytes, u32 extra, void *memory, u64 roo
 		pi->class = (u32) class;
 		pi->keep = WEIR_NONE;
 		for (u32 k = 0; k < pi->nr_out; k++)
-			if (p.pipes[p.links[pi->first_out + k]].keyed !=
-			    weir_descriptors[class]->keyed_out)
+			if (!p.pipes[p.links[pi->first_out + k]].keyed !=
+			    !weir_descriptors[class]->keyed_out)
 				return -WEIR_PLAN_WIRING;
 	}
-	for (u32 i = 0; i < h->nr_pipes; i++)
-		plan->pipes[i].unused = 0;
+	find_homes(plan);
 	err = check_cpus(&p);
 	if (err)
 		return err;

@@ -344,8 +344,7 @@ struct weir_thread *cpu_choose(struct cpu *c)
 			return t;
 		/* It may have left at this moment (bound_leave()). */
 		spin(&t->lock);
-		there = t->task == task && weir_load(&task->state) == WEIR_RUNNING &&
-			weir_load(&task->cpu) == c->id;
+		there = t->task == task && weir_runs(task) && weir_last_cpu(task) == c->id;
 		unspin(&t->lock);
 		if (there)
 			return t;

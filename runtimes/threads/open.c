@@ -138,7 +138,7 @@ static void learn(const struct weir_plan *plan)
 
 	for (u32 i = 0; i < plan->nr_instances; i++) {
 		on |= rt.sched->classes[plan->instances[i].class].on |
-		      rt.sched->classes[plan->instances[i].class].follows;
+		      rt.sched->classes[plan->instances[i].class].reviews;
 		answers |= rt.sched->classes[plan->instances[i].class].answers;
 	}
 	weir_store(&rt.has_slice, answers >> WEIR_TOPIC_SLICE & 1);

@@ -310,7 +310,7 @@ static void pass_on(struct cpu *c, struct weir_thread *t)
 	if (second)
 		spin(&second->lock);
 	t->remote_cpu = 0;
-	if (to && ((woken && to->waits) || weir_load(&to->task->state) == WEIR_SCHEDULABLE)) {
+	if (to && ((woken && to->waits) || weir_state(to->task) == WEIR_SCHEDULABLE)) {
 		__atomic_store_n(&c->resched, 0, __ATOMIC_SEQ_CST);
 		passed = (u32)weir_hand_over(rt.sched, c->id, t->task, to->task);
 		weir_assert(passed <= 1);
@@ -377,8 +377,8 @@ void remote_run(struct cpu *c, struct weir_thread *t)
 
 	/* Its client may have died since the policy chose it; then the record may be another thread's by now, which this CPU has not chosen. */
 	spin(&t->lock);
-	if (t->kind != WEIR_REMOTE || !t->task || weir_load(&t->task->state) != WEIR_RUNNING ||
-	    weir_load(&t->task->cpu) != c->id) {
+	if (t->kind != WEIR_REMOTE || !t->task || !weir_runs(t->task) ||
+	    weir_last_cpu(t->task) != c->id) {
 		unspin(&t->lock);
 		return;
 	}

@@ -103,9 +103,9 @@ static int runs(const struct weir_thread *t)
 
 static int waits(const struct weir_thread *t)
 {
-	u32 state = weir_load(&t->task->state);
+	u32 state = weir_state(t->task);
 
-	return state == WEIR_SCHEDULABLE || state == WEIR_CLAIMED || state == WEIR_RUNNING;
+	return state == WEIR_SCHEDULABLE || state == WEIR_RUNNING;
 }
 
 /* The next thread from number *@at on; locked, so that it does not end meanwhile. */
@@ -359,6 +359,7 @@ static void put_graph(void)
 	put(",\"pipes\":[");
 	for (u32 i = 0; i < g->nr_pipes; i++) {
 		const struct weir_pipe *p = &g->pipes[i];
+		u64 depth = weir_pipe_nr(p), added = weir_pipe_added(p);
 
 		put("%s{\"idx\":%u,\"name\":", i ? "," : "", i);
 		if (p->from) {
@@ -371,10 +372,10 @@ static void put_graph(void)
 		}
 		put(",\"to\":");
 		put_instance_name(p->to);
-		put_number("depth", weir_pipe_nr(p));
-		put_number("max_depth", weir_load(&p->max_nr));
-		put_number("added", weir_load(&p->nr_added));
-		put_number("removed", weir_load(&p->nr_removed));
+		put_number("depth", depth);
+		put_number("max_depth", weir_pipe_max(p));
+		put_number("added", added);
+		put_number("removed", added > depth ? added - depth : 0);
 		put_set(p->cpus);
 		put_number("lock_wait_ns", weir_load(&p->lock_wait_ns));
 		put_number("longest_lock_wait_ns", weir_load(&p->longest_lock_wait_ns));
@@ -390,7 +391,7 @@ static void put_graph(void)
 		put_instance_name(in);
 		put(",\"component\":");
 		put_text(weir_descriptors[in->class]->name, WEIR_NAME_MAX);
-		put_number("updates", weir_load(&in->nr_updates));
+		put_number("updates", weir_came_to(in));
 		put("}");
 	}
 	put("]");

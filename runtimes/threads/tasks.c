@@ -248,7 +248,7 @@ int task_hand_over(struct cpu *c, struct weir_thread *t, struct weir_thread *to,
 	}
 	spin(&first->lock);
 	spin(&second->lock);
-	if (to->task && (woken || weir_load(&to->task->state) == WEIR_SCHEDULABLE)) {
+	if (to->task && (woken || weir_state(to->task) == WEIR_SCHEDULABLE)) {
 		__atomic_store_n(&c->resched, 0, __ATOMIC_SEQ_CST);
 		passed = weir_hand_over(rt.sched, c->id, t->task, to->task);
 		weir_assert(passed >= 0);

@@ -311,7 +311,7 @@ int bound_leave(struct weir_thread *t)
 		return 0;
 	cpu = core_enter();
 	spin(&t->lock);
-	left = weir_load(&t->task->state) == WEIR_SCHEDULABLE;
+	left = weir_state(t->task) == WEIR_SCHEDULABLE;
 	if (left) {
 		weir_assert(!weir_exit(rt.sched, cpu, t->task));
 		t->task = 0;

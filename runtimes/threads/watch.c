@@ -238,10 +238,9 @@ static int look_for_strays(void)
 /* The thread is locked. Name of the pipe in which it waits; returns a CPU that takes from it. */
 static u32 pipe_of(const struct weir_thread *t, char *name, size_t room)
 {
-	u32 cpu = weir_load(&t->task->cpu);
+	u32 cpu = weir_last_cpu(t->task);
 	u32 landing = weir_load(&t->task->landing);
-	const struct weir_pipe *p = landing ? &rt.sched->graph->pipes[landing - 1]
-					    : weir_load_acquire(&t->task->hooks[0].pipe);
+	const struct weir_pipe *p = landing ? &rt.sched->graph->pipes[landing - 1] : 0;
 
 	if (p && p->from)
 		snprintf(name, room, "%s.out%u", weir_plan_instance(rt.blob, p->from->idx),
@@ -288,7 +287,7 @@ static void report(struct weir_thread *t, u64 waited)
 	weir_mutex_lock(swap_lock());
 	hold();
 	spin(&t->lock);
-	if (!t->task || weir_load(&t->task->state) != WEIR_SCHEDULABLE) {
+	if (!t->task || weir_state(t->task) != WEIR_SCHEDULABLE) {
 		unspin(&t->lock);
 		release();
 		weir_mutex_unlock(swap_lock());
@@ -347,7 +346,7 @@ static void place(struct weir_thread *t, struct cpu *c)
 
 	mask.word[c->id / 64] = 1ull << c->id % 64;
 	spin(&t->lock);
-	if (t->task && weir_load(&t->task->state) == WEIR_SCHEDULABLE) {
+	if (t->task && weir_state(t->task) == WEIR_SCHEDULABLE) {
 		msg.task = t->task;
 		if (!weir_notify(rt.sched, own, &msg)) {
 			msg.mask = 0;
@@ -372,7 +371,7 @@ static int look_for_waiting(u64 at)
 			continue;
 		hold();
 		spin(&t->lock);
-		waits = t->task && weir_load(&t->task->state) == WEIR_SCHEDULABLE;
+		waits = t->task && weir_state(t->task) == WEIR_SCHEDULABLE;
 		unspin(&t->lock);
 		release();
 		turn = __atomic_load_n(&t->deallocations, __ATOMIC_RELAXED);

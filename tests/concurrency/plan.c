@@ -172,9 +172,42 @@ static void find_lists(struct plan *p)
 	}
 }
 
+/*
+ * A pipe all of whose ways lead to one exit belongs to that exit's home, unless its changes are postponed. Receivers come after their
+ * writers.
+ */
+static void find_homes(struct plan *p)
+{
+	u32 of_receiver[PLAN_MAX];
+
+	for (u32 i = 0; i < p->tables.nr_instances; i++)
+		of_receiver[i] = WEIR_NONE;
+	for (u32 k = 0; k < p->tables.nr_pipes; k++)
+		p->pipes[k].home = WEIR_NONE;
+	for (u32 c = 0; c < p->tables.nr_cpus; c++)
+		if (p->cpus[c].exit != WEIR_NONE)
+			of_receiver[p->pipes[p->cpus[c].exit].to] = p->cpus[c].exit;
+	for (u32 i = p->tables.nr_instances; i-- > 0;) {
+		u32 nr = 0, same = 1;
+
+		for (u32 k = 0; k < p->tables.nr_pipes; k++) {
+			if (p->pipes[k].from != i)
+				continue;
+			same &= !nr++ || of_receiver[i] == p->pipes[k].home;
+			of_receiver[i] = p->pipes[k].home;
+		}
+		if (!same)
+			of_receiver[i] = WEIR_NONE;
+		for (u32 k = 0; k < p->tables.nr_pipes; k++)
+			if (p->pipes[k].to == i && !p->pipes[k].postponed)
+				p->pipes[k].home = of_receiver[i];
+	}
+}
+
 const struct weir_plan *plan_end(struct plan *p)
 {
 	find_depths(p);
+	find_homes(p);
 	find_masks(p);
 	find_links(p);
 	find_lists(p);

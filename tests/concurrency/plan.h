@@ -8,7 +8,7 @@
 
 #include <weir/schedule.h>
 
-#define PLAN_MAX 128
+#define PLAN_MAX 160
 
 struct plan {
 	struct weir_plan tables;

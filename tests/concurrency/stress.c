@@ -205,8 +205,7 @@ static void step_hand_over(u32 cpu, u32 i, u64 *random)
 		return;
 	weir_spin_lock(&tasks[to].lock);
 	if (tasks[to].belief != GONE && weir_load(&sched->cpus[cpu].curr) != tasks[to].task &&
-	    weir_load(&tasks[to].task->state) != WEIR_RUNNING &&
-	    weir_load(&tasks[to].task->state) != WEIR_CLAIMED) {
+	    !weir_runs(tasks[to].task)) {
 		err = weir_hand_over(sched, cpu, tasks[i].task, tasks[to].task);
 		REQUIRE(err == 0 || err == 1);
 		REQUIRE(err || weir_load(&sched->cpus[cpu].curr) == tasks[to].task);
@@ -411,25 +410,32 @@ static void check_wakeups(void)
 	}
 }
 
+static u32 alive(void)
+{
+	u32 nr = 0;
+
+	for (u32 i = 0; i < NR_TASKS; i++)
+		nr += tasks[i].belief != GONE;
+	return nr;
+}
+
 /* Belief and state agree. */
 static void check_beliefs(void)
 {
-	u32 alive = 0;
-
 	for (u32 i = 0; i < NR_TASKS; i++) {
-		u32 state = tasks[i].task ? tasks[i].task->state : WEIR_FREE;
+		u32 state = tasks[i].task ? weir_state(tasks[i].task) : WEIR_FREE;
 
 		REQUIRE(!tasks[i].lock);
 		if (tasks[i].belief == GONE)
 			continue;
-		alive++;
 		REQUIRE(tasks[i].task->cookie == i);
 		if (tasks[i].belief == BLOCKED)
 			REQUIRE(state == WEIR_UNCONSIDERED);
 		else
 			REQUIRE(state == WEIR_SCHEDULABLE || state == WEIR_RUNNING);
 	}
-	REQUIRE(alive == sched->nr_tasks);
+	/* (The record of one that has ended may wait in a postponed pipe.) */
+	REQUIRE(alive() <= sched->nr_tasks);
 }
 
 /* Every task that may run is handed out exactly once. */
@@ -463,6 +469,7 @@ static void check_conservation(void)
 	}
 	for (u32 i = 0; i < NR_TASKS; i++)
 		REQUIRE(seen[i] == (tasks[i].belief == READY));
+	REQUIRE(alive() == sched->nr_tasks);
 	check();
 }
 

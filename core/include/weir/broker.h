@@ -4,8 +4,8 @@
  *
  * A message of a topic reaches every subscriber once. The responder of the topic is served first,
  * so that an instance that asks it meanwhile gets the new value; the order of the others is unspecified.
- * A message published from within an update is delivered when no pipe lock is held. A request is
- * answered at once; a responder therefore never takes a pipe lock.
+ * A message published from within a step is delivered when no lock is held. A request is
+ * answered at once; a responder therefore never takes a pipe's lock.
  */
 #ifndef WEIR_BROKER_H
 #define WEIR_BROKER_H

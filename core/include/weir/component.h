@@ -5,18 +5,20 @@
  * A component is one file. Its functions have fixed names, which the generated dispatch finds:
  *
  *   int  X_construct(struct X *self)                       validate pipes, set up; may fail (WEIR_REFUSE)
- *   int  X_update(struct X *self, struct weir_pipe *in)    turn the changes of @in into changes of
- *                                                          the out-pipes; @in is locked
+ *   u32  X_step(struct X *self, u32 what, struct weir_task *t, struct weir_step *s)
+ *                             one change (enum weir_what) of one task; the answer is the out-port and, in @s, the place, or WEIR_WITHHOLD
  *   int  X_on_<topic>(struct X *self, const struct weir_msg *msg)              a subscription; of WEIR_SCOPED_TOPICS,
  *                             messages about the CPUs to which its out-pipes lead (all, if it has none)
- *   int  X_follow_<topic>(struct X *self, const struct weir_msg *msg, struct weir_pipe *in)
- *                             a subscription for tasks in own pipes only; @in holds it and is locked
  *   int  X_answer_<topic>(struct X *self, struct weir_msg *msg)                the responder
  *   int  X_on_idle(struct X *self, u32 cpu)     a CPU behind the instance found nothing; 1: look again
  *   int  X_on_timer(struct X *self)             the timer set by weir_timer_set() is due
  *   void X_task_init(struct X *self, struct weir_task *t), X_task_exit   private memory of a task
  *   void X_take_state(struct X *self, struct X *old)       inherit from the instance it replaces
  *   void X_destroy(struct X *self)
+ *
+ * Steps are taken under one lock: that of the instance's home, if all its ways lead to one exit; else, if the component is `serial`, its
+ * own, and if not, none: then it is stateless or changes its state atomically. A step takes no lock but weir_instance_lock(), touches no
+ * pipe, and asks for other tasks with weir_review(). All other functions are called without a lock.
  *
  * The state struct begins with `struct weir_instance inst`. Instances keep no pointers to pipes:
  * weir_in() and weir_out() name them, so a graph can be rebuilt around an instance.
@@ -28,6 +30,61 @@
 #include <weir/error.h>
 #include <weir/pipe.h>
 #include <weir/stack.h>
+
+/* The change that a step hears. */
+enum weir_what {
+	/* @t comes: answer with a port and a place */
+	WEIR_ARRIVED,
+	/* @t, which had arrived, got a CPU; the answer does not matter. Only with WEIR_HEARS_PICKED */
+	WEIR_PICKED,
+	/* @t, which had arrived (and may have been picked), is gone from here; likewise with WEIR_HEARS_LEFT */
+	WEIR_LEFT,
+	/*
+	 * @t waits behind the instance, or is withheld by it: answer once more; if the answer is as before, it keeps its place. Or it
+	 * runs (s->runs): say how urgent it is (weir_urgent()); port and key do not matter.
+	 */
+	WEIR_REVIEW,
+};
+
+/* Why. */
+enum weir_why {
+	/* ARRIVED */
+	WEIR_WHY_ADMITTED,
+	WEIR_WHY_WOKE,
+	WEIR_WHY_REQUEUED, /* gave up its CPU; without LEFT before if it ran in this home and stays there */
+	WEIR_WHY_CAME, /* it waited elsewhere */
+	/*
+	 * ARRIVED: it was here before, too: the instance or the graph is a new one, and it keeps what it had. PICKED: it runs behind a new
+	 * instance, and has not arrived there. LEFT: the instance is about to be replaced
+	 */
+	WEIR_WHY_AGAIN,
+	/* LEFT */
+	WEIR_WHY_BLOCKED,
+	WEIR_WHY_ENDED,
+	WEIR_WHY_WENT, /* it goes to another home: stages without one, which sent it there, have it still and do not hear this */
+	/* PICKED, REVIEW */
+	WEIR_WHY_NONE,
+};
+
+/* In and out of a step. The core sets all fields before ARRIVED and REVIEW; what a stage does not set is as the stage before left it. */
+struct weir_step {
+	u64 key; /* in: of the ordering stage before (WEIR_KEY_NONE: none); out: place in a keyed out-pipe, smaller goes first */
+	u64 urgency; /* out, with `urgent`: see weir_urgent() */
+	u64 gate;    /* out, gated out-pipes: from which `now` on it is eligible */
+	u64 tie;     /* the core's: the key before the last one */
+	u32 urgent;
+	u32 in;	       /* in: the in-port */
+	u32 runs;      /* in: LEFT, REVIEW: the task runs or ran */
+	u32 keeps_tie; /* out: among equal keys the order before the key that came in decides (a class of tasks in one piece) */
+	u32 why;       /* in: enum weir_why */
+	u32 want;      /* in: the port that weir_move() asks for, or WEIR_WITHHOLD */
+};
+
+/* The answer of a step that keeps the task: it waits in its in-pipe until it is asked for (weir_review()). */
+#define WEIR_WITHHOLD (~0u)
+
+/* In the descriptor: what it hears beside ARRIVED and REVIEW. Instances before a home hear it under that home's lock. */
+enum weir_hears { WEIR_HEARS_PICKED = 1, WEIR_HEARS_LEFT = 2 };
 
 enum weir_class_kind {
 	WEIR_FILTER,
@@ -131,19 +188,20 @@ struct weir_descriptor {
 	u32 in_min, in_max;
 	u32 out_min, out_max;
 	u32 out_label; /* enum weir_out_label */
-	u32 keyed_out; /* out-pipes are keyed */
+	u32 keyed_out; /* out-pipes are keyed: 1; gated, too: WEIR_GATED */
 	u32 kernel;    /* enum weir_kernel */
 	/*
 	 * an annotator without loops, functions of its own and clocks: its calls need no frames in
 	 * the kernel
 	 */
 	u32 plain;
-	/* enum weir_change_kind bits that it wants in its log; 0: added and moved */
-	u32 change_kinds;
+	u32 hears;    /* enum weir_hears */
 	u32 size;     /* of the state struct */
 	u32 per_task; /* private bytes per task */
 	u32 nr_params;
-	u64 listens; /* topic bits; on_ and follow_ subscriptions together */
+	u64 listens; /* topic bits; on_ functions and reviews together */
+	/* part of it: a message about a task is a REVIEW of that task, after the on_ functions */
+	u64 reviews;
 	/*
 	 * part of listens: also messages about CPUs to which it does not lead (WEIR_SCOPED_TOPICS)
 	 */
@@ -152,10 +210,13 @@ struct weir_descriptor {
 	u64 asks;
 	u64 needs; /* part of asks that must have a responder */
 	u64 answers;
+	/* its only answer is a word of a task's private data: 1 + where, see WEIR_ANSWER_AT() */
+	u32 answer_at;
 	const struct weir_param *params;
 	const struct weir_own_topic *topics; /* WEIR_OWN(0) and on */
 	u32 nr_topics;
-	u32 carries; /* enum weir_carries */
+	/* its steps change its state: where it has no home, they are taken one at a time */
+	u32 serial;
 	/*
 	 * an annotator whose private data per task are values that mean the same in another
 	 * coherence domain: they move there with the task. Without it, what it answers is
@@ -166,19 +227,13 @@ struct weir_descriptor {
 	const struct weir_relation *relations;
 };
 
+#define WEIR_GATED 2u /* in keyed_out */
+
 /*
- * Whether the update can also serve as a step on the path of one task: it puts each task, independently, into at most one out-pipe,
- * where the task keeps its place or gets a key; it does not read the task's neighbours, and is not notified of leaving tasks. Then
- * tasks are not linked in the in-pipe, but where their path ends (docs/decisions/0050). All tasks: weir_for_member().
+ * Among the facts of an annotator: what it answers is field @field, a u64, of its private data of the task, so the core need not call it. Its
+ * answer function says the same, and what else there is. An instance of which that is not true has `answer_at` 0 (struct weir_instance).
  */
-enum weir_carries {
-	WEIR_CARRIES_NOT,
-	WEIR_CARRIES,	     /* and writes no data that calls on other CPUs use */
-	WEIR_CARRIES_LOCKED, /* the in-pipe's lock is held during a step */
-	WEIR_CARRIES_HOW = 3,
-	/* or'ed: it reads the tasks of its out-pipes, so these link them */
-	WEIR_CARRIES_TO_OUTS = 4,
-};
+#define WEIR_ANSWER_AT(data, field) .answer_at = 1 + __builtin_offsetof(struct data, field)
 
 #define WEIR_PARAM(comp, field, unit_, def_, min_, max_, help_) \
 	{ .name = #field,                                       \
@@ -223,7 +278,7 @@ enum weir_has {
 	WEIR_HAS_TASK_EXIT = 1 << 4,
 	WEIR_HAS_TAKE_STATE = 1 << 5,
 	WEIR_HAS_DESTROY = 1 << 6,
-	WEIR_HAS_UPDATE = 1 << 7,
+	WEIR_HAS_STEP = 1 << 7,
 	WEIR_HAS_TRAVELS = 1 << 8, /* private data move as they are */
 	WEIR_HAS_PAIRS = 1 << 9,   /* an in-port leads to what its out-port leads to: WEIR_BY_IN */
 };
@@ -232,7 +287,6 @@ enum weir_has {
 struct weir_entries {
 	u32 has; /* enum weir_has */
 	u64 on;	 /* topics with an on_ function */
-	u64 follows;
 	u64 answers;
 };
 
@@ -250,17 +304,19 @@ struct weir_class_topic {
 struct weir_class {
 	u32 size;
 	u32 per_task;
-	u32 change_kinds;
+	u32 hears; /* enum weir_hears */
 	u32 keyed_out;
 	u32 has; /* enum weir_has */
 	u32 nr_params;
 	u64 on;	       /* topics with an on_ function */
-	u64 follows;   /* topics with a follow_ function */
+	u64 reviews;   /* topics that make a REVIEW */
 	u64 hears_all; /* part of `on` */
 	u64 answers;   /* own topics have the bits from WEIR_OWN_FIRST on in these */
 	u32 param_offset[WEIR_MAX_PARAMS];
 	u32 nr_topics;
-	u32 carries; /* enum weir_carries */
+	u32 serial;
+	u32 ordering; /* enum weir_ordering */
+	u32 answer_at;
 	struct weir_class_topic topics[WEIR_MAX_OWN];
 };
 
@@ -286,13 +342,21 @@ struct weir_instance {
 	u32 per_task;				  /* (c) */
 	/* for the component's own shared fields; a leaf: no other lock is taken under it */
 	u32 lock;
-	u32 unused;
-	u32 carries;		   /* (b) enum weir_carries, in this graph */
-	u64 nr_updates;		   /* (a) */
-	u64 timer_ns;		   /* (a) armed for this time, 0: not armed */
+	u32 step_lock; /* of a serial one without a home */
+	u32 hears;     /* (c) enum weir_hears */
+	u32 serial;    /* (c) */
+	u32 ties;      /* (b) it has keys of its own; that from before is the tie */
+	u32 came_at; /* (c) several in-pipes: where in a task's private data the port is by which it came */
+	u32 careful; /* (b) its steps need more than the call: weir_take_step() */
+	/* (b) the class's, see WEIR_ANSWER_AT(); construct may set it to 0: then this instance is called for its answer */
+	u32 answer_at;
+	u32 stamp; /* of a serial one without a home, under `step_lock`: the latest arrival that it knows */
+	struct weir_pipe weir_mem
+	*home;	      /* (b) the exit whose lock its steps are taken under, null: shared by exits */
+	u64 timer_ns; /* (a) armed for this time, 0: not armed */
 	struct weir_region region; /* (b) memory of weir_instance_alloc() */
 	u64 on;			   /* (c) the class's topics, by their places in the topic table */
-	u64 follows;		   /* (c) */
+	u64 reviews;		   /* (c) */
 	u64 answers;		   /* (c) */
 	u32 topics[WEIR_MAX_OWN];  /* (c) places of the own topics; 0: none */
 };
@@ -318,6 +382,16 @@ WEIR_INLINE struct weir_pipe weir_mem *weir_in(const struct weir_instance weir_m
 	return self->in[port];
 }
 
+/* Tasks that came to it since the graph was built: arrivals at its in-pipes, see weir_pipe_added(). O(pipes). */
+WEIR_INLINE u64 weir_came_to(const struct weir_instance weir_mem *inst)
+{
+	u64 n = 0;
+
+	for (u32 i = 0; i < inst->nr_in && weir_loop; i++)
+		n += weir_pipe_added(inst->in[i]);
+	return n;
+}
+
 WEIR_INLINE struct weir_pipe weir_mem *weir_out(const struct weir_instance weir_mem *self, u32 port)
 {
 	return self->out[port];
@@ -331,39 +405,60 @@ WEIR_INLINE void weir_mem *weir_priv(const struct weir_instance weir_mem *self,
 	       (u64)(t->id % WEIR_TASK_CHUNK) * self->per_task;
 }
 
-/* The in-pipe of @self that holds @t, or null. No lock needed; check again under its lock. */
-struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self,
-				       const struct weir_task weir_mem *t);
+/* The out-port by which @t went that waits behind @self; WEIR_WITHHOLD: none, as it is withheld, runs or is not here. O(depth). */
+u32 weir_port_of(const struct weir_instance weir_mem *self, const struct weir_task weir_mem *t);
 
-/* The out-pipe of @self that holds @t, or null. The in-pipe that holds @t is locked. O(1). */
-struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self,
-				       const struct weir_task weir_mem *t);
+/* @self withholds @t. */
+WEIR_INLINE int weir_withheld(const struct weir_instance weir_mem *self,
+			      const struct weir_task weir_mem *t)
+{
+	u32 at = weir_load_acquire(&t->landing);
+
+	for (u32 i = 0; at && i < self->nr_in && weir_loop; i++)
+		if (self->in[i]->idx + 1 == at)
+			return 1;
+	return 0;
+}
+
 /*
- * For distributors: put @t, which is in @in, into out-pipe @to, at its place in @in; first remove it from any other
- * out-pipe. Null withholds it and publishes WITHHELD. @in is locked.
+ * Ask for @t once more: when the call holds no lock any longer, @self and the stages behind it hear REVIEW of it, and those before it too,
+ * unless @self has a home. Nothing happens to a task that neither waits nor runs. May be called anywhere. 0.
  */
-int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in,
-	       struct weir_task weir_mem *t, struct weir_pipe weir_mem *to);
+int weir_review(struct weir_instance weir_mem *self, struct weir_task weir_mem *t);
+/* The same for all tasks behind @self and those that it withholds. Not in a step. O(tasks). */
+int weir_review_all(struct weir_instance weir_mem *self);
+/*
+ * The same for one task, and it is to go by @port: REVIEW finds that in s->want. One task per call; from on_idle (answer 1: look again),
+ * on_timer and on_<topic>. 0, or -WEIR_EBUSY: another one is to be moved already, or something else happens to @t.
+ */
+int weir_move(struct weir_instance weir_mem *self, struct weir_task weir_mem *t, u32 port);
+
+/*
+ * The lock that the steps of @self are taken under, for its other functions: its home's, else its own. 0, or -WEIR_EAGAIN after a bounded
+ * wait. Under it no pipe is locked, except that an instance without a home that hears nothing may lock one of its in-pipes.
+ */
+int weir_steps_lock(struct weir_instance weir_mem *self);
+int weir_steps_unlock(struct weir_instance weir_mem *self);
+
+/* Withhold @t, and publish WITHHELD if it was not withheld before: until @until, ns, 0: for want of a path. */
+u32 weir_withhold(struct weir_instance weir_mem *self, u32 what, struct weir_task weir_mem *t,
+		  u64 until);
+/* The answer of a distributor: the port of @to, or, if that is null, the task is withheld. */
+u32 weir_send(struct weir_instance weir_mem *self, u32 what, struct weir_task weir_mem *t,
+	      struct weir_pipe weir_mem *to);
+/*
+ * A step could not do its work, with @err: that is counted and published (FAULT), if it was not just a lock. The answer is port 0, so that
+ * the task is not lost: it goes on as the stage before left it.
+ */
+u32 weir_step_failed(struct weir_instance weir_mem *self, struct weir_task weir_mem *t, int err);
 /* First out-pipe with an online CPU in @mask (null: any), or null. O(out-pipes). */
 struct weir_pipe weir_mem *weir_first_allowed(struct weir_instance weir_mem *self,
 					      const struct weir_cpumask weir_mem *mask);
 
-/* @t was blocked: it neither waits nor runs, though the pick that had chosen it may not be complete yet. */
+/* @t was blocked or has ended: it neither waits nor runs. */
 WEIR_INLINE int weir_blocked(const struct weir_task weir_mem *t)
 {
-	u32 state = weir_load(&t->state);
-
-	return state == WEIR_UNCONSIDERED || state == WEIR_REVOKED;
-}
-
-/* The log of @in has a record of @t, or will get one because @t is in the inbox; the next update handles it. @in is locked. */
-WEIR_INLINE int weir_pending(const struct weir_pipe weir_mem *in,
-			     const struct weir_task weir_mem *t)
-{
-	const struct weir_hook weir_mem *h = &t->hooks[in->slot];
-
-	/* A task that was carried past has no record there. */
-	return weir_pipe_holds(in, t) && (h->change != 0 || h->prev == t);
+	return weir_state(t) == WEIR_UNCONSIDERED;
 }
 
 /* Which out-pipe leads to a CPU; the lowest port if several do. */
@@ -397,16 +492,14 @@ u64 weir_pipe_capacity(const struct weir_pipe weir_mem *pipe);
 u32 weir_idle_near(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t,
 		   const struct weir_cpumask weir_mem *mask);
 
-/* The value that the topic's responder gives for @t; 0 without a responder. */
-u64 weir_property(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t);
-/* Affinity of @t as the topic's responder gives it: the address of the set; 0: all CPUs. */
-u64 weir_affinity_at(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
+/* The value that the topic's responder gives for @t; 0 without a responder. (weir/ask.h) */
+WEIR_PART u64 weir_property(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t);
 
-/* The same as a pointer; null: all CPUs. */
+/* Affinity of @t as the topic's responder gives it; null: all CPUs. */
 WEIR_INLINE const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched weir_mem *s,
 							      struct weir_task weir_mem *t)
 {
-	return (const struct weir_cpumask weir_mem *)weir_affinity_at(s, t);
+	return (const struct weir_cpumask weir_mem *)weir_property(s, WEIR_TOPIC_AFFINITY, t);
 }
 
 /* Whether a CPU behind @pipe is online and in @mask (null: any). O(1) for one CPU, else O(words). */
@@ -417,12 +510,31 @@ int weir_pipe_allows(const struct weir_pipe weir_mem *pipe,
  * one that is about to choose from an empty pipe of its own.
  */
 u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle);
-/*
- * @t with urgency @key was put into @pipe: if no CPU behind it is idle, publish PREEMPT to the CPU with the
- * least urgent running task, if that is less urgent than @t; 1: published. O(CPUs behind the pipe).
- */
-int weir_preempt(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
-		 struct weir_task weir_mem *t, u64 key);
+/* @t, which is being placed by @s, goes behind @other, which is linked in @pipe; both are of one home, or of a stage with a lock of its own. */
+WEIR_INLINE int weir_step_after(const struct weir_step weir_mem *s,
+				const struct weir_pipe weir_mem *pipe,
+				const struct weir_task weir_mem *t,
+				const struct weir_task weir_mem *other)
+{
+	if (pipe->keyed && s->key != other->key)
+		return s->key > other->key;
+	if (pipe->tied && s->tie != other->tie)
+		return s->tie > other->tie;
+	return weir_came_before(other, t);
+}
+
+/* Of two members of @pipe that wait in one home, @a goes first. */
+WEIR_INLINE int weir_goes_before(const struct weir_pipe weir_mem *pipe,
+				 const struct weir_task weir_mem *a,
+				 const struct weir_task weir_mem *b)
+{
+	if (pipe->keyed && a->key != b->key)
+		return a->key < b->key;
+	if (pipe->tied && a->tie != b->tie)
+		return a->tie < b->tie;
+	return weir_came_before(a, b);
+}
+
 /* A task's key from a responder's value; a task without a value comes last. */
 WEIR_INLINE u64 weir_key(u64 number)
 {
@@ -430,28 +542,24 @@ WEIR_INLINE u64 weir_key(u64 number)
 }
 
 /*
- * Put @t, which is in @in, into the only out-pipe with @key, or change its key there, and preempt a CPU that
- * runs a less urgent task. @in is locked. Inline: saves a stack frame, which the kernel limits.
+ * In a step: the task's urgency is @key. Where its path ends, it preempts the CPU with the least urgent running task, if that is less
+ * urgent than this and no CPU is idle. In a REVIEW of a running task: it is preempted if a more urgent one waits. (A gate of an order before
+ * holds it up no longer.)
  */
-WEIR_INLINE int weir_insert_urgent(struct weir_instance weir_mem *self,
-				   struct weir_task weir_mem *t, u64 key,
-				   struct weir_pipe weir_mem *in)
+WEIR_INLINE void weir_urgent(struct weir_step weir_mem *s, u64 key)
 {
-	struct weir_pipe weir_mem *out = weir_out(self, 0);
-	int err = weir_pipe_insert_stable(out, t, key, in);
-
-	if (err)
-		return err;
-	weir_preempt(self, out, t, key);
-	return 0;
+	s->urgent = 1;
+	s->urgency = key;
+	s->gate = 0;
 }
 
-/*
- * If @t runs on a CPU behind @pipe, set its urgency to @key, and publish PREEMPT if a task that waits in @pipe
- * is more urgent. @pipe is keyed; no lock is held.
- */
-void weir_rekey_running(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
-			struct weir_task weir_mem *t, u64 key);
+/* The answer of an order by @key: port 0, that place, and that urgency. */
+WEIR_INLINE u32 weir_place_urgent(struct weir_step weir_mem *s, u64 key)
+{
+	s->key = key;
+	weir_urgent(s, key);
+	return 0;
+}
 
 /*
  * One scale of urgency, so that classes of service can be stacked: deadlines and other times in ns are below
@@ -460,12 +568,9 @@ void weir_rekey_running(struct weir_instance weir_mem *self, struct weir_pipe we
 #define WEIR_KEY_FIXED (1ull << 60)
 
 /* For tasks that an order does not handle itself: the urgency from the stage before, below all times. */
-WEIR_INLINE u64 weir_key_before(const struct weir_pipe weir_mem *in,
-				const struct weir_task weir_mem *t)
+WEIR_INLINE u64 weir_key_before(const struct weir_step weir_mem *s)
 {
-	u64 key = in->keyed ? t->hooks[in->slot].key : WEIR_KEY_NONE;
-
-	return key < WEIR_KEY_FIXED ? WEIR_KEY_FIXED : key;
+	return s->key < WEIR_KEY_FIXED ? WEIR_KEY_FIXED : s->key;
 }
 
 /*
@@ -496,5 +601,8 @@ void weir_mem *weir_instance_alloc(struct weir_instance weir_mem *self, u64 byte
 int weir_copy(void weir_mem *to, const void weir_mem *from, u64 bytes);
 /* A pseudo-random number from the scheduler's seed. */
 u64 weir_random(struct weir_sched weir_mem *s);
+
+/* What is asked in every step is read at once. */
+#include <weir/schedule.h>
 
 #endif

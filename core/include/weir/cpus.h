@@ -8,7 +8,7 @@
 #ifndef WEIR_CPUS_H
 #define WEIR_CPUS_H
 
-#include <weir/schedule.h>
+#include <weir/component.h>
 
 WEIR_INLINE u32 weir_nr_cpus(const struct weir_sched weir_mem *s)
 {
@@ -81,6 +81,33 @@ WEIR_INLINE u64 weir_idle_word(const struct weir_sched weir_mem *s, u32 w)
 WEIR_INLINE u64 weir_busy_word(const struct weir_sched weir_mem *s, u32 w)
 {
 	return weir_load(&s->busy->word[w]);
+}
+
+/* weir_pipe_allows(), at once where one CPU is behind the pipe. */
+WEIR_INLINE int weir_out_allows(const struct weir_pipe weir_mem *pipe,
+				const struct weir_cpumask weir_mem *mask)
+{
+	const struct weir_cpu weir_mem *only = pipe->only;
+
+	if (weir_unlikely(!only))
+		return weir_pipe_allows(pipe, mask);
+	return !(weir_load(&only->away) & WEIR_CPU_OFF) &&
+	       (!mask || weir_mask_test(mask, pipe->cpu));
+}
+
+/* weir_pipe_load(), likewise. */
+WEIR_INLINE u32 weir_out_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
+{
+	const struct weir_cpu weir_mem *only = pipe->only;
+	u32 load;
+
+	if (weir_unlikely(!only))
+		return weir_pipe_load(pipe, idle);
+	/* A CPU that is about to choose runs nothing. */
+	load = weir_home_nr(pipe->tally) + (weir_load(&only->curr) != 0);
+	/* A CPU that chooses from an empty pipe takes a new task without a KICK. */
+	*idle = !load || (weir_load(&only->away) && weir_mask_test(pipe->sched->idle, pipe->cpu));
+	return load;
 }
 
 /* For a constructor: the mean capacity of the CPUs behind each out-pipe, online or not; null: no memory. O(out-pipes x CPUs). */

@@ -12,7 +12,7 @@
 
 /* Maximum number of classes loaded at a time, beside the built-in ones. */
 #define WEIR_MAX_LOADED	  16u
-#define WEIR_PLUGIN_MAGIC 0x314e4947554c5057ull
+#define WEIR_PLUGIN_MAGIC 0x324e4947554c5057ull
 
 struct weir_plugin {
 	u64 magic;
@@ -24,7 +24,7 @@ struct weir_plugin {
 	void **imports;
 	u64 nr_imports;
 	int (*construct)(struct weir_instance *i);
-	int (*update)(struct weir_instance *i, struct weir_pipe *in);
+	u32 (*step)(struct weir_instance *i, u32 what, struct weir_task *t, struct weir_step *s);
 	int (*idle)(struct weir_instance *i, u32 cpu);
 	int (*timer)(struct weir_instance *i);
 	int (*task_init)(struct weir_instance *i, struct weir_task *t);
@@ -32,19 +32,19 @@ struct weir_plugin {
 	int (*destroy)(struct weir_instance *i);
 	int (*take_state)(struct weir_instance *i, struct weir_instance *old);
 	int (*on)(struct weir_instance *i, const struct weir_msg *msg);
-	int (*follow)(struct weir_instance *i, const struct weir_msg *msg, struct weir_pipe *in);
 	int (*answer)(struct weir_instance *i, struct weir_msg *msg);
 };
 
 /* The host's functions for a plugin, in place of those with these names, and for each step of its code. */
-struct weir_change *weir_guarded_change_next(struct weir_pipe *in, u32 *pos);
 int weir_guarded_pipe_lock(struct weir_pipe *pipe);
-void weir_guarded_pipe_unlock(struct weir_pipe *pipe);
+int weir_guarded_pipe_unlock(struct weir_pipe *pipe);
+int weir_guarded_steps_lock(struct weir_instance *self);
+int weir_guarded_steps_unlock(struct weir_instance *self);
 void weir_guard_step(void);
 
 /* The generated dispatch calls these for classes that it does not know. */
 int weir_loaded_construct(struct weir_instance *i);
-int weir_loaded_update(struct weir_instance *i, struct weir_pipe *in);
+u32 weir_loaded_step(struct weir_instance *i, u32 what, struct weir_task *t, struct weir_step *s);
 int weir_loaded_idle(struct weir_instance *i, u32 cpu);
 int weir_loaded_timer(struct weir_instance *i);
 int weir_loaded_task_init(struct weir_instance *i, struct weir_task *t);
@@ -52,7 +52,6 @@ int weir_loaded_task_exit(struct weir_instance *i, struct weir_task *t);
 int weir_loaded_destroy(struct weir_instance *i);
 int weir_loaded_take_state(struct weir_instance *i, struct weir_instance *old);
 int weir_loaded_on(struct weir_instance *i, const struct weir_msg *msg);
-int weir_loaded_follow(struct weir_instance *i, const struct weir_msg *msg, struct weir_pipe *in);
 int weir_loaded_answer(struct weir_instance *i, struct weir_msg *msg);
 
 #endif

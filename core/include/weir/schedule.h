@@ -18,9 +18,6 @@
 #ifndef WEIR_OPLOG /* 0: the operations of a call are never recorded (schedule.h's `oplog`): no runtime requests them */
 #define WEIR_OPLOG 1
 #endif
-#ifndef WEIR_SOLO /* 0: calls always overlap, whatever `exclusive` says */
-#define WEIR_SOLO 1
-#endif
 #ifndef WEIR_DECLINES /* 1: the runtime calls weir_decline(), which may overlap with other calls about the task */
 #define WEIR_DECLINES 0
 #endif
@@ -30,33 +27,19 @@
 
 /* Micro-operations, recorded for cost models and traces. Shared with Rust. */
 enum weir_op_kind {
-	WEIR_OP_LOCK,
-	WEIR_OP_UNLOCK,
-	WEIR_OP_ADD,
-	WEIR_OP_REMOVE,
-	WEIR_OP_MOVE,
-	WEIR_OP_UPDATE,
-	WEIR_OP_UPDATE_END,
+	WEIR_OP_LOCK,	/* of a home or a pipe: @object */
+	WEIR_OP_UNLOCK, /* likewise */
+	WEIR_OP_STEP, /* an instance (@object) takes a step: @n is enum weir_what, from bit 8 on 1 + the pipe through which it came */
+	WEIR_OP_STEP_END, /* it has answered */
+	WEIR_OP_LINK,	  /* into the pipe @object, @n steps down its tree */
+	WEIR_OP_UNLINK,
 	WEIR_OP_REQUEST,
 	WEIR_OP_NOTIFY,
 	WEIR_OP_SCAN,
 	WEIR_OP_BURN,
 	WEIR_OP_REMOTE,
-	WEIR_OP_PUT,  /* LOCK, ADD and UNLOCK of one pipe, with nothing between */
-	WEIR_OP_TAKE, /* likewise with REMOVE */
-	/*
-	 * Of a carried task, which is linked in no pipe on its way. If it were, these would be: LOCK of the pipe @object, ADD if
-	 * WEIR_STEP_ENTERS, and UPDATE; UPDATE_END and UNLOCK; PUT; TAKE.
-	 */
-	WEIR_OP_STEP,
-	WEIR_OP_STEP_END, /* @object: the instance */
-	WEIR_OP_PASS,	  /* it goes through the pipe @object */
-	WEIR_OP_LEAVE,	  /* it has gone through, and leaves */
+	WEIR_OP_POST, /* a change was left in the inbox of the pipe @object */
 };
-
-/* Bits of @n of WEIR_OP_STEP. */
-#define WEIR_STEP_ENTERS 1u /* the pipe is an entry */
-#define WEIR_STEP_ALONE	 2u /* the pipe's lock is taken (WEIR_CARRIES_LOCKED) */
 
 struct weir_op {
 	u32 kind;
@@ -108,6 +91,8 @@ struct weir_remote_msg {
 	u64 value2;
 };
 
+enum { WEIR_CPU_SLEEPS = 1, WEIR_CPU_OFF = 2 };
+
 struct weir_cpu {
 	struct weir_task weir_mem *curr; /* (a) task it runs */
 	u64 curr_key; /* (a) urgency of it, or of the task to be chosen; none while it chooses */
@@ -123,7 +108,12 @@ struct weir_cpu {
 	u64 nr_gave_up;
 	/* (a) likewise: tasks left in the inbox of a pipe whose lock was taken */
 	u64 nr_inboxed;
-	u64 unused; /* a line of its own */
+	/*
+	 * (a) WEIR_CPU_SLEEPS: it found nothing when it looked last: only then may it be among the idle ones; set before it is put there.
+	 * WEIR_CPU_OFF: it is offline. Mostly neither
+	 */
+	u32 away;
+	u32 unused; /* a line of its own */
 };
 
 /* A message that waits for delivery. */
@@ -132,61 +122,64 @@ struct weir_queued {
 	u64 payload[WEIR_PAYLOAD_WORDS]; /* of an own topic with a payload */
 };
 
+/* The task that a CPU has in work, and how far it is (core/src/settle.c). */
+struct weir_todo {
+	struct weir_task weir_mem *task; /* null: none */
+	struct weir_pipe weir_mem *home; /* locked from its look to its unlocking */
+	struct weir_pipe weir_mem *from; /* where its way begins, null: at its entry */
+	struct weir_pipe weir_mem *at;	 /* where the next steps begin */
+	u32 stage;
+	u32 notes;
+	u32 hand;   /* it is in this CPU's hand, if it is nowhere */
+	u32 walked; /* its way from the entry on was walked, to ctx->reached */
+	u32 what;   /* of the steps: enum weir_what, or of a drop: enum weir_why */
+	u32 number;
+};
+
 /* Per calling CPU. (o) all fields but @readers and @missed. */
 struct weir_ctx {
 	u32 readers; /* (a) calls under way on this CPU */
 	u32 cpu;
-	struct weir_pipe weir_mem *work_head;
-	struct weir_pipe weir_mem *work_tail;
-	struct weir_queued weir_mem *msgs; /* messages to deliver when no lock is held */
+	u64 waited; /* time that the present call waited for other CPUs, in the port's unit */
+	struct weir_pipe weir_mem *entry; /* (b) where tasks that come through this CPU begin */
+	struct weir_pipe weir_mem
+	*exit; /* (b) where this CPU finds its next task; null: it is to search (weir_pick_next()) */
+	u32 todo;      /* something is in its hand, or messages are to be delivered */
+	u32 stamp;     /* the latest arrival that this CPU has seen to */
+	u32 own_first; /* tasks in this CPU's hand, their token with them: 1 + number, 0: none */
+	u32 own_last;
 	u32 nr_msgs;
 	u32 cap_msgs;
-	u32 nr_held; /* strict: locks held, by rank */
-	u32 draining;
-	u32 gave_up; /* a call waited too long for another CPU and left some work undone */
-	u32 tired;   /* so did the present weir_drain() */
-	/* an update returned an error in the present weir_drain() and was retried */
-	u32 failed;
-	u32 missed;	 /* (a) 1: a search for work for this CPU was stopped by a swap or a lock */
-	u64 waited;	 /* time that the present call waited for other CPUs, in the port's unit */
+	struct weir_queued weir_mem *msgs; /* messages to deliver when no lock is held */
+	u32 keeps; /* the task that is being placed was somewhere else before, and keeps its order of arrival */
+	u32 gave_up;  /* a call waited too long for another CPU and left some work undone */
+	u32 missed;   /* (a) 1: a search for work for this CPU was stopped by a swap */
+	u32 held;     /* strict: 1 + the pipe that is locked, 0: none */
+	u32 collects; /* a swap takes tasks out: what is asked for will arrive anyway */
+	struct weir_pipe weir_mem *reached; /* where the way through the shared stages has led */
+	struct weir_pipe weir_mem
+	*until; /* a swap: stages before this pipe do not hear of it; null: all do */
+	struct weir_step step;
+	struct weir_todo work;
+	struct weir_instance
+		weir_mem *mover; /* weir_move(): who asked, for which task, and by which port */
+	struct weir_task weir_mem *moved;
+	u32 move_port;
 	u32 next_msg;	 /* the first undelivered one of `msgs` */
-	s32 entered;	 /* 0, or why `add` could not enter `given` */
 	u32 from_remote; /* the message being delivered came from another domain */
-	/* the pipe for which weir_drain() was called, until it is served */
-	struct weir_pipe weir_mem *given;
-	struct weir_task weir_mem *add;	 /* the entering task */
-	struct weir_msg msg;		 /* the message that is being delivered */
-	u64 payload[WEIR_PAYLOAD_WORDS]; /* its payload */
-	/* 0: none; 1: not begun; 2: subscribers that hear all; 3: subscribers in its scope */
-	u32 delivery;
-	u32 followers; /* hooks of its task visited so far */
-	u32 sub_at;    /* the next one in the present part of `sub_list` */
+	u32 delivery; /* 0: none; 1: not begun; 2: subscribers that hear all; 3: subscribers in its scope; 4: its only recipient has it */
+	u32 sub_at;   /* the next one in the present part of `sub_list` */
 	u32 sub_end;
 	struct weir_instance weir_mem *recipient; /* the instance to be called next */
-	/* its locked in-pipe, if it follows the task */
-	struct weir_pipe weir_mem *held_for;
-	u32 pick_stage; /* stage of weir_pick() */
-	u32 helped;	/* pipes from other CPUs' worklists that this weir_pick() has processed */
-	u32 pick_at;	/* likewise, in a list of pipes or instances */
-	struct weir_pipe weir_mem *pick_pipe;  /* the pipe to drain; null: the worklist */
-	struct weir_instance weir_mem *puller; /* the instance to fetch work from */
+	struct weir_msg msg;			  /* the message that is being delivered */
+	u64 payload[WEIR_PAYLOAD_WORDS];	  /* its payload */
+	u32 pick_stage;				  /* stage of weir_pick() */
+	u32 pick_at;				  /* likewise, in a list of instances */
+	struct weir_instance weir_mem *puller;	  /* the instance to fetch work from */
 	struct weir_task weir_mem *picked;
-	/* the carried pipe whose receiver has a task before it; null: none */
-	struct weir_pipe weir_mem *carrying;
-	struct weir_pipe weir_mem *put; /* where it put the task */
-	/* the list into which a step has put it, not linked yet (step.h) */
-	struct weir_pipe weir_mem *lands;
-	/* the pipe whose list temporarily has all members (weir_member()) */
-	struct weir_pipe weir_mem *chained;
-	struct weir_change arrival; /* the task */
-	u32 seen;		    /* `changes` when it arrived */
-	u32 unused;
-	u32 visit;    /* number given to visited members (weir_for_member()) */
-	u32 visit_at; /* the pipe whose members are being visited */
-	/* the last visited one, which is linked elsewhere: a reference is held */
-	struct weir_task weir_mem *visited;
-	u32 held[WEIR_MAX_DEPTH];
-} __attribute__((aligned(64)));
+} __attribute__((aligned(512)));
+
+#define WEIR_NO_GRAPH 2u
 
 #define WEIR_NR_SIZES 320 /* 8 per power of two */
 
@@ -196,7 +189,7 @@ struct weir_sched {
 	u64 freed;	 /* (a) bytes in free lists */
 	u32 alloc_lock;
 	u32 task_lock;
-	u32 writer; /* (a) a reconfiguration runs or waits */
+	u32 writer; /* (a) 1: a reconfiguration runs or waits; WEIR_NO_GRAPH: none has ended yet */
 	u32 nr_cpus;
 	u32 mask_words;
 	u32 nr_classes;
@@ -204,8 +197,8 @@ struct weir_sched {
 	u32 free_task; /* (a) the record freed last; (t) to take one */
 	u32 nr_tasks;  /* (a) */
 	u32 oplog;     /* (c) operations are recorded in `log` */
-	u32 exclusive; /* (c) calls never overlap */
-	u32 swapping;  /* (a) a swap builds, switches or cleans up */
+	u32 unused0;
+	u32 swapping; /* (a) a swap builds, switches or cleans up */
 	/*
 	 * (c) how long a call waits for other CPUs, in polls; 0: without limit (unless the port
 	 * has one)
@@ -229,19 +222,11 @@ struct weir_sched {
 	/* (c) what goes to other coherence domains (remote.c); null: all CPUs share memory */
 	struct weir_remote weir_mem *remote;
 	u32 nr_domains; /* (c) */
-	u32 spent_slots;
-	struct weir_graph weir_mem *spent; /* the graph that this swap will free, with its hooks */
-	struct weir_hook weir_mem *weir_mem *spent_hooks;
-	/*
-	 * (o) tasks entered so far, if calls do not overlap: their order in pipes that do not
-	 * link them
-	 */
-	u64 arrivals;
-	/* (a) CPUs that went online or offline: a step taken meanwhile is repeated */
+	u32 unused1;
+	struct weir_graph weir_mem *spent; /* the graph that this swap will free */
+	/* (a) CPUs that went online or offline, and messages about tasks in transit: a task that came meanwhile is reviewed */
 	u32 changes;
-	u32 visits; /* (a) walks through the members of a pipe that does not link them */
-	u32 logged; /* (c) no task is carried, from the next graph on (for a test) */
-	u32 unused;
+	u32 unused2;
 	struct weir_oplog *log; /* (c) null: not wanted */
 	u32 domain;		/* (c) the coherence domain that this scheduler is for */
 	/* (a) its tasks that were sent to other domains and are not confirmed yet */
@@ -276,8 +261,7 @@ struct weir_config {
 	u64 seed;
 	u32 nr_cpus;
 	u32 nr_classes;
-	u32 exclusive; /* calls never overlap: pipe locks are recorded but not taken */
-	u32 unused;
+	u32 unused[2];
 	/*
 	 * how long a call waits for other CPUs, in polls of a word; 0: without limit (the BPF
 	 * port: 20 us)
@@ -312,14 +296,17 @@ int weir_admit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem
 int weir_unblock(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
 /* running -> schedulable. */
 int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
+/* One of the three: WEIR_WHY_ADMITTED, _WOKE or _REQUEUED. (In the kernel each of them is a copy of its code.) */
+int weir_let_in(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 why);
 /* running or schedulable -> unconsidered. */
 int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
 /*
- * The same from a CPU that does not own the task: it has picked the task and cannot run it (@from is running), or has found it waiting
- * (schedulable). If WEIR_DECLINES is 1, the owner may make calls about the task at the same time. -WEIR_ESTATE: the owner came first,
- * and nothing was changed.
+ * The same from a CPU that does not own the task: it has picked the task and cannot run it, or has found it waiting. @claim is the task's
+ * claim as that CPU has read it, running or schedulable: no later one is ended. If WEIR_DECLINES is 1, the owner may make calls about the
+ * task at the same time, and a CPU may pick while the core counts its last task as running: that one stays running, and has no place.
+ * -WEIR_ESTATE: the owner came first; -WEIR_EAGAIN: another call is at it. Then nothing was changed.
  */
-int weir_decline(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 from);
+int weir_decline(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u64 claim);
 /* Any state -> gone. The record lives until the last change that refers to it is handled. */
 int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
 /* Claim the next task for CPU @target, or null. */
@@ -401,9 +388,13 @@ int weir_swap_begin(struct weir_sched weir_mem *s, u32 cpu, const struct weir_pl
 		    struct weir_swap_stats *stats);
 int weir_swap_instance_begin(struct weir_sched weir_mem *s, u32 cpu,
 			     const struct weir_replacement *with, struct weir_swap_stats *stats);
-void weir_swap_end(struct weir_sched weir_mem *s);
+/* Of either; @plan is null after the second. @stats are complete after this. */
+int weir_swap_end(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+		  struct weir_swap_stats *stats);
 
 /* 0, or the line in core/src/check.c of a broken invariant. No call may be under way. */
 int weir_check(struct weir_sched weir_mem *s);
+
+#include <weir/ask.h>
 
 #endif

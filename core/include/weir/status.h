@@ -11,7 +11,7 @@ enum weir_status_query {
 	WEIR_STATUS_PIPE_REMOVED,     /* tasks removed since then */
 	WEIR_STATUS_NR_PIPES,	      /* of the graph */
 	WEIR_STATUS_NR_INSTANCES,     /* of the graph */
-	WEIR_STATUS_INSTANCE_UPDATES, /* calls of its update; object: instance */
+	WEIR_STATUS_INSTANCE_UPDATES, /* tasks that came to it; object: instance */
 	WEIR_STATUS_NR_TASKS,	      /* known to the framework, in any state */
 	WEIR_STATUS_NR_SCHEDULABLE,   /* in the entry pipes */
 	WEIR_STATUS_NR_RUNNING,	      /* CPUs that run a task */

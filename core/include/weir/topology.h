@@ -3,31 +3,25 @@
  * A topology as tables, and the graph built from it. The tables come from the language compiler
  * (weir-lang, weir-core); they are the same for every runtime. Shared with Rust.
  */
+/* (Its end needs what is here.) */
+#include <weir/component.h>
+
 #ifndef WEIR_TOPOLOGY_H
 #define WEIR_TOPOLOGY_H
-
-#include <weir/component.h>
 
 #define WEIR_NONE      (~0u)
 #define WEIR_MAX_DEPTH 32u
 #define WEIR_NAME_MAX  64
 
-/* Whether the changes of a pipe wait. */
-enum weir_postponed {
-	WEIR_POSTPONED_NOT,
-	WEIR_POSTPONED,	      /* until a CPU asks an exit behind it */
-	WEIR_POSTPONED_THERE, /* on the way to another coherence domain, and there no longer */
-};
-
 struct weir_plan_pipe {
 	u32 slot;
 	u32 keyed;
-	u32 postponed; /* enum weir_postponed */
+	u32 postponed; /* its changes wait until a CPU asks an exit behind it */
 	u32 from;      /* instance, WEIR_NONE for an entry pipe */
 	u32 to;
 	u32 to_port;
 	u32 mask; /* index of the set of CPUs reachable through it */
-	u32 unused;
+	u32 home; /* the exit of its home, WEIR_NONE: it leads to several */
 	u64 label;
 };
 
@@ -83,7 +77,7 @@ struct weir_subs {
 	u32 first_scoped; /* likewise */
 	/* into graph->scopes, if there are scoped ones: for each CPU, where its part of sub_list begins */
 	u32 scope;
-	u32 unused;
+	u32 answer_at; /* the responder's: 1 + where the answer is in the private data of a task, 0: it is called */
 	struct weir_instance weir_mem *responder;
 };
 
@@ -92,8 +86,10 @@ struct weir_graph {
 	u32 nr_instances;
 	u32 nr_slots;
 	u32 nr_cpus;
-	u64 followed;	/* topics that some class follows */
-	u64 subscribed; /* topics with a subscriber or follower */
+	u64 reviewed;	/* topics on which some class reviews tasks */
+	u64 subscribed; /* topics with a subscriber, or reviewed */
+	u64 wanted;	/* the same, and what the runtime wants */
+	u64 alone;	/* topics that nobody hears but the responder, if it does */
 	struct weir_pipe weir_mem *pipes;
 	struct weir_instance weir_mem *weir_mem *instances;
 	struct weir_plan_cpu weir_mem *cpus;
@@ -103,18 +99,27 @@ struct weir_graph {
 	struct weir_cpumask weir_mem *reach; /* scratch: CPUs to which an instance leads */
 	u64 scoped;			     /* scratch: topics that it hears for these CPUs only */
 	struct weir_region region;
+	/* tasks that a swap has collected, by `next` and `prev` */
+	struct weir_task weir_mem *first;
+	struct weir_task weir_mem *last;
 	u32 nr_task_init; /* instances with task_init or task_exit */
 	u32 nr_priv;	  /* instances with private data per task */
 	struct weir_instance weir_mem *weir_mem *init_list;
 	struct weir_instance weir_mem *weir_mem *priv_list;
 	/* coherence domains: standard topics that somebody in each other one hears */
 	u64 weir_mem *heard;
-	u64 followed_anywhere; /* topics that a class of any domain follows */
+	u64 reviewed_anywhere; /* topics on which a class of any domain reviews tasks */
 	u32 weir_mem *borders; /* pipes that lead to another domain or come from one */
 	u32 nr_borders;
 	u32 epoch;   /* number of the plan */
 	u32 refused; /* 1 + the instance whose construct() failed */
-	u32 unused;
+	u32 scan;    /* how far a swap has collected: pipes, then CPUs */
+	struct weir_instance
+		weir_mem *other; /* a swap of one instance: the one that is not in use */
+	struct weir_task weir_mem
+	*leaves; /* the task that is collected, its home, and the next one in its pipe */
+	struct weir_pipe weir_mem *leaves_at;
+	struct weir_task weir_mem *follows;
 	struct weir_subs subs[WEIR_MAX_TOPICS];
 };
 

@@ -11,15 +11,21 @@
 #define WEIR_GLOBAL
 #define WEIR_HELPER static
 #define WEIR_FLAT
+/* A part of a call: in BPF a function that is checked once, elsewhere inlined into the call. And a step, which the dispatch jumps to. */
+#define WEIR_PART		       static inline __attribute__((always_inline))
+#define WEIR_STEP		       __attribute__((noinline))
+#define weir_class_step(i, what, t, s) weir_steps[(i)->class](i, what, t, s)
 /*
  * A function that is rarely called and not inlined: in BPF, COLD is inlined and takes no frame, RARE has no effect. A condition that
  * rarely holds.
  */
-#define WEIR_COLD	 __attribute__((noinline, cold))
-#define WEIR_RARE	 __attribute__((noinline, cold))
+#define WEIR_COLD	 __attribute__((noinline))
+#define WEIR_RARE	 __attribute__((noinline))
 #define weir_unlikely(c) __builtin_expect(!!(c), 0)
 /* An argument that the verifier wants at a call, although the function does not look at it. */
 #define weir_use(v) ((void)(v))
+/* What is computed from @v need not be ready before this point. */
+#define weir_only_now(v) ((void)0)
 #define weir_arg
 #define weir_arg_record
 #define weir_limit(n) (n)
@@ -38,7 +44,9 @@
  * A barrier with a frequent side and a rare side: both are full barriers, unless a port can move the whole cost to the rare side.
  */
 #define weir_light_fence() weir_fence()
-#define weir_heavy_fence() weir_fence()
+/* Strict: a test wants this attempt at a lock to fail. */
+#define weir_port_gives_up() 0
+#define weir_heavy_fence()   weir_fence()
 /* Clock for measuring waits for locks, ns; 0: the port has no clock. */
 #define weir_port_clock() 0ull
 /* Between two polls; 0: give up. */

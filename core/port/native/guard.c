@@ -130,17 +130,6 @@ void weir_guard_waits(u32 looks)
 
 /* --- what a loaded component calls in the place of the functions of the interface ---------------------- */
 
-struct weir_change *weir_guarded_change_next(struct weir_pipe *in, u32 *pos)
-{
-	struct weir_change *c = weir_change_next(in, pos);
-
-	if (c && c->task) {
-		guard.now.task = c->task->id + 1;
-		guard.now.cookie = c->task->cookie;
-	}
-	return c;
-}
-
 int weir_guarded_pipe_lock(struct weir_pipe *pipe)
 {
 	int err = weir_pipe_lock(pipe);
@@ -150,10 +139,26 @@ int weir_guarded_pipe_lock(struct weir_pipe *pipe)
 	return err;
 }
 
-void weir_guarded_pipe_unlock(struct weir_pipe *pipe)
+int weir_guarded_pipe_unlock(struct weir_pipe *pipe)
 {
 	/* Functions of the kit may have locked it. */
 	if (guard.nr_locked)
 		guard.nr_locked--;
-	weir_pipe_unlock(pipe);
+	return weir_pipe_unlock(pipe);
+}
+
+int weir_guarded_steps_lock(struct weir_instance *self)
+{
+	int err = weir_steps_lock(self);
+
+	if (!err)
+		guard.nr_locked++;
+	return err;
+}
+
+int weir_guarded_steps_unlock(struct weir_instance *self)
+{
+	if (guard.nr_locked)
+		guard.nr_locked--;
+	return weir_steps_unlock(self);
 }

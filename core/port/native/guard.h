@@ -13,7 +13,7 @@ struct weir_pipe;
 enum weir_guard_entry {
 	WEIR_IN_NOTHING,
 	WEIR_IN_CONSTRUCT,
-	WEIR_IN_UPDATE,
+	WEIR_IN_STEP,
 	WEIR_IN_IDLE,
 	WEIR_IN_TIMER,
 	WEIR_IN_TASK_INIT,
@@ -21,7 +21,6 @@ enum weir_guard_entry {
 	WEIR_IN_DESTROY,
 	WEIR_IN_TAKE_STATE,
 	WEIR_IN_ON,
-	WEIR_IN_FOLLOW,
 	WEIR_IN_ANSWER,
 };
 

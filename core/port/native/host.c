@@ -4,6 +4,7 @@
 #include <weir/schedule.h>
 
 #include "host.h"
+#include "internal.h"
 
 /* Generated with the unit; an entry is null where the component exists in another language only. */
 extern const struct weir_descriptor *const weir_descriptors[];
@@ -17,16 +18,16 @@ void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entri
 	weir_assert(d->nr_params <= WEIR_MAX_PARAMS && d->nr_topics <= WEIR_MAX_OWN);
 	out->size = d->size;
 	out->per_task = d->per_task;
-	out->change_kinds = d->change_kinds;
-	if (!d->change_kinds && e->has & WEIR_HAS_UPDATE)
-		out->change_kinds = WEIR_ADDED | WEIR_MOVED;
+	out->hears = d->hears;
+	out->serial = d->serial;
+	out->ordering = d->ordering;
 	out->keyed_out = d->keyed_out;
+	out->answer_at = d->answer_at;
 	out->has = e->has | (d->travels ? WEIR_HAS_TRAVELS : 0) |
 		   (d->out_label == WEIR_BY_IN ? WEIR_HAS_PAIRS : 0);
-	out->carries = d->carries;
 	out->nr_params = d->nr_params;
 	out->on = e->on;
-	out->follows = e->follows;
+	out->reviews = d->reviews;
 	out->hears_all = d->hears_all;
 	out->answers = e->answers;
 	for (u32 k = 0; k < d->nr_params; k++)
@@ -101,26 +102,64 @@ void weir_host_soon(const struct weir_sched *s, u32 cpu)
 		fetch(&g->pipes[at->exit], 3);
 }
 
-/* They come now, and are about @t: what those records refer to. */
-void weir_host_now(const struct weir_sched *s, u32 cpu, const struct weir_task *t)
+/* They come now: what those records refer to. */
+void weir_host_now(const struct weir_sched *s, u32 cpu)
 {
 	const struct weir_graph *g = s->graph;
 	const struct weir_pipe *exit;
-	const struct weir_task *next;
 
 	if (!g || cpu >= g->nr_cpus || g->cpus[cpu].exit >= g->nr_pipes)
 		return;
 	exit = &g->pipes[g->cpus[cpu].exit];
-	fetch(&t->hooks[exit->slot], 1);
 	fetch(exit->from, 2);
-	next = exit->head;
-	if (next)
-		fetch(next, 2);
+	if (exit->head)
+		fetch(exit->head, 2);
+}
+
+/* The task of postponed @p that waits for a CPU to ask and came after @n others, null: there are no more. */
+static const struct weir_task *posted(const struct weir_sched *s, const struct weir_pipe *p, u32 n)
+{
+	u32 nr = 0;
+
+	for (u32 id = p->postponed ? p->word >> 32 : 0; id; id = weir_record(s, id - 1)->in_next)
+		nr++;
+	if (n >= nr)
+		return 0;
+	for (u32 id = p->word >> 32; id; id = weir_record(s, id - 1)->in_next)
+		if (--nr == n)
+			return weir_record(s, id - 1);
+	return 0;
+}
+
+/* Members of all pipes, into their `len`; the calls come from one thread. */
+static void count_all(const struct weir_sched *s)
+{
+	const struct weir_graph *g = s->graph;
+	struct weir_task *t;
+
+	for (u32 i = 0; i < g->nr_pipes; i++)
+		g->pipes[i].len = 0;
+	for (u32 i = 0; i < g->nr_pipes; i++) {
+		weir_for_task(t, &g->pipes[i])
+			for (struct weir_pipe *p = &g->pipes[i]; p; p = weir_before(p, t))
+				p->len++;
+		if (!g->pipes[i].postponed)
+			continue;
+		for (u32 id = g->pipes[i].word >> 32; id; id = t->in_next) {
+			t = weir_record(s, id - 1);
+			if (weir_state(t) == WEIR_SCHEDULABLE)
+				for (struct weir_pipe *p = &g->pipes[i]; p; p = weir_before(p, t))
+					p->len++;
+		}
+	}
 }
 
 u32 weir_host_pipe_len(const struct weir_sched *s, u32 pipe)
 {
-	return pipe < s->graph->nr_pipes ? weir_pipe_nr(&s->graph->pipes[pipe]) : 0;
+	if (pipe >= s->graph->nr_pipes)
+		return 0;
+	count_all(s);
+	return s->graph->pipes[pipe].len;
 }
 
 /* The first pipe from @from on whose length is not what @known says for the first @nr pipes, which is put right; @nr: none. */
@@ -129,48 +168,82 @@ u32 weir_host_other_len(const struct weir_sched *s, u32 *known, u32 nr, u32 from
 	const struct weir_graph *g = s->graph;
 	u32 end = nr < g->nr_pipes ? nr : g->nr_pipes;
 
+	if (!from)
+		count_all(s);
 	for (; from < end; from++) {
-		u32 nr_now = weir_pipe_nr(&g->pipes[from]);
-
-		if (known[from] == nr_now)
+		if (known[from] == g->pipes[from].len)
 			continue;
-		known[from] = nr_now;
+		known[from] = g->pipes[from].len;
 		return from;
 	}
 	return nr;
 }
 
-/* The deepest pipe that a task has reached; ~0: none. */
+/* The pipe that links a task; ~0: none. */
 u32 weir_host_stands(const struct weir_sched *s, u32 task)
 {
 	const struct weir_task *t = weir_task_get((struct weir_sched *)s, task);
 
-	for (u32 slot = t && s->graph ? s->graph->nr_slots : 0; slot > 0; slot--)
-		if (t->hooks[slot - 1].pipe)
-			return t->hooks[slot - 1].pipe->idx;
-	return ~0u;
+	return t && t->landing ? t->landing - 1 : ~0u;
 }
 
-/* Of tasks that passed through, in the order in which they came in. */
-static u32 members(const struct weir_sched *s, const struct weir_pipe *p, u32 *ids, u32 cap)
+/* Where @t stands in @pipe, of which it is a member: its key there, and whether that is the last one that it got. */
+static u64 key_in(const struct weir_pipe *pipe, const struct weir_task *t, int *last)
+{
+	const struct weir_pipe *at = &pipe->sched->graph->pipes[t->landing - 1];
+
+	*last = 1;
+	for (; at != pipe; at = weir_before(at, t))
+		if (at->from->ties)
+			*last = 0;
+	return *last ? t->key : t->tie;
+}
+
+/* @a goes before @b in @pipe, of which both are members. */
+static int stands_before(const struct weir_pipe *pipe, const struct weir_task *a,
+			 const struct weir_task *b)
+{
+	const struct weir_graph *g = pipe->sched->graph;
+	int last = 0, same = 0;
+	u64 ka = key_in(pipe, a, &same), kb = key_in(pipe, b, &last);
+
+	if (!pipe->keyed)
+		return weir_came_before(a, b);
+	/* In a gated pipe first those that are eligible, then the others by the time when they are. */
+	if (pipe->gated && last && same) {
+		int late_a = a->gate > g->pipes[a->landing - 1].now;
+		int late_b = b->gate > g->pipes[b->landing - 1].now;
+
+		if (late_a != late_b)
+			return late_b;
+		if (late_a && a->gate != b->gate)
+			return a->gate < b->gate;
+	}
+	if (ka != kb)
+		return ka < kb;
+	if (pipe->tied && last && same && a->tie != b->tie)
+		return a->tie < b->tie;
+	return weir_came_before(a, b);
+}
+
+/* The members of a pipe, in its order. */
+u32 weir_host_pipe_tasks(const struct weir_sched *s, u32 pipe, u32 *ids, u32 cap)
 {
 	const struct weir_graph *g = s->graph;
 	struct weir_task *t;
 	u32 n = 0;
 
+	if (pipe >= g->nr_pipes)
+		return 0;
 	for (u32 i = 0; i < g->nr_pipes; i++) {
-		if (!g->pipes[i].carried)
-			continue;
 		weir_for_task(t, &g->pipes[i]) {
 			u32 at = n;
 
-			if (!weir_pipe_has(p, t) || n == cap)
+			if (!weir_pipe_has(&g->pipes[pipe], t) || n == cap)
 				continue;
 			/* Those of one pipe are mostly in order. */
-			while (at && s->chunks[ids[at - 1] / WEIR_TASK_CHUNK]
-					      [ids[at - 1] % WEIR_TASK_CHUNK]
-						      .hooks[0]
-						      .key > t->hooks[0].key) {
+			while (at &&
+			       stands_before(&g->pipes[pipe], t, weir_record(s, ids[at - 1]))) {
 				ids[at] = ids[at - 1];
 				at--;
 			}
@@ -178,28 +251,27 @@ static u32 members(const struct weir_sched *s, const struct weir_pipe *p, u32 *i
 			n++;
 		}
 	}
+	for (u32 i = 0; i < g->nr_pipes; i++) {
+		const struct weir_task *late;
+
+		for (u32 k = 0; (late = posted(s, &g->pipes[i], k)); k++) {
+			const struct weir_pipe *p = &g->pipes[i];
+			u32 at = n;
+
+			while (p && p != &g->pipes[pipe])
+				p = weir_before(p, late);
+			if (!p || n == cap || weir_state(late) != WEIR_SCHEDULABLE)
+				continue;
+			while (at && !p->keyed &&
+			       weir_came_before(late, weir_record(s, ids[at - 1]))) {
+				ids[at] = ids[at - 1];
+				at--;
+			}
+			ids[at] = late->id;
+			n++;
+		}
+	}
 	return n;
-}
-
-u32 weir_host_pipe_tasks(const struct weir_sched *s, u32 pipe, u32 *ids, u32 cap)
-{
-	struct weir_task *t;
-	u32 n = 0;
-
-	if (pipe >= s->graph->nr_pipes)
-		return 0;
-	if (s->graph->pipes[pipe].carried & WEIR_CARRIED)
-		return members(s, &s->graph->pipes[pipe], ids, cap);
-	weir_for_task(t, &s->graph->pipes[pipe])
-		if (n < cap)
-			ids[n++] = t->id;
-	return n;
-}
-
-/* Whether tasks are carried, from the next graph on. */
-void weir_host_carry(struct weir_sched *s, u32 on)
-{
-	s->logged = !on;
 }
 
 /* Bytes in use, and bytes that each task adds under the present graph. */
@@ -215,7 +287,6 @@ void weir_host_memory(const struct weir_sched *s, struct weir_host_memory *m)
 	if (!s->graph)
 		return;
 	m->nr_slots = s->graph->nr_slots;
-	m->per_task += s->graph->nr_slots * sizeof(struct weir_hook);
 	for (u32 i = 0; i < s->graph->nr_instances; i++)
 		if (s->graph->instances[i])
 			m->per_task += s->graph->instances[i]->per_task;
@@ -235,7 +306,7 @@ u64 weir_host_updates(const struct weir_sched *s, u32 instance)
 	const struct weir_graph *g = s->graph;
 
 	return instance < g->nr_instances && g->instances[instance]
-		       ? g->instances[instance]->nr_updates
+		       ? weir_came_to(g->instances[instance])
 		       : 0;
 }
 

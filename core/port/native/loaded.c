@@ -32,7 +32,7 @@ void weir_host_learn_class(struct weir_sched *s, u32 id, const struct weir_class
 		s->classes[id] = *class;
 }
 
-/* An error of a message or a timer: as of an update, it is counted and reported. */
+/* An error of a message or a timer is counted and reported. */
 static int counted(struct weir_instance *i, int result)
 {
 	if (result < 0 && result != -WEIR_EAGAIN)
@@ -44,7 +44,7 @@ static int counted(struct weir_instance *i, int result)
 #define CALL(name, code, topic, task, none, ...)        \
 	const struct weir_plugin *p = of(i);            \
 	struct weir_guard_frame frame;                  \
-	int result;                                     \
+	__typeof__(p->name(i, ##__VA_ARGS__)) result;   \
                                                         \
 	if (!p || !p->name)                             \
 		return none;                            \
@@ -58,9 +58,9 @@ int weir_loaded_construct(struct weir_instance *i)
 	CALL(construct, WEIR_IN_CONSTRUCT, 0, 0, 0);
 }
 
-int weir_loaded_update(struct weir_instance *i, struct weir_pipe *in)
+u32 weir_loaded_step(struct weir_instance *i, u32 what, struct weir_task *t, struct weir_step *s)
 {
-	CALL(update, WEIR_IN_UPDATE, 0, 0, -WEIR_EINVAL, in);
+	CALL(step, WEIR_IN_STEP, 0, t, WEIR_WITHHOLD, what, t, s);
 }
 
 int weir_loaded_idle(struct weir_instance *i, u32 cpu)
@@ -106,16 +106,6 @@ static int call_on(struct weir_instance *i, const struct weir_msg *msg)
 int weir_loaded_on(struct weir_instance *i, const struct weir_msg *msg)
 {
 	return counted(i, call_on(i, msg));
-}
-
-static int call_follow(struct weir_instance *i, const struct weir_msg *msg, struct weir_pipe *in)
-{
-	CALL(follow, WEIR_IN_FOLLOW, msg->topic, msg->task, 0, msg, in);
-}
-
-int weir_loaded_follow(struct weir_instance *i, const struct weir_msg *msg, struct weir_pipe *in)
-{
-	return counted(i, call_follow(i, msg, in));
 }
 
 int weir_loaded_answer(struct weir_instance *i, struct weir_msg *msg)

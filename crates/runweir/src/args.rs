@@ -391,7 +391,10 @@ Examples:
   runweir graph decentral --machine smp-4 -o figure.pdf     for a paper; figure.tex for LaTeX
   runweir graph dual --machine smp-2 --format mmd
   runweir graph my.weir -o my.png                           in pixels: needs rsvg-convert
-  runweir graph decentral --diff central")]
+  runweir graph decentral --diff central
+
+A dashed line is a postponed pipe. A dashed box (SVG, PNG, DOT) belongs to no home: several exits lie
+ahead of it, so no exit's lock guards it.")]
 pub struct GraphArgs {
     /// Catalogue name or .weir file; - reads stdin
     #[arg(required_unless_present = "named", value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]

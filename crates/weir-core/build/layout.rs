@@ -35,15 +35,11 @@ const MIRRORS: &[(&str, &str, &str, &str, bool)] = &[
     ("raw.rs", "crate::raw", "Cpu", "weir_cpu", false),
     ("raw.rs", "crate::raw", "Graph", "weir_graph", true),
     ("raw.rs", "crate::raw", "Pipe", "weir_pipe", false),
-    ("raw.rs", "crate::raw", "Instance", "weir_instance", false),
     ("raw.rs", "crate::raw", "Task", "weir_task", false),
-    ("raw.rs", "crate::raw", "Hook", "weir_hook", false),
 ];
 
 /// Fields with another name in C: keywords, and what C has in a struct within.
 const RENAMED: &[(&str, &str, &str)] = &[
-    ("weir_instance", "ins", "in"),
-    ("weir_instance", "private", "priv"),
     ("weir_crash", "class", "where.class"),
     ("weir_crash", "instance", "where.instance"),
     ("weir_crash", "entry", "where.entry"),

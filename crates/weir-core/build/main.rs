@@ -68,7 +68,7 @@ fn main() {
         .include(root.join("core/port/native"))
         .flag("-std=gnu11")
         .flag("-ffreestanding")
-        // An instance's state has two types, one in the component and one in its step (core/src/step.h).
+        // An instance is seen as its component's state, and as what all of them begin with.
         .flag("-fno-strict-aliasing")
         // One unit, linked into one program: let the compiler inline across what it contains.
         .flag("-fvisibility=hidden")

@@ -208,7 +208,7 @@ pub(crate) fn described(id: u16, d: &CDescriptor, e: &CEntries, source: &str, ma
         params: params(d).iter().map(param).collect(),
         // Of a loaded component they were looked at.
         relations: relations(d).unwrap_or_default(),
-        listens: topics(e.on | e.follows, &own),
+        listens: topics(e.on | d.reviews, &own),
         publishes: topics(d.publishes, &own),
         asks: topics(d.asks | d.needs, &own),
         needs: topics(d.needs, &own),
@@ -253,7 +253,7 @@ mod tests {
     fn descriptors_state_what_the_code_does() {
         for (d, e) in descriptors() {
             let name = text(d.name);
-            assert_eq!(d.listens, e.on | e.follows, "{name}: listens");
+            assert_eq!(d.listens, e.on | d.reviews, "{name}: listens");
             assert_eq!(d.hears_all & !e.on, 0, "{name}: hears_all is part of what it subscribes to");
             assert_eq!(d.answers, e.answers, "{name}: answers");
             assert_eq!(crate::loaded::own_topics_sound(d), Ok(()), "{name}");

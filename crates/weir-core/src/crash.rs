@@ -42,10 +42,10 @@ impl fmt::Display for Crash {
 impl std::error::Error for Crash {}
 
 /// Entry points by the numbers of `enum weir_guard_entry`.
-const ENTRIES: [&str; 12] = [
+const ENTRIES: [&str; 11] = [
     "",
     "construct",
-    "update",
+    "step",
     "on_idle",
     "on_timer",
     "task_init",
@@ -53,7 +53,6 @@ const ENTRIES: [&str; 12] = [
     "destroy",
     "take_state",
     "on_",
-    "follow_",
     "answer_",
 ];
 

@@ -117,7 +117,7 @@ impl Domains {
         for domain in 1..plan.domains() {
             let arena = new_arena(cfg).map_err(|e| -e.code)?;
             // SAFETY: fresh and zeroed; it lives as long as the part.
-            let s = unsafe { init(cfg, arena.as_ptr().cast_mut(), true) }.map_err(|e| -e.code)?;
+            let s = unsafe { init(cfg, arena.as_ptr().cast_mut()) }.map_err(|e| -e.code)?;
             // SAFETY: valid scheduler without a graph.
             unsafe { ffi::weir_remote_init(s, domain) };
             set_up(s);
@@ -233,7 +233,7 @@ impl Domains {
         // SAFETY: valid scheduler; unknown numbers give null.
         let p = unsafe { ffi::weir_task_get(s, t.0) };
         // SAFETY: a record stays valid for the arena's life. 4: it has left, and not all know.
-        (!p.is_null() && unsafe { (*p).state } != 4).then_some(p)
+        (!p.is_null() && unsafe { (*p).claim & 0xff } != 4).then_some(p)
     }
 
     /// On the way to the domain that `at` says.
@@ -265,7 +265,7 @@ impl Domains {
             return 2;
         }
         // SAFETY: a valid record.
-        self.record(t).map_or(0, |p| unsafe { (*p).state })
+        self.record(t).map_or(0, |p| unsafe { (*p).claim & 0xff } as u32)
     }
 
     /// Whether a call of `cpu` can be about this task directly.
@@ -457,7 +457,7 @@ impl Domains {
                 // SAFETY: valid scheduler; null, or a valid record.
                 let state = unsafe {
                     let p = ffi::weir_task_get(s, t);
-                    if p.is_null() { 0 } else { (*p).state }
+                    if p.is_null() { 0 } else { ((*p).claim & 0xff) as u32 }
                 };
                 // Not unused, ended or away.
                 let here = matches!(state, 1..=3 | 5 | 6);

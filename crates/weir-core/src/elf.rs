@@ -10,7 +10,9 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol};
 use crate::loaded::{LoadError, refuse};
 
 /// `WEIR_PLUGIN_MAGIC`
-const MAGIC: u64 = 0x314e_4947_554c_5057;
+const MAGIC: u64 = 0x324e_4947_554c_5057;
+/// That of objects whose components had an update function in place of a step (docs/decisions/0190).
+const MAGIC_OF_UPDATES: u64 = 0x314e_4947_554c_5057;
 /// What the compiler may put calls of into any code.
 const ALLOWED: [&str; 4] = ["memcpy", "memmove", "memset", "memcmp"];
 /// Symbols that linkers add; they are weak and stay empty.
@@ -61,6 +63,11 @@ pub(crate) fn check(bytes: &[u8], abi: u64) -> Result<(), LoadError> {
         let data = section.data_range(at, 8).ok()??;
         Some(u64::from_le_bytes(data.try_into().ok()?))
     };
+    if word(plugin.address()) == Some(MAGIC_OF_UPDATES) {
+        let message = "it was built for another version of the component interface: that before 1.0, with update functions in place \
+                       of a step";
+        return Err(refuse(message, "docs/component-files.md says what is to be changed in its source"));
+    }
     if word(plugin.address()) != Some(MAGIC) {
         return Err(refuse("its symbol `weir_plugin` is not what a component has there", BUILD));
     }

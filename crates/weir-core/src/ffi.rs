@@ -15,8 +15,7 @@ pub struct CConfig {
     pub seed: u64,
     pub nr_cpus: u32,
     pub nr_classes: u32,
-    pub exclusive: u32,
-    pub unused: u32,
+    pub unused: [u32; 2],
     pub patience: u64,
     pub classes: *const CClass,
 }
@@ -33,17 +32,19 @@ pub struct COpLog {
 pub struct CClass {
     pub size: u32,
     pub per_task: u32,
-    pub change_kinds: u32,
+    pub hears: u32,
     pub keyed_out: u32,
     pub has: u32,
     pub nr_params: u32,
     pub on: u64,
-    pub follows: u64,
+    pub reviews: u64,
     pub hears_all: u64,
     pub answers: u64,
     pub param_offset: [u32; 8],
     pub nr_topics: u32,
-    pub carries: u32,
+    pub serial: u32,
+    pub ordering: u32,
+    pub answer_at: u32,
     pub topics: [CClassTopic; 4],
 }
 
@@ -102,7 +103,7 @@ pub struct CPlanPipe {
     pub to: u32,
     pub to_port: u32,
     pub mask: u32,
-    pub unused: u32,
+    pub home: u32,
     pub label: u64,
 }
 
@@ -173,17 +174,25 @@ pub struct CReplacement {
 #[repr(C)]
 pub struct CTask {
     pub id: u32,
-    pub state: u32,
+    pub pend: u32,
+    pub claim: u64,
     pub cookie: u64,
-    pub hooks: *mut c_void,
-    pub refs: u32,
-    pub cpu: u32,
-    pub entry_cpu: u32,
-    pub next_free: u32,
-    pub torn: u32,
-    pub landing: u32,
     pub slice_ns: u64,
+    pub tie: u64,
+    pub home: u32,
+    pub landing: u32,
+    pub placed: u32,
+    pub seq: u32,
+    pub entry_cpu: u32,
+    pub in_next: u32,
+    pub next: u64,
+    pub prev: u64,
+    pub left: u64,
+    pub right: u64,
+    pub up: u64,
     pub key: u64,
+    pub gate: u64,
+    pub least: u64,
 }
 
 #[repr(C)]
@@ -222,20 +231,22 @@ pub struct CDescriptor {
     pub keyed_out: u32,
     pub kernel: u32,
     pub plain: u32,
-    pub change_kinds: u32,
+    pub hears: u32,
     pub size: u32,
     pub per_task: u32,
     pub nr_params: u32,
     pub listens: u64,
+    pub reviews: u64,
     pub hears_all: u64,
     pub publishes: u64,
     pub asks: u64,
     pub needs: u64,
     pub answers: u64,
+    pub answer_at: u32,
     pub params: *const CParam,
     pub topics: *const COwnTopic,
     pub nr_topics: u32,
-    pub carries: u32,
+    pub serial: u32,
     pub travels: u32,
     pub nr_relations: u32,
     pub relations: *const CRelation,
@@ -249,7 +260,6 @@ unsafe impl Sync for CDescriptor {}
 pub struct CEntries {
     pub has: u32,
     pub on: u64,
-    pub follows: u64,
     pub answers: u64,
 }
 
@@ -399,11 +409,10 @@ unsafe extern "C" {
     pub fn weir_host_learn_class(s: *mut CSched, id: u32, class: *const CClass);
     pub fn weir_host_setup(s: *mut CSched, cookie: u64, rt_topics: u64);
     pub fn weir_host_cookie(s: *const CSched) -> u64;
-    pub fn weir_host_carry(s: *mut CSched, on: u32);
     pub fn weir_host_oplog(s: *mut CSched, log: *mut COpLog);
     pub fn weir_host_record(s: *mut CSched, on: u32);
     pub fn weir_host_soon(s: *const CSched, cpu: u32);
-    pub fn weir_host_now(s: *const CSched, cpu: u32, t: *const CTask);
+    pub fn weir_host_now(s: *const CSched, cpu: u32);
     pub fn weir_host_pipe_len(s: *const CSched, pipe: u32) -> u32;
     pub fn weir_host_other_len(s: *const CSched, known: *mut u32, nr: u32, from: u32) -> u32;
     pub fn weir_host_stands(s: *const CSched, task: u32) -> u32;

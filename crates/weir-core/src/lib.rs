@@ -46,8 +46,8 @@ pub use plan::{InstanceIdx, PipeIdx, Plan, PlanCpu, PlanInstance, PlanPipe};
 #[cfg(feature = "strict")]
 pub use sched::strict_impatience;
 pub use sched::{
-    Config, Error, Msg, OpKind, OpRecord, OutMsg, Picked, Reply, Sched, SwapStats, TaskId, Topic, error_name,
-    not_built,
+    Config, Error, Msg, OpKind, OpRecord, OutMsg, Picked, Reply, Sched, SwapStats, TaskId, Topic, What,
+    error_name, not_built,
 };
 pub use shape::{CpuShape, MachineShape};
 pub use tables::Image;

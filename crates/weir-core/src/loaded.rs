@@ -21,8 +21,8 @@ use crate::topic::Topic;
 /// `WEIR_MAX_LOADED`.
 const SLOTS: usize = 16;
 const MAX_PARAMS: u32 = 8;
-/// `WEIR_HAS_UPDATE`.
-const HAS_UPDATE: u32 = 1 << 7;
+/// `WEIR_HAS_STEP`.
+const HAS_STEP: u32 = 1 << 7;
 /// Largest file.
 const MAX_BYTES: u64 = 16 << 20;
 
@@ -255,7 +255,7 @@ fn publish(slots: &[Option<Arc<Loaded>>; SLOTS], new: Option<ComponentInfo>) {
 /// The descriptor names the topics that there are functions for.
 fn topics_agree(name: &str, d: &ffi::CDescriptor, e: &ffi::CEntries) -> Result<(), String> {
     for (said, there, words, functions) in [
-        (d.listens, e.on | e.follows, "listens to", &["on", "follow"][..]),
+        (d.listens, e.on | d.reviews, "listens to", &["on"][..]),
         (d.answers, e.answers, "answers", &["answer"][..]),
     ] {
         let odd = said ^ there;
@@ -369,8 +369,8 @@ fn sound(info: &ComponentInfo, d: &ffi::CDescriptor, e: &ffi::CEntries) -> Resul
     own_topics_sound(d)?;
     topics_agree(&info.name, d, e)?;
     known_topics(&info.topics, classes::catalog())?;
-    if d.out_max > 0 && e.has & HAS_UPDATE == 0 {
-        return Err(format!("it has out-pipes, but no function `{}_update` that fills them", info.name));
+    if d.out_max > 0 && e.has & HAS_STEP == 0 {
+        return Err(format!("it has out-pipes, but no function `{}_step` that fills them", info.name));
     }
     if d.needs & !d.asks != 0 {
         return Err("it needs a topic that it does not ask".into());

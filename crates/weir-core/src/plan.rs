@@ -156,7 +156,41 @@ impl Plan {
         self.cpus.iter().map(|c| c.domain + 1).max().unwrap_or(1)
     }
 
-    /// Number of hook slots a task needs: the longest path, in pipes.
+    /// The home of each pipe: the exit whose lock guards it, because all its ways lead there. `None`: its ways lead to several exits,
+    /// or its changes are postponed, so that they wait before every home. A pipe to another coherence domain is an exit. O(pipes + ports).
+    pub fn homes(&self) -> Vec<Option<PipeIdx>> {
+        let waits = crate::tables::waits(self);
+        let mut homes: Vec<Option<PipeIdx>> = vec![None; self.pipes.len()];
+        let of_pipe = |pipe: PipeIdx, at: &PlanPipe, behind: &[Option<PipeIdx>]| -> Option<PipeIdx> {
+            let to = &self.instances[at.to.0 as usize];
+            if waits[pipe as usize] && !to.outs.is_empty() {
+                None
+            } else if to.outs.is_empty()
+                || at.from.is_some_and(|f| self.instances[f.0 as usize].domain != to.domain)
+            {
+                Some(pipe)
+            } else {
+                let first = behind[to.outs[0] as usize];
+                first.filter(|_| to.outs.iter().all(|o| behind[*o as usize] == first))
+            }
+        };
+        // Each instance comes after those that feed it: its out-pipes are known before the pipes that feed it.
+        let mut order: Vec<PipeIdx> = (0..self.pipes.len() as u32).collect();
+        order.sort_by_key(|p| std::cmp::Reverse(self.pipes[*p as usize].to.0));
+        for p in order {
+            homes[p as usize] = of_pipe(p, &self.pipes[p as usize], &homes);
+        }
+        homes
+    }
+
+    /// The home of an instance: that of all its out-pipes.
+    pub fn home_of(&self, instance: InstanceIdx, homes: &[Option<PipeIdx>]) -> Option<PipeIdx> {
+        let outs = &self.instances[instance as usize].outs;
+        let first = homes[*outs.first()? as usize]?;
+        outs.iter().all(|o| homes[*o as usize] == Some(first)).then_some(first)
+    }
+
+    /// Depth of the graph: the longest path, in pipes.
     pub fn depth(&self) -> u32 {
         self.pipes.iter().map(|p| p.depth + 1).max().unwrap_or(0)
     }

@@ -78,24 +78,24 @@ pub struct OutMsg {
 #[repr(C)]
 pub struct OpRecord {
     pub kind: OpKind,
-    /// Pipe (lock, add, remove, move), instance (update, request answered by), or topic.
+    /// Pipe (lock, link, unlink), instance (step), or topic.
     pub object: u32,
-    /// Steps: levels of a keyed pipe walked, changes handled, elements scanned, iterations burnt.
+    /// Levels of a keyed pipe walked, elements scanned, iterations burnt; of a step what it hears, and from where.
     pub n: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum OpKind {
-    /// `object` = pipe. Everything until the matching `Unlock` happens under the lock; nesting is possible.
+    /// `object` = the home, or a pipe without one. Everything until the matching `Unlock` happens under the lock.
     Lock = 0,
     Unlock,
-    Add,
-    Remove,
-    Move,
-    /// `object` = instance whose code runs from here to the next `UpdateEnd`.
-    Update,
-    UpdateEnd,
+    /// `object` = instance whose code runs from here to the next `StepEnd`, for one change of one task: [`OpRecord::what`].
+    Step,
+    StepEnd,
+    /// A task is linked in the pipe `object`; `n` = levels of its tree walked.
+    Link,
+    Unlink,
     /// `object` = topic.
     Request,
     Notify,
@@ -105,39 +105,43 @@ pub enum OpKind {
     Burn,
     /// `object` = coherence domain whose queue of remote messages is written or emptied.
     Remote,
-    /// `Lock`, `Add` and `Unlock` of one pipe with nothing between, which most operations are: one record, `n` that of `Add`.
-    Put,
-    /// Likewise with `Remove`.
-    Take,
-    /// A carried task, which is linked in no pipe on its way, arrives at a component: if it were linked, `Lock` of the pipe `object`,
-    /// `Add` if [`OpRecord::STEP_ENTERS`] is set in `n`, and `Update`.
-    Step,
-    /// The component has taken the step: `UpdateEnd` of the instance `object`, and `Unlock` of the pipe.
-    StepEnd,
-    /// A carried task goes through the pipe `object`: `Put`.
-    Pass,
-    /// A carried task has gone through the pipe `object`, and leaves it: `Take`.
-    Leave,
+    /// A change was left in the inbox of the pipe `object`.
+    Post,
+}
+
+/// What a step hears: `enum weir_what`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    Arrived,
+    Picked,
+    Left,
+    Review,
 }
 
 impl OpRecord {
-    /// In `n` of a `Step`: the pipe is an entry.
-    pub const STEP_ENTERS: u32 = 1;
-    /// In `n` of a `Step`: the pipe's lock is taken even so, because the component writes what other CPUs use.
-    pub const STEP_ALONE: u32 = 2;
+    /// Of a `Step`: what the instance hears.
+    pub fn what(&self) -> What {
+        match self.n & 0xff {
+            0 => What::Arrived,
+            1 => What::Picked,
+            2 => What::Left,
+            _ => What::Review,
+        }
+    }
+
+    /// Of a `Step`: the pipe through which the task came.
+    pub fn pipe(&self) -> u32 {
+        (self.n >> 8).wrapping_sub(1)
+    }
 
     /// Whether a task joined the pipe `object`.
     pub fn joins(&self) -> bool {
-        match self.kind {
-            OpKind::Add | OpKind::Put | OpKind::Pass => true,
-            OpKind::Step => self.n & Self::STEP_ENTERS != 0,
-            _ => false,
-        }
+        self.kind == OpKind::Link
     }
 
     /// Whether a task left the pipe `object`.
     pub fn leaves(&self) -> bool {
-        matches!(self.kind, OpKind::Remove | OpKind::Take | OpKind::Leave)
+        self.kind == OpKind::Unlink
     }
 }
 
@@ -340,7 +344,7 @@ pub(crate) fn new_arena(cfg: &Config) -> Result<MmapMut, Error> {
 ///
 /// # Safety
 /// As [`Sched::within`].
-pub(crate) unsafe fn init(cfg: &Config, memory: *mut u8, exclusive: bool) -> Result<*mut CSched, Error> {
+pub(crate) unsafe fn init(cfg: &Config, memory: *mut u8) -> Result<*mut CSched, Error> {
     let classes = classes::class_table();
     let s = memory.cast::<CSched>();
     let config = CConfig {
@@ -348,8 +352,7 @@ pub(crate) unsafe fn init(cfg: &Config, memory: *mut u8, exclusive: bool) -> Res
         seed: cfg.seed,
         nr_cpus: cfg.nr_cpus,
         nr_classes: classes.len() as u32,
-        exclusive: exclusive.into(),
-        unused: 0,
+        unused: [0; 2],
         patience: 0,
         classes: classes.as_ptr(),
     };
@@ -363,7 +366,7 @@ impl Sched {
         let arena = new_arena(cfg)?;
         let memory = arena.as_ptr().cast_mut();
         // SAFETY: fresh, zeroed and page-aligned; it lives as long as the handle.
-        let mut sched = unsafe { Self::set_up(cfg, memory, true) }?;
+        let mut sched = unsafe { Self::set_up(cfg, memory) }?;
         sched.arena = Some(arena);
         Ok(sched)
     }
@@ -376,14 +379,14 @@ impl Sched {
     /// the handle is gone.
     pub unsafe fn within(cfg: &Config, memory: *mut u8) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
-        unsafe { Self::set_up(cfg, memory, false) }
+        unsafe { Self::set_up(cfg, memory) }
     }
 
     /// # Safety
     /// As [`Sched::within`].
-    unsafe fn set_up(cfg: &Config, memory: *mut u8, exclusive: bool) -> Result<Self, Error> {
+    unsafe fn set_up(cfg: &Config, memory: *mut u8) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
-        let s = unsafe { init(cfg, memory, exclusive) }?;
+        let s = unsafe { init(cfg, memory) }?;
         let host = Box::into_raw(Box::new(Host {
             head: Head { ops: &OPS },
             now: 0,
@@ -558,13 +561,6 @@ impl Sched {
         self.direct = self.domains.is_none() && self.loaded.is_empty() && !self.checks;
     }
 
-    /// Whether tasks are carried through stages without a link, from the next topology on: they are unless the caller says no. The results
-    /// are the same.
-    pub fn set_carrying(&mut self, on: bool) {
-        // SAFETY: valid scheduler.
-        self.each(|s| unsafe { ffi::weir_host_carry(s, on.into()) });
-    }
-
     /// The runtime's clock, read by components; set before each call.
     #[inline]
     pub fn set_now(&mut self, ns: u64) {
@@ -612,7 +608,7 @@ impl Sched {
         }
         if let Some(&p) = self.records.get(t.0 as usize)
             // SAFETY: a task record stays valid for the arena's life; its state says whether it is in use.
-            && !p.is_null() && unsafe { (*p).state } != 0
+            && !p.is_null() && unsafe { (*p).claim & 0xff } != 0
         {
             return p;
         }
@@ -639,7 +635,7 @@ impl Sched {
         // SAFETY: `s` is initialised; unknown numbers give null.
         unsafe {
             let p = ffi::weir_task_get(self.s, t.0);
-            if p.is_null() { 0 } else { (*p).state }
+            if p.is_null() { 0 } else { ((*p).claim & 0xff) as u32 }
         }
     }
 
@@ -846,13 +842,10 @@ impl Sched {
 
     /// They come now.
     #[inline]
-    pub fn now_due(&self, cpu: u32, t: TaskId) {
-        if let Some(&p) = self.records.get(t.0 as usize)
-            && self.direct
-            && !p.is_null()
-        {
-            // SAFETY: valid scheduler; a task record stays valid for the arena's life.
-            unsafe { ffi::weir_host_now(self.s, cpu, p) };
+    pub fn now_due(&self, cpu: u32) {
+        if self.direct {
+            // SAFETY: valid scheduler; an unknown CPU has nothing to be fetched.
+            unsafe { ffi::weir_host_now(self.s, cpu) };
         }
     }
 
@@ -986,7 +979,7 @@ impl Sched {
         tasks_of(self.domains.as_ref().map_or(self.s, |d| d.before_pipe(pipe)), pipe)
     }
 
-    /// Update calls of an instance since the graph was built.
+    /// Tasks that came to an instance since the graph was built.
     pub fn updates(&self, instance: u32) -> u64 {
         // SAFETY: valid scheduler; an unknown instance has none.
         unsafe { ffi::weir_host_updates(self.of_instance(instance), instance) }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::classes::catalog;
 use crate::ffi::{CMask, CPlan, CPlanCpu, CPlanInstance, CPlanPipe};
-use crate::plan::{Plan, PlanPipe};
+use crate::plan::Plan;
 use crate::sched::Error;
 
 const NONE: u32 = u32::MAX;
@@ -171,7 +171,7 @@ impl Tables {
         }
         let mut index: HashMap<CMask, u32> = HashMap::new();
         let waits = waits(plan);
-        for ((pipe, waits), mask) in plan.pipes.iter().zip(waits).zip(at) {
+        for (((pipe, waits), mask), home) in plan.pipes.iter().zip(waits).zip(at).zip(plan.homes()) {
             let mask = *index.entry(mask).or_insert_with(|| {
                 self.masks.push(mask);
                 self.masks.len() as u32 - 1
@@ -179,12 +179,12 @@ impl Tables {
             self.pipes.push(CPlanPipe {
                 slot: pipe.depth,
                 keyed: pipe.keyed.into(),
-                postponed: waits as u32,
+                postponed: waits.into(),
                 from: pipe.from.map_or(NONE, |f| f.0),
                 to: pipe.to.0,
                 to_port: pipe.to.1,
                 mask,
-                unused: 0,
+                home: home.unwrap_or(NONE),
                 label: pipe.label,
             });
         }
@@ -192,7 +192,7 @@ impl Tables {
 
     fn add_cpus(&mut self, plan: &Plan, has: &[u32]) {
         let waits = waits(plan);
-        let postponed = waits.contains(&Waits::UntilAsked);
+        let postponed = waits.contains(&true);
         let pulls = plan.instances.iter().any(|i| has[i.class as usize] & HAS_IDLE != 0);
         let mut walked: HashMap<u32, Upstream> = HashMap::new();
         for (i, exit) in plan.exits.iter().enumerate() {
@@ -271,19 +271,9 @@ struct Upstream {
     nr_puller: u32,
 }
 
-/// Whether the changes of a pipe wait; `postponed` of `struct weir_plan_pipe`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waits {
-    Not = 0,
-    /// Until a CPU asks an exit behind it.
-    UntilAsked = 1,
-    /// On the way to another coherence domain, and there no longer.
-    UntilThere = 2,
-}
-
 /// Which pipes are postponed in effect. A component that preempts has to see a task to know that it is urgent, so changes for it do not
 /// wait until a busy CPU asks: that may be as long as its task runs.
-pub(crate) fn waits(plan: &Plan) -> Vec<Waits> {
+pub(crate) fn waits(plan: &Plan) -> Vec<bool> {
     let preempts =
         |class: u16| catalog().class(class).is_some_and(|c| c.publishes.iter().any(|t| t == "PREEMPT"));
     let mut urgent: Vec<bool> = plan.instances.iter().map(|i| preempts(i.class)).collect();
@@ -291,19 +281,12 @@ pub(crate) fn waits(plan: &Plan) -> Vec<Waits> {
     for i in (0..plan.instances.len()).rev() {
         urgent[i] |= plan.instances[i].outs.iter().any(|p| urgent[plan.pipes[*p as usize].to.0 as usize]);
     }
-    let domain = |i: u32| plan.instances[i as usize].domain;
-    let one = |p: &PlanPipe| match (p.postponed, urgent[p.to.0 as usize]) {
-        (false, _) => Waits::Not,
-        (true, false) => Waits::UntilAsked,
-        (true, true) if p.from.is_some_and(|f| domain(f.0) != domain(p.to.0)) => Waits::UntilThere,
-        (true, true) => Waits::Not,
-    };
-    plan.pipes.iter().map(one).collect()
+    plan.pipes.iter().map(|p| p.postponed && !urgent[p.to.0 as usize]).collect()
 }
 
 /// Postponed pipes before (and including) `exit`, shallow first, and instances with `on_idle`, nearest first. The walk ends at pipes from
 /// other coherence domains: what stands before them is a gap in this domain's tables.
-fn upstream(plan: &Plan, has: &[u32], waits: &[Waits], exit: u32) -> (Vec<u32>, Vec<u32>) {
+fn upstream(plan: &Plan, has: &[u32], waits: &[bool], exit: u32) -> (Vec<u32>, Vec<u32>) {
     let domain = plan.instances[plan.pipes[exit as usize].to.0 as usize].domain;
     let mut pipes = vec![exit];
     let mut seen_pipe = vec![false; plan.pipes.len()];
@@ -314,7 +297,7 @@ fn upstream(plan: &Plan, has: &[u32], waits: &[Waits], exit: u32) -> (Vec<u32>, 
     while next < pipes.len() {
         let p = pipes[next];
         next += 1;
-        if waits[p as usize] == Waits::UntilAsked {
+        if waits[p as usize] {
             postponed.push(p);
         }
         let Some((from, _)) = plan.pipes[p as usize].from else { continue };
@@ -394,7 +377,7 @@ fn apart(plan: &Plan) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::ffi::{self, CSched, CSwapStats};
-    use crate::{Config, PlanCpu, PlanInstance, Sched};
+    use crate::{Config, PlanCpu, PlanInstance, PlanPipe, Sched};
     use std::alloc::{Layout, alloc_zeroed, dealloc};
 
     const BYTES: usize = 16 << 20;
@@ -464,8 +447,10 @@ mod tests {
             assert_eq!((code, stats.kept, stats.represented), (0, kept, 3));
             sched.check().expect("all invariants hold");
         }
-        let picked: Vec<_> = (0..3).map(|_| sched.pick(0, 0).expect("a task").task).collect();
-        assert_eq!(picked, tasks);
+        for task in tasks {
+            assert_eq!(sched.pick(0, 0).expect("a task").task, task);
+            sched.block(0, task).expect("it runs");
+        }
         sched.hand_over();
         // SAFETY: of this layout; nobody uses it any more.
         unsafe { dealloc(memory, layout) };

@@ -6,7 +6,6 @@ pub mod kernel;
 pub mod plugin;
 pub mod rust;
 pub mod source;
-mod step;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -24,7 +23,7 @@ pub struct Component {
     /// Path below the repository root.
     pub source: String,
     pub language: Language,
-    /// Names without the prefix: `update`, `on_priority` …
+    /// Names without the prefix: `step`, `on_priority` …
     pub entries: Vec<String>,
     /// Topics that it declares itself, with the component's numbers for them: `#define WEIR_TOPIC_X WEIR_OWN(0)`.
     pub own: Vec<(String, u32)>,
@@ -227,6 +226,23 @@ pub fn unit(root: &Path, components: &[Component], target: Target) -> io::Result
     for c in &usable {
         match c.language {
             Language::C => {
+                // The dispatch jumps to a function, and does not contain it: it would save registers for all of them.
+                let _ = writeln!(out, "struct {};", c.name);
+                let mut apart = |result: &str, function: &str, args: &str| {
+                    let _ = writeln!(
+                        out,
+                        "WEIR_ENTRY WEIR_STEP {result} {0}_{function}(struct {0} weir_mem *, {args});",
+                        c.name
+                    );
+                };
+                if c.has("step") {
+                    apart("u32", "step", "u32, struct weir_task weir_mem *, struct weir_step weir_mem *");
+                }
+                if target != Target::Bpf {
+                    for (function, _) in c.topics("on_") {
+                        apart("int", &function, "const struct weir_msg *");
+                    }
+                }
                 let _ = writeln!(out, "#include \"{}\"", c.path.display());
                 for (topic, _) in &c.own {
                     let _ = writeln!(out, "#undef WEIR_TOPIC_{topic}");
@@ -245,8 +261,6 @@ pub fn unit(root: &Path, components: &[Component], target: Target) -> io::Result
     for file in framework(root)?.iter().filter(|p| p.extension().is_some_and(|e| e == "c")) {
         let _ = writeln!(out, "#include \"{}\"", file.display());
     }
-    let carrying = if target == Target::Bpf { &dispatched } else { &usable };
-    step::steps(&mut out, carrying, target)?;
     Ok(out)
 }
 
@@ -271,7 +285,8 @@ fn foreign(out: &mut String, c: &Component) {
     let n = &c.name;
     let _ = writeln!(out, "struct {n} {{ struct weir_instance inst; }};");
     let _ = writeln!(out, "extern const struct weir_descriptor {n}_descriptor;");
-    let _ = writeln!(out, "int {n}_update(struct {n} *self, struct weir_pipe *in);");
+    let _ =
+        writeln!(out, "u32 {n}_step(struct {n} *self, u32 what, struct weir_task *t, struct weir_step *s);");
 }
 
 /// A kind of entry point: `int weir_class_<name>(instance, args…)`.
@@ -286,10 +301,12 @@ struct Entry {
     void: bool,
     /// Answer of a class without the function.
     none: &'static str,
+    /// Type of the answer.
+    result: &'static str,
 }
 
 const MSG: &str = "const struct weir_msg weir_mem *msg weir_arg";
-const PIPE: &str = "struct weir_pipe weir_mem *in weir_arg";
+const STEP: &str = "struct weir_step weir_mem *s weir_arg";
 const TASK: &str = "struct weir_task weir_mem *t weir_arg";
 
 const fn entry(
@@ -297,12 +314,16 @@ const fn entry(
     function: &'static str,
     args: &'static [(&'static str, &'static str)],
 ) -> Entry {
-    Entry { name, function, by_topic: false, args, void: false, none: "0" }
+    Entry { name, function, by_topic: false, args, void: false, none: "0", result: "int" }
 }
 
-const ENTRIES: [Entry; 11] = [
+const ENTRIES: [Entry; 10] = [
     entry("construct", "construct", &[]),
-    Entry { none: "-WEIR_EINVAL", ..entry("update", "update", &[(PIPE, "in")]) },
+    Entry {
+        none: "WEIR_WITHHOLD",
+        result: "u32",
+        ..entry("step", "step", &[("u32 what", "what"), (TASK, "t"), (STEP, "s")])
+    },
     entry("idle", "on_idle", &[("u32 cpu", "cpu")]),
     Entry { none: "-WEIR_ENOENT", ..entry("timer", "on_timer", &[]) },
     Entry { void: true, ..entry("task_init", "task_init", &[(TASK, "t")]) },
@@ -317,7 +338,6 @@ const ENTRIES: [Entry; 11] = [
         )
     },
     Entry { by_topic: true, ..entry("on", "on_", &[(MSG, "msg")]) },
-    Entry { by_topic: true, ..entry("follow", "follow_", &[(MSG, "msg"), (PIPE, "in")]) },
     Entry {
         by_topic: true,
         none: "-WEIR_ENOENT",
@@ -352,9 +372,6 @@ pub fn kernel_entries(components: &[Component]) -> io::Result<Vec<(String, Strin
                 add(&function);
             }
         }
-        if step::carrying(c)?.is_some() {
-            add("step");
-        }
     }
     Ok(found)
 }
@@ -365,33 +382,53 @@ fn dispatch(out: &mut String, all: &[&Component], target: Target) {
     for e in &ENTRIES {
         let names: String = e.args.iter().map(|(_, a)| format!(", {}", bare(a))).collect();
         let (mut cases, mut plain) = (String::new(), String::new());
+        // A class has few topics: two short searches, where the verifier would walk through both.
+        let nested = e.by_topic && target != Target::Bpf;
         for c in all {
             let n = &c.name;
+            let mut topics = String::new();
             for (function, case) in functions(c, e) {
+                let case = if nested { case.rsplit(" + ").next().unwrap_or(&case).to_owned() } else { case };
                 let direct = call(c, e, &function, target);
                 if target == Target::Bpf && !c.plain {
-                    let _ = writeln!(out, "\nWEIR_GLOBAL int weir_{n}_{function}({})\n{{", e.parameters());
+                    let _ = writeln!(
+                        out,
+                        "\nWEIR_GLOBAL {} weir_{n}_{function}({})\n{{",
+                        e.result,
+                        e.parameters()
+                    );
                     // The compiler drops arguments that a function does not look at; the verifier wants them.
                     let uses: String =
                         e.args.iter().map(|(_, a)| format!("\tweir_use({});\n", bare(a))).collect();
                     let _ = writeln!(out, "{}\tweir_use(i);\n{uses}{direct}}}", e.copy(target));
                     let _ = writeln!(cases, "\tcase {case}:\n\t\treturn weir_{n}_{function}(i{names});");
+                } else if nested {
+                    let _ = write!(topics, "\t\tcase {case}:\n{}", direct.replace("\t", "\t\t\t"));
                 } else {
                     let _ = write!(plain, "\tcase {case}:\n{}", direct.replace("\t", "\t\t"));
                 }
             }
+            if !topics.is_empty() {
+                let _ = write!(
+                    plain,
+                    "\tcase WEIR_CLASS_{n}:\n\t\tswitch (weir_topic_number(i, msg->topic)) {{\n{topics}\t\t}}\n\t\tbreak;\n"
+                );
+            }
         }
-        let on = if e.by_topic { "weir_topic_case(i, msg->topic)" } else { "i->class" };
+        let on = if e.by_topic && !nested { "weir_topic_case(i, msg->topic)" } else { "i->class" };
         let none = plugin::fallback(target, e.name, &names, e.none);
         let mut switch = |word: &str, name: &str, begin: &str, cases: &str, none: &str| {
             let _ = writeln!(
                 out,
-                "\n{word} int {name}({})\n{{\n{begin}\tswitch ({on}) {{\n{cases}\tdefault:\n\t\treturn {none};\n\t}}\n}}",
+                "\n{word} {} {name}({})\n{{\n{begin}\tswitch ({on}) {{\n{cases}\tdefault:\n\t\tbreak;\n\t}}\n\treturn {none};\n}}",
+                e.result,
                 e.parameters(),
             );
         };
         let class = format!("weir_class_{}", e.name);
-        if e.copy(target).is_empty() {
+        if e.name == "step" && target != Target::Bpf {
+            steps(out, all, e, target);
+        } else if e.copy(target).is_empty() {
             switch("WEIR_FLAT", &class, "", &(cases + &plain), &none);
         } else {
             let both = format!("weir_plain_{}", e.name);
@@ -399,6 +436,23 @@ fn dispatch(out: &mut String, all: &[&Component], target: Target) {
             switch("WEIR_FLAT", &class, "", &cases, &format!("{both}(i{names})"));
         }
     }
+}
+
+/// Steps by class: where there are function pointers, no search is needed. (A class without one stands where paths end.)
+fn steps(out: &mut String, all: &[&Component], e: &Entry, target: Target) {
+    let (result, parameters) = (e.result, e.parameters());
+    let loaded = if target == Target::Process { " + WEIR_MAX_LOADED" } else { "" };
+    let _ = writeln!(out, "\n{result} (*const weir_steps[WEIR_NR_CLASSES{loaded}])({parameters}) = {{");
+    for c in all.iter().filter(|c| c.has(e.function)) {
+        let _ = writeln!(out, "\t[WEIR_CLASS_{0}] = (u32 (*)({parameters})){0}_step,", c.name);
+    }
+    if target == Target::Process {
+        let _ = writeln!(
+            out,
+            "\t[WEIR_NR_CLASSES ... WEIR_NR_CLASSES + WEIR_MAX_LOADED - 1] = weir_loaded_step,"
+        );
+    }
+    out.push_str("};\n");
 }
 
 impl Entry {
@@ -460,7 +514,7 @@ fn entries_of(c: &Component) -> String {
         ("task_exit", "TASK_EXIT"),
         ("take_state", "TAKE_STATE"),
         ("destroy", "DESTROY"),
-        ("update", "UPDATE"),
+        ("step", "STEP"),
     ];
     let bits = |prefix: &str| {
         let t: Vec<String> =
@@ -472,13 +526,7 @@ fn entries_of(c: &Component) -> String {
     if flags.is_empty() {
         flags.push("0".into());
     }
-    format!(
-        "{{ .has = {}, .on = {}, .follows = {}, .answers = {} }}",
-        flags.join(" | "),
-        bits("on_"),
-        bits("follow_"),
-        bits("answer_")
-    )
+    format!("{{ .has = {}, .on = {}, .answers = {} }}", flags.join(" | "), bits("on_"), bits("answer_"))
 }
 
 /// A component that stands alone: a file outside of the tree.
@@ -531,8 +579,9 @@ mod tests {
 
     #[test]
     fn entries_are_found_by_prefix() {
-        let text = "WEIR_ENTRY int rr_update(struct rr *s)\nstatic int rr_helper(void)\nWEIR_ENTRY int rr_on_tick(x)";
-        assert_eq!(entries("rr", text, Language::C), ["on_tick", "update"]);
+        let text =
+            "WEIR_ENTRY u32 rr_step(struct rr *s)\nstatic int rr_helper(void)\nWEIR_ENTRY int rr_on_tick(x)";
+        assert_eq!(entries("rr", text, Language::C), ["on_tick", "step"]);
     }
 
     #[test]

@@ -101,7 +101,7 @@ fn without_comments(text: &str) -> String {
     out + rest
 }
 
-/// `int weir_pipe_append(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t); `
+/// `int weir_review(struct weir_instance weir_mem *self, struct weir_task weir_mem *t); `
 fn declaration(text: &str) -> Option<Function> {
     let text = text.trim().strip_suffix(';')?;
     let open = text.find('(')?;
@@ -168,7 +168,7 @@ pub fn exports(headers: &[Header<'_>]) -> String {
 }
 
 /// Functions that the host replaces for loaded components by `weir_guarded_…`, which note what they are about.
-const GUARDED: [&str; 3] = ["weir_change_next", "weir_pipe_lock", "weir_pipe_unlock"];
+const GUARDED: [&str; 4] = ["weir_pipe_lock", "weir_pipe_unlock", "weir_steps_lock", "weir_steps_unlock"];
 
 /// The translation unit of a plugin. `text` is that of the component's file, whose path is `component.path`; of one in Rust, what its
 /// header says.
@@ -212,7 +212,7 @@ fn unit(component: &Component, text: &str, facts: Option<&rust::Facts>, headers:
         if found.is_empty() {
             continue;
         }
-        let _ = writeln!(out, "static int plugin_{}({})\n{{", e.name, e.parameters());
+        let _ = writeln!(out, "static {} plugin_{}({})\n{{", e.result, e.name, e.parameters());
         if e.by_topic {
             out.push_str(
                 "\tswitch (msg->topic < WEIR_OWN_FIRST && msg->topic >= WEIR_NR_STD_TOPICS ? weir_own_topic_at(i, msg->topic) : msg->topic) {\n",
@@ -525,6 +525,9 @@ fn translated(component: &Component, text: &str) -> (String, String) {
     }
     let text = text.split(" [-W").next().unwrap_or(text);
     if text.starts_with("implicit declaration of function") || text.contains("undeclared function") {
+        if let Some(help) = crate::source::replaced(quoted) {
+            return (format!("there is no function `{quoted}`"), help);
+        }
         let help = text.split("did you mean '").nth(1).and_then(|t| t.split('\'').next()).map_or_else(
             || "components call nothing but their own functions and those of <weir/…>".into(),
             |near| format!("did you mean `{near}`?"),
@@ -562,8 +565,8 @@ mod tests {
 struct weir_pipe {
 \tu32 nr; /* weir_no(x) */
 };
-int weir_pipe_append(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
-struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_mem *in,
+int weir_steps_lock(struct weir_instance weir_mem *self);
+struct weir_task weir_mem *weir_pipe_first(const struct weir_pipe weir_mem *in,
 \t\t\t\t\t      u32 *pos);
 WEIR_INLINE int weir_pipe_has(const struct weir_pipe *pipe)
 {
@@ -579,10 +582,10 @@ int weir_pipe_lock(struct weir_pipe *pipe);
     fn declarations_are_found() {
         let found = functions(&[("pipe.h", PIPE)]);
         let names: Vec<&str> = found.iter().map(|f| f.name.as_str()).collect();
-        assert_eq!(names, ["weir_pipe_append", "weir_change_next", "weir_nothing"]);
+        assert_eq!(names, ["weir_steps_lock", "weir_pipe_first", "weir_nothing"]);
         assert_eq!(
             (found[1].result.as_str(), &found[1].names[..]),
-            ("struct weir_change weir_mem *", &["in".to_string(), "pos".into()][..])
+            ("struct weir_task weir_mem *", &["in".to_string(), "pos".into()][..])
         );
         assert!(found[2].names.is_empty());
     }
@@ -603,7 +606,7 @@ int weir_pipe_lock(struct weir_pipe *pipe);
             path: "/x/mine.c".into(),
             source: "mine.c".into(),
             language: crate::Language::C,
-            entries: vec!["on_priority".into(), "update".into()],
+            entries: vec!["on_priority".into(), "step".into()],
             own: vec![],
             plain: false,
             never_in_kernel: false,
@@ -611,7 +614,7 @@ int weir_pipe_lock(struct weir_pipe *pipe);
         };
         let text = unit(&component, "", None, &[("pipe.h", PIPE)]);
         assert!(
-            text.contains(".update = plugin_update,") && text.contains("case WEIR_TOPIC_PRIORITY:"),
+            text.contains(".step = plugin_step,") && text.contains("case WEIR_TOPIC_PRIORITY:"),
             "{text}"
         );
         assert!(!text.contains("plugin_idle") && text.contains(r#"say \"hello\""#), "{text}");
@@ -624,17 +627,17 @@ int weir_pipe_lock(struct weir_pipe *pipe);
             path: "/x/mine.c".into(),
             source: "mine.c".into(),
             language: crate::Language::C,
-            entries: vec!["update".into()],
+            entries: vec!["step".into()],
             own: vec![],
             plain: false,
             never_in_kernel: false,
             manual: String::new(),
         };
-        let text = "one\ntwo three\nfour mine_update(x)\nWEIR_PARAM(a)\n";
+        let text = "one\ntwo three\nfour mine_step(x)\nWEIR_PARAM(a)\n";
         let said = "In file included from plugin.c:9:\n\
                     /x/mine.c:2:5: error: 'three' undeclared (first use in this function)\n    2 | two three\n\
                     /x/mine.c:2:5: note: each undeclared identifier\n\
-                    /x/mine.c:3:6: error: conflicting types for 'mine_update'; have 'int(void)'\n\
+                    /x/mine.c:3:6: error: conflicting types for 'mine_step'; have 'int(void)'\n\
                     weir/component.h:80:9: error: no member named 'a'\n\
                     /x/mine.c:4:1: note: in expansion of macro 'WEIR_PARAM'\n\
                     plugin.c:70:1: error: follows from the others\n\
@@ -646,11 +649,14 @@ int weir_pipe_lock(struct weir_pipe *pipe);
             seen,
             [
                 ("three", "'three' undeclared (first use in this function)", false),
-                ("mine_update", "`mine_update` is not declared as the framework calls it", false),
+                ("mine_step", "`mine_step` is not declared as the framework calls it", false),
                 ("WEIR_PARAM", "no member named 'a'", false),
                 ("one", "unused 'one'", true),
             ]
         );
-        assert!(found[1].help.contains("struct weir_pipe weir_mem *in"), "{found:?}");
+        assert!(found[1].help.contains("struct weir_step weir_mem *s"), "{found:?}");
+        assert!(
+            translated(&component, "implicit declaration of function 'weir_route'").1.contains("weir_send(")
+        );
     }
 }

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::{fs, io};
 
 use crate::plugin::Header;
-use crate::source::Finding;
+use crate::source::{self, Finding};
 use crate::{Component, ENTRIES};
 
 /// The crate `weir` of such a component.
@@ -36,17 +36,18 @@ pub(crate) struct Facts {
     ordering: String,
     ins: (String, String),
     outs: (String, String),
-    keyed: bool,
+    keyed: &'static str,
+    reviews: Vec<String>,
     publishes: Vec<String>,
     asks: Vec<String>,
     needs: Vec<String>,
-    changes: Vec<String>,
+    hears: Vec<String>,
     params: Vec<Param>,
     state: Vec<String>,
     per_task: Vec<String>,
 }
 
-/// Functions that the text has for the framework: `pub fn update(`.
+/// Functions that the text has for the framework: `pub fn step(`.
 pub(crate) fn entries(text: &str) -> Vec<String> {
     let mut found: Vec<String> = text
         .lines()
@@ -178,11 +179,17 @@ pub(crate) fn facts(name: &str, text: &str, topics: &[String]) -> Result<Facts, 
                     "write `in 1, out 1`, or `any`",
                 )),
             }
-            out.keyed |= words.contains(&"keyed");
+            for (word, keyed) in [("keyed", "1"), ("gated", "WEIR_GATED")] {
+                out.keyed = if words.contains(&word) { keyed } else { out.keyed };
+            }
         }
     }
-    for (which, to) in [("publishes", &mut out.publishes), ("asks", &mut out.asks), ("needs", &mut out.needs)]
-    {
+    for (which, to) in [
+        ("reviews", &mut out.reviews),
+        ("publishes", &mut out.publishes),
+        ("asks", &mut out.asks),
+        ("needs", &mut out.needs),
+    ] {
         for at in tag(text, which) {
             for topic in names(&[at]) {
                 if topics.contains(&topic) {
@@ -198,7 +205,22 @@ pub(crate) fn facts(name: &str, text: &str, topics: &[String]) -> Result<Facts, 
             }
         }
     }
-    out.changes = names(&tag(text, "changes"));
+    if let Some(at) = tag(text, "changes").first() {
+        bad.push(of_old_form("changes:", at.1..at.1 + at.0.len()));
+    }
+    for at in tag(text, "hears") {
+        for change in names(&[at]) {
+            match change.as_str() {
+                "picked" | "left" => out.hears.push(change.to_uppercase()),
+                _ => bad.push(error(
+                    text,
+                    at,
+                    format!("`{change}` is no change that a step hears"),
+                    "write `picked`, `left` or both; it always hears arrivals and reviews",
+                )),
+            }
+        }
+    }
     out.state = names(&tag(text, "state"));
     out.per_task = names(&tag(text, "per-task"));
     for at in tag(text, "params") {
@@ -231,9 +253,31 @@ fn nearest_topic(word: &str, topics: &[String]) -> String {
     near.map_or_else(|| "docs/topics.md lists them".into(), |near| format!("did you mean `{near}`?"))
 }
 
+fn of_old_form(what: &str, at: std::ops::Range<usize>) -> Finding {
+    let now = match what {
+        "changes:" => "write `hears: picked, left` if it counts tasks, else nothing".into(),
+        f if f.starts_with("follow_") => {
+            let topic = f["follow_".len()..].to_uppercase();
+            format!("its step looks at the task again if the header says `reviews: {topic}`")
+        }
+        _ => {
+            "write `pub fn step(me: &mut State, what: What, task: Task, step: &mut Step) -> Port`".to_owned()
+        }
+    };
+    source::of_old_form(what, at, &now)
+}
+
 /// What is wrong with the text of the component's file `name.rs`; `taken` are names that the program has already.
 pub fn check(name: &str, text: &str, topics: &[&str], taken: &[&str]) -> Vec<Finding> {
     let topics: Vec<String> = topics.iter().map(|t| (*t).to_owned()).collect();
+    for old in source::OLD_ENTRIES {
+        let end = if old.ends_with('_') { "" } else { "(" };
+        if let Some(at) = text.find(&format!("pub fn {old}{end}")) {
+            let at = at + 7;
+            let len = text[at..].find('(').unwrap_or(old.len());
+            return vec![of_old_form(&text[at..at + len], at..at + len)];
+        }
+    }
     let mut found = facts(name, text, &topics).err().unwrap_or_default();
     let top = text.find("//!").unwrap_or(0);
     let at = ("//!", top);
@@ -246,10 +290,7 @@ pub fn check(name: &str, text: &str, topics: &[&str], taken: &[&str]) -> Vec<Fin
         ));
     }
     for function in entries(text) {
-        let topic = ["on_", "follow_", "answer_"]
-            .iter()
-            .find_map(|p| function.strip_prefix(p))
-            .map(str::to_uppercase);
+        let topic = ["on_", "answer_"].iter().find_map(|p| function.strip_prefix(p)).map(str::to_uppercase);
         let Some(topic) = topic.filter(|_| function != "on_idle" && function != "on_timer") else { continue };
         if !topics.contains(&topic) {
             let start = text.find(&format!("pub fn {function}")).map_or(0, |i| i + 7);
@@ -315,12 +356,12 @@ pub(crate) fn declarations(component: &Component, facts: &Facts) -> String {
         _ => topics.iter().map(|t| format!("WEIR_TOPIC_BIT({t})")).collect::<Vec<_>>().join(" | "),
     };
     let of = |prefix: &str| component.topics(prefix).into_iter().map(|t| t.1).collect::<Vec<String>>();
-    let listens = [of("on_"), of("follow_")].concat();
+    let listens = [of("on_"), facts.reviews.clone()].concat();
     let asks = [facts.asks.as_slice(), &facts.needs].concat();
     let _ = write!(
         out,
         "WEIR_COMPONENT({n}, .summary = {}, .cls = {}, .ordering = {}, .in_min = {}, .in_max = {}, .out_min = {}, .out_max = {}, \
-         .keyed_out = {}, .per_task = {}, .listens = {}, .answers = {}, .publishes = {}, .asks = {}, .needs = {}",
+         .keyed_out = {}, .per_task = {}, .listens = {}, .reviews = {}, .answers = {}, .publishes = {}, .asks = {}, .needs = {}",
         literal(&facts.summary),
         facts.class,
         facts.ordering,
@@ -328,17 +369,22 @@ pub(crate) fn declarations(component: &Component, facts: &Facts) -> String {
         facts.ins.1,
         facts.outs.0,
         facts.outs.1,
-        u32::from(facts.keyed),
+        if facts.keyed.is_empty() { "0" } else { facts.keyed },
         facts.per_task.len() * 8,
         bits(&listens),
+        bits(&facts.reviews),
         bits(&of("answer_")),
         bits(&facts.publishes),
         bits(&asks),
         bits(&facts.needs),
     );
-    if !facts.changes.is_empty() {
-        let kinds: Vec<String> = facts.changes.iter().map(|c| format!("WEIR_{}", c.to_uppercase())).collect();
-        let _ = write!(out, ", .change_kinds = {}", kinds.join(" | "));
+    if !facts.hears.is_empty() {
+        let kinds: Vec<String> = facts.hears.iter().map(|c| format!("WEIR_HEARS_{c}")).collect();
+        let _ = write!(out, ", .hears = {}", kinds.join(" | "));
+    }
+    // Its steps may change it.
+    if !facts.state.is_empty() {
+        out.push_str(", .serial = 1");
     }
     if !facts.params.is_empty() {
         let one = |p: &Param| {
@@ -361,31 +407,15 @@ pub(crate) fn declarations(component: &Component, facts: &Facts) -> String {
 }
 
 /// The crate `weir`: what is written by hand, and what comes from the headers.
-fn support(topics: &[String], instance_bytes: usize, header: &str) -> String {
+fn support(topics: &[String], instance_bytes: usize) -> String {
     let mut out = format!(
         "#![no_std]\n{SUPPORT}\n/// Bytes of `struct weir_instance`.\nconst INSTANCE_BYTES: usize = {instance_bytes};\n"
     );
-    for kind in ["ADDED", "REMOVED"] {
-        let _ =
-            writeln!(out, "const {kind}: u32 = {};", number(header, &format!("WEIR_{kind}")).unwrap_or(0));
-    }
     out.push_str("/// Numbers of the standard topics.\npub mod topic {\n");
     for (i, topic) in topics.iter().enumerate() {
         let _ = writeln!(out, "    pub const {topic}: u32 = {i};");
     }
     out + "}\n"
-}
-
-/// `WEIR_ADDED = 1 << 0,` in a header.
-fn number(header: &str, name: &str) -> Option<u32> {
-    let line = header
-        .lines()
-        .find_map(|l| l.trim().strip_prefix(name).filter(|r| r.trim_start().starts_with('=')))?;
-    let value = line.trim_start().strip_prefix('=')?.split([',', '/']).next()?.trim();
-    match value.split_once("<<") {
-        Some((a, b)) => Some(a.trim().parse::<u32>().ok()? << b.trim().parse::<u32>().ok()?),
-        None => value.parse().ok(),
-    }
 }
 
 /// State and entry points in Rust, around the author's module.
@@ -421,18 +451,18 @@ fn root(component: &Component, facts: &Facts) -> String {
             continue;
         };
         let (arguments, names) = match e.name {
-            "update" => (", input: Pipe", ", input"),
+            "step" => (", what: u32, task: Task, step: &mut Step", ", What::of(what), task, step"),
             "idle" => (", cpu: u32", ", cpu"),
             "task_init" | "task_exit" => (", task: Task", ", task"),
             "take_state" => (", old: &mut State", ", old"),
             "on" => (", msg: &Msg", ", msg"),
-            "follow" => (", msg: &Msg, input: Pipe", ", msg, input"),
             "answer" => (", msg: &mut Msg", ", msg"),
             _ => ("", ""),
         };
         let call = format!("component::{function}(me{names})");
         let (result, body) = match e.name {
             "idle" => (" -> i32", format!("i32::from({call})")),
+            "step" => (" -> u32", format!("port({call})")),
             _ if e.void => ("", call),
             _ => (" -> i32", format!("status({call})")),
         };
@@ -479,9 +509,8 @@ pub(crate) fn archive(
         Ok(bytes) => bytes,
         Err(said) => return Ok(Err(said)),
     };
-    let pipe = headers.iter().find(|h| h.0 == "pipe.h").map_or("", |h| h.1);
     let (lib, top) = (folder.join("weir.rs"), folder.join("root.rs"));
-    fs::write(&lib, support(&topics(headers), bytes, pipe))?;
+    fs::write(&lib, support(&topics(headers), bytes))?;
     fs::write(&top, root(component, facts))?;
     let (rlib, archive) = (folder.join("libweir.rlib"), folder.join("libcomponent.a"));
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
@@ -551,7 +580,7 @@ mod tests {
 
     const TEXT: &str = "// SPDX\n//! mine - order tasks\n//!\n//! class:    order\n//! ordering: total\n//! pipes:    in 1, out any\n\
         //! needs:    PRIORITY\n//! params:   scale count 1 [1, 1000]; by how much\n//!           slice ns 3000000 [1, 4]\n\
-        //! state:    seen, last\n//! per-task: stamp\n//!\n//! pipes: are things\nuse weir::*;\npub fn update(me: &mut State) {}\npub fn on_tick() {}\nfn own() {}\n";
+        //! state:    seen, last\n//! hears:    left\n//! per-task: stamp\n//!\n//! pipes: are things\nuse weir::*;\npub fn step(me: &mut State) {}\npub fn on_tick() {}\nfn own() {}\n";
 
     #[test]
     fn a_header_is_the_descriptor() {
@@ -565,7 +594,7 @@ mod tests {
         assert_eq!(f.outs, ("1".into(), "WEIR_ANY".into()));
         assert_eq!(f.params.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), ["scale", "slice"]);
         assert_eq!((f.state.len(), f.per_task.len()), (2, 1));
-        assert_eq!(entries(&text), ["on_tick", "update"]);
+        assert_eq!(entries(&text), ["on_tick", "step"]);
         for (old, new, part) in [
             ("class:    order", "class:    orders", "no class"),
             ("//! class:    order\n", "", "no `class`"),
@@ -573,6 +602,8 @@ mod tests {
             ("[1, 1000]", "[1]", "no parameter"),
             ("mine - ", "other - ", "does not begin"),
             ("seen, last", "seen, scale", "declared twice"),
+            ("hears:    left", "hears:    added", "`added` is no change"),
+            ("hears:    left", "changes:  added", "interface before 1.0"),
         ] {
             let found = facts("mine", &text.replace(old, new), &topics).expect_err(new);
             assert!(found.iter().any(|f| f.message.contains(part) && !f.help.is_empty()), "{new}: {found:?}");
@@ -580,9 +611,17 @@ mod tests {
     }
 
     #[test]
-    fn numbers_come_from_headers() {
-        assert_eq!(number("\tWEIR_ADDED = 1 << 2,\n", "WEIR_ADDED"), Some(4));
-        assert_eq!(number("\tWEIR_ADDED_TOO = 3,\n\tWEIR_ADDED = 7, /* x */\n", "WEIR_ADDED"), Some(7));
+    fn one_of_the_old_form_is_told_so_once() {
+        for (old, what) in [("update", "`update` is of"), ("follow_priority", "`follow_priority` is of")] {
+            let text = TEXT.replace("pub fn step(", &format!("pub fn {old}("));
+            let found = check("mine", &text, &["TICK", "PRIORITY"], &[]);
+            assert!(found.len() == 1 && found[0].message.starts_with(what), "{found:?}");
+            assert!(found[0].help.contains("step"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn errors_lose_their_numbers() {
         assert_eq!(plain("a.rs:1:2: error[E0308]: no"), "a.rs:1:2: error: no");
     }
 }

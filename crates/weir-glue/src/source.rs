@@ -25,16 +25,15 @@ const MAX_PARAMS: usize = 8;
 
 /// Functions of the framework that publish, and what.
 const PUBLISHING: [(&str, &str); 4] = [
-    ("weir_preempt", "PREEMPT"),
-    ("weir_insert_urgent", "PREEMPT"),
-    ("weir_rekey_running", "PREEMPT"),
-    ("weir_route", "WITHHELD"),
+    ("weir_urgent", "PREEMPT"),
+    ("weir_place_urgent", "PREEMPT"),
+    ("weir_withhold", "WITHHELD"),
+    ("weir_send", "WITHHELD"),
 ];
 
 /// Functions of the framework that ask, and what.
-const ASKING: [(&str, &str); 5] = [
+const ASKING: [(&str, &str); 4] = [
     ("weir_affinity", "AFFINITY"),
-    ("weir_affinity_at", "AFFINITY"),
     ("weir_remaining", "JOB"),
     ("weir_latest_start", "DEADLINE"),
     ("weir_latest_start", "JOB"),
@@ -173,6 +172,9 @@ pub fn check(name: &str, text: &str, topics: &[&str], taken: &[&str]) -> Vec<Fin
         found.error(said.at, format!("there is a component `{name}` already"), help);
         return found.0;
     }
+    if let Some(old) = old_form(&file, name) {
+        return vec![old];
+    }
     state(&file, name, &said, &mut found);
     facts(&file, &said, &mut found);
     let listed = Listed::of(&file);
@@ -180,9 +182,10 @@ pub fn check(name: &str, text: &str, topics: &[&str], taken: &[&str]) -> Vec<Fin
     let topics: Vec<&str> = topics.iter().copied().chain(own.iter().map(|o| o.0.as_str())).collect();
     known_topics(&listed, &topics, &mut found);
     entry_points(&file, name, &topics, &listed, &mut found);
+    heard(&file, &listed, &mut found);
     placed(&file, &own, &mut found);
     // Functions of the kit publish in a component's name, and so does the framework at the end of a path.
-    let at_the_end = !file.entries.iter().any(|e| e.text.ends_with("_update"));
+    let at_the_end = !file.entries.iter().any(|e| e.text.ends_with("_step"));
     used_topics(&file, &listed, text.contains("<weir/kit/") || at_the_end, &mut found);
     includes(text, &mut found);
     found.0.sort_by_key(|f| f.at.start);
@@ -201,6 +204,7 @@ impl Findings {
 /// The topics of the descriptor's fields; `None` where they cannot be read from the text.
 struct Listed {
     listens: Option<Vec<Word>>,
+    reviews: Option<Vec<Word>>,
     publishes: Option<Vec<Word>>,
     asks: Option<Vec<Word>>,
     needs: Option<Vec<Word>>,
@@ -209,9 +213,9 @@ struct Listed {
 
 impl Listed {
     fn of(file: &Text) -> Self {
-        let [listens, publishes, asks, needs, answers] =
-            ["listens", "publishes", "asks", "needs", "answers"].map(|f| file.topics(f));
-        Self { listens, publishes, asks, needs, answers }
+        let [listens, reviews, publishes, asks, needs, answers] =
+            ["listens", "reviews", "publishes", "asks", "needs", "answers"].map(|f| file.topics(f));
+        Self { listens, reviews, publishes, asks, needs, answers }
     }
 }
 
@@ -259,7 +263,7 @@ fn state(file: &Text, name: &str, said: &Word, found: &mut Findings) {
     }
 }
 
-/// Class, summary, update function, private memory, parameters.
+/// Class, summary, step function, private memory, parameters.
 fn facts(file: &Text, said: &Word, found: &mut Findings) {
     for (field, what, help) in [
         ("cls", "its class", ".cls = WEIR_ORDER, or FILTER, DISTRIBUTE, MERGE, ANNOTATE, SERVICE"),
@@ -287,7 +291,8 @@ fn facts(file: &Text, said: &Word, found: &mut Findings) {
 
 /// Every name of a topic is one.
 fn known_topics(listed: &Listed, topics: &[&str], found: &mut Findings) {
-    let all = [&listed.listens, &listed.publishes, &listed.asks, &listed.needs, &listed.answers];
+    let all =
+        [&listed.listens, &listed.reviews, &listed.publishes, &listed.asks, &listed.needs, &listed.answers];
     for w in all.into_iter().flatten().flatten().filter(|w| !topics.contains(&w.text.as_str())) {
         found.error(w.at.clone(), format!("there is no topic `{}`", w.text), nearest(&w.text, topics));
     }
@@ -310,8 +315,7 @@ fn entry_points(file: &Text, name: &str, topics: &[&str], listed: &Listed, found
         let by_topic =
             ENTRIES.iter().filter(|e| e.by_topic).find_map(|k| Some((k, function.strip_prefix(k.function)?)));
         let Some((kind, topic)) = by_topic else {
-            let all: Vec<&str> =
-                plain.iter().copied().chain(["on_TOPIC", "follow_TOPIC", "answer_TOPIC"]).collect();
+            let all: Vec<&str> = plain.iter().copied().chain(["on_TOPIC", "answer_TOPIC"]).collect();
             let message = format!("nobody calls `{}`: there is no entry point `{function}`", e.text);
             found.error(e.at.clone(), message, nearest(function, &all));
             continue;
@@ -337,33 +341,132 @@ fn entry_points(file: &Text, name: &str, topics: &[&str], listed: &Listed, found
         }
         if kind.name == "answer" { answered.push(upper) } else { heard.push(upper) }
     }
-    for (list, there, verb, functions) in [
-        (&listed.listens, &heard, "listens to", &["on", "follow"][..]),
-        (&listed.answers, &answered, "answers", &["answer"][..]),
+    // A message about a task may be heard by the step alone.
+    heard.extend(listed.reviews.iter().flatten().map(|w| w.text.clone()));
+    let listens = listed.listens.as_ref().filter(|_| listed.reviews.is_some());
+    for (list, there, verb, function, else_) in [
+        (listens, &heard, "listens to", "on", "; if tasks are to be placed anew: .reviews = WEIR_TOPIC_BIT("),
+        (listed.answers.as_ref(), &answered, "answers", "answer", ""),
     ] {
-        for w in
-            list.iter().flatten().filter(|w| topics.contains(&w.text.as_str()) && !there.contains(&w.text))
+        for w in list
+            .into_iter()
+            .flatten()
+            .filter(|w| topics.contains(&w.text.as_str()) && !there.contains(&w.text))
         {
-            let lower = w.text.to_lowercase();
-            let names: Vec<String> = functions.iter().map(|f| format!("`{name}_{f}_{lower}`")).collect();
-            let message = format!("it {verb} {}, but there is no function {}", w.text, names.join(" or "));
-            let help = format!("write one, marked WEIR_ENTRY, or take {} out of the descriptor", w.text);
+            let (topic, lower) = (&w.text, w.text.to_lowercase());
+            let message = format!("it {verb} {topic}, but there is no function `{name}_{function}_{lower}`");
+            let mut help = format!("write one, marked WEIR_ENTRY, or take {topic} out of the descriptor");
+            if !else_.is_empty() {
+                help += &format!("{else_}{topic})");
+            }
             found.error(w.at.clone(), message, help);
         }
     }
     unmarked(file, name, &plain, found);
-    no_update(file, name, found);
+    no_step(file, name, found);
 }
 
-/// Out-pipes are filled by an update function. One that has another name was found before.
-fn no_update(file: &Text, name: &str, found: &mut Findings) {
+/// What the step is asked about must be in the descriptor: else nobody calls it.
+fn heard(file: &Text, listed: &Listed, found: &mut Findings) {
+    if let (Some(reviews), Some(listens)) = (&listed.reviews, &listed.listens) {
+        for w in reviews.iter().filter(|w| !listens.iter().any(|l| l.text == w.text)) {
+            let help = format!("add it: .listens = WEIR_TOPIC_BIT({})", w.text);
+            found.error(
+                w.at.clone(),
+                format!("it reviews tasks on {}, to which it does not listen", w.text),
+                help,
+            );
+        }
+    }
+    let hears = file.field("hears").map_or("", |v| file.plain[v].trim());
+    for (change, flag) in [("WEIR_PICKED", "WEIR_HEARS_PICKED"), ("WEIR_LEFT", "WEIR_HEARS_LEFT")] {
+        if let Some(w) = file.code().find(|w| w.text == change)
+            && words(hears).all(|h| h.text.starts_with("WEIR_HEARS_") && h.text != flag)
+        {
+            let message =
+                format!("its descriptor does not say that its step hears {change}, which this looks at");
+            found.error(w.at, message, format!("add it: .hears = {flag}"));
+        }
+    }
+}
+
+/// What components called before they had a step, and what is in its place.
+const REPLACED: [(&str, &str); 12] = [
+    ("weir_for_change", "the step gets each change by itself"),
+    ("weir_change_next", "the step gets each change by itself"),
+    ("weir_pipe_append", "the step answers with the out-port"),
+    ("weir_pipe_prepend", "the step answers with the out-port; the place is step->key, in a keyed out-pipe"),
+    ("weir_pipe_insert", "the step answers with the out-port; the place is step->key, in a keyed out-pipe"),
+    (
+        "weir_pipe_insert_stable",
+        "the step answers with the out-port; the place is step->key, in a keyed out-pipe",
+    ),
+    ("weir_pipe_mirror", "the step answers with the out-port: tasks keep their order"),
+    ("weir_pipe_remove", "the step answers WEIR_WITHHOLD: the task waits in the in-pipe"),
+    ("weir_insert_urgent", "return weir_place_urgent(step, key)"),
+    ("weir_preempt", "weir_urgent(step, key)"),
+    ("weir_rekey_running", "weir_urgent(step, key)"),
+    ("weir_route", "return weir_send(&self->inst, what, t, to)"),
+];
+
+/// What was written in place of a function that components called before they had a step.
+pub(crate) fn replaced(function: &str) -> Option<String> {
+    let (_, now) = REPLACED.iter().find(|r| r.0 == function)?;
+    Some(format!("it is of the interface before 1.0; now: {now}"))
+}
+
+/// A component of the interface before 1.0 is told so once, with what to write, instead of by each of its parts.
+fn old_form(file: &Text, name: &str) -> Option<Finding> {
+    let mine = |e: &&Word| {
+        let function = e.text.strip_prefix(name).and_then(|r| r.strip_prefix('_'));
+        function.is_some_and(|f| OLD_ENTRIES.iter().any(|o| f == *o || o.ends_with('_') && f.starts_with(o)))
+    };
+    let (what, at) = match file.entries.iter().find(mine) {
+        Some(e) => (e.text.clone(), e.at.clone()),
+        None => {
+            let (f, at) = ["change_kinds", "carries"].into_iter().find_map(|f| Some((f, file.field(f)?)))?;
+            (format!(".{f}"), at.end - file.plain[at.clone()].trim_start().len()..at.end)
+        }
+    };
+    let now = match what.as_str() {
+        ".change_kinds" => {
+            "write .hears = WEIR_HEARS_PICKED | WEIR_HEARS_LEFT if it counts tasks, else nothing".into()
+        }
+        ".carries" => "take it out; .serial = 1 if its steps change its state".into(),
+        f if f.contains("_follow_") => {
+            let topic = f.split("_follow_").nth(1).unwrap_or_default().to_uppercase();
+            format!(
+                "its step looks at the task again if the descriptor says .reviews = WEIR_TOPIC_BIT({topic})"
+            )
+        }
+        _ => format!(
+            "write {}, which answers for one task at a time with its out-port",
+            signature(name, "step")
+        ),
+    };
+    Some(of_old_form(&what, at, &now))
+}
+
+/// Entry points that are no more; the last one is followed by a topic.
+pub(crate) const OLD_ENTRIES: [&str; 2] = ["update", "follow_"];
+
+/// The finding for what was part of the interface before 1.0, with what is in its place.
+pub(crate) fn of_old_form(what: &str, at: Range<usize>, now: &str) -> Finding {
+    let message = format!("`{what}` is of the component interface before 1.0");
+    let help =
+        format!("{now}; docs/component-files.md has the whole list, `runweir component new` an example");
+    Finding { at, message, help, warning: false, late: false }
+}
+
+/// Out-pipes are filled by a step function. One that has another name was found before.
+fn no_step(file: &Text, name: &str, found: &mut Findings) {
     let Some(said) = &file.name else { return };
     let has_outs = file.field("out_max").is_some_and(|v| file.plain[v].trim() != "0");
-    let update = format!("{name}_update");
+    let step = format!("{name}_step");
     let misnamed = found.0.iter().any(|f| f.message.starts_with("nobody calls"));
-    if has_outs && !misnamed && !file.entries.iter().any(|e| e.text == update) {
-        let message = format!("it has out-pipes, but no function `{update}` that fills them");
-        found.error(said.at.clone(), message, format!("write one: {}", signature(name, "update")));
+    if has_outs && !misnamed && !file.entries.iter().any(|e| e.text == step) {
+        let message = format!("it has out-pipes, but no function `{step}` that fills them");
+        found.error(said.at.clone(), message, format!("write one: {}", signature(name, "step")));
     }
 }
 
@@ -373,7 +476,7 @@ fn unmarked(file: &Text, name: &str, plain: &[&str], found: &mut Findings) {
     let all: Vec<Word> = file.code().collect();
     for pair in all.windows(2) {
         let Some(function) = pair[1].text.strip_prefix(&prefix) else { continue };
-        let typed = ["int", "void"].contains(&pair[0].text.as_str())
+        let typed = ["int", "void", "u32"].contains(&pair[0].text.as_str())
             && file.plain[pair[0].at.end..pair[1].at.start].trim().is_empty();
         let defined = argument_list(&file.plain, pair[1].at.end)
             .is_some_and(|l| file.plain[l.end + 1..].trim_start().starts_with('{'));
@@ -456,7 +559,7 @@ pub fn signature(name: &str, function: &str) -> String {
     else {
         return String::new();
     };
-    let result = if e.void { "void" } else { "int" };
+    let result = if e.void { "void" } else { e.result };
     let arguments: String = e.declared(name).iter().map(|a| format!(", {a}")).collect();
     format!("WEIR_ENTRY {result} {name}_{function}(struct {name} weir_mem *self{arguments})")
 }
@@ -468,7 +571,6 @@ impl Entry {
             "take_state" => vec![format!("struct {name} weir_mem *old")],
             "answer" => vec!["struct weir_msg *msg".into()],
             "on" => vec!["const struct weir_msg *msg".into()],
-            "follow" => vec!["const struct weir_msg *msg".into(), "struct weir_pipe weir_mem *in".into()],
             _ => self.args.iter().map(|(d, _)| d.trim_end_matches(" weir_arg").to_owned()).collect(),
         }
     }
@@ -613,24 +715,21 @@ struct mine {
 
 WEIR_COMPONENT(mine, .summary = "say, (nothing)", .cls = WEIR_ORDER, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
 	       .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(TICK), .asks = WEIR_TOPIC_BIT(PRIORITY),
+	       .reviews = WEIR_TOPIC_BIT(PRIORITY), .hears = WEIR_HEARS_LEFT,
 	       .publishes = WEIR_TOPIC_BIT(PREEMPT), .per_task = sizeof(u64),
 	       WEIR_PARAMS(mine, WEIR_PARAM(mine, scale, COUNT, 1, 1, 1000, "how much, (at most)")));
 
-WEIR_ENTRY int mine_update(struct mine weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 mine_step(struct mine weir_mem *self, u32 what, struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
-	u64 weir_mem *p = weir_priv(&self->inst, in->head);
+	u64 weir_mem *p = weir_priv(&self->inst, t);
 
-	*p = weir_property(self->inst.sched, WEIR_TOPIC_PRIORITY, in->head);
-	weir_preempt(&self->inst, weir_out(&self->inst, 0), in->head, *p);
-	return 0;
+	if (what == WEIR_LEFT)
+		return 0;
+	*p = weir_property(self->inst.sched, WEIR_TOPIC_PRIORITY, t);
+	return weir_place_urgent(s, *p);
 }
 
 WEIR_ENTRY int mine_on_tick(struct mine weir_mem *self, const struct weir_msg *msg)
-{
-	return 0;
-}
-
-WEIR_ENTRY int mine_follow_priority(struct mine weir_mem *self, const struct weir_msg *msg, struct weir_pipe weir_mem *in)
 {
 	return 0;
 }
@@ -655,11 +754,11 @@ WEIR_ENTRY int mine_follow_priority(struct mine weir_mem *self, const struct wei
             (
                 ".publishes = WEIR_TOPIC_BIT(PREEMPT),",
                 "",
-                "weir_preempt",
+                "weir_place_urgent",
                 "not say that it publishes PREEMPT",
             ),
             (
-                ".asks = WEIR_TOPIC_BIT(PRIORITY),",
+                " .asks = WEIR_TOPIC_BIT(PRIORITY),",
                 "",
                 "WEIR_TOPIC_PRIORITY",
                 "not say that it asks about PRIORITY",
@@ -671,12 +770,28 @@ WEIR_ENTRY int mine_follow_priority(struct mine weir_mem *self, const struct wei
                 "BIT(TICK)",
                 "BIT(TICK) | WEIR_TOPIC_BIT(AFFINITY)",
                 "AFFINITY",
-                "no function `mine_on_affinity` or",
+                "no function `mine_on_affinity`",
             ),
-            ("mine_update(", "mine_updat(", "mine_updat", "there is no entry point `updat`"),
+            (".reviews = WEIR_TOPIC_BIT(PRIORITY),", "", "PRIORITY", "no function `mine_on_priority`"),
+            (
+                ".reviews = WEIR_TOPIC_BIT(PRIORITY)",
+                ".reviews = WEIR_TOPIC_BIT(AFFINITY)",
+                "AFFINITY",
+                "reviews tasks on AFFINITY, to which it does not listen",
+            ),
+            (".hears = WEIR_HEARS_LEFT,", "", "WEIR_LEFT", "does not say that its step hears WEIR_LEFT"),
+            ("mine_step(", "mine_stp(", "mine_stp", "there is no entry point `stp`"),
+            ("mine_on_tick(", "mine_follow_tick(", "mine_follow_tick", "interface before 1.0"),
+            ("mine_step(", "mine_update(", "mine_update", "interface before 1.0"),
+            (
+                ".hears = ",
+                ".change_kinds = ",
+                "WEIR_HEARS_LEFT",
+                "`.change_kinds` is of the component interface",
+            ),
             ("mine_on_tick(", "mine_on_tack(", "mine_on_tack", "there is no topic `TACK`"),
             ("int mine_on_tick(", "int on_tick(", "on_tick", "does not begin with `mine_`"),
-            ("WEIR_ENTRY int mine_update", "static int mine_update", "mine_update", "not marked WEIR_ENTRY"),
+            ("WEIR_ENTRY u32 mine_step", "static u32 mine_step", "mine_step", "not marked WEIR_ENTRY"),
             (" .cls = WEIR_ORDER,", "", "mine", "does not say its class"),
             ("<weir/component.h>", "<stdio.h>", "<stdio.h>", "cannot include <stdio.h>"),
         ] {
@@ -690,9 +805,9 @@ WEIR_ENTRY int mine_follow_priority(struct mine weir_mem *self, const struct wei
         }
         let own = GOOD.replacen("struct mine {", "#define WEIR_TOPIC_MOOD WEIR_OWN(0)\n\nstruct mine {", 1);
         let own = own.replacen(".asks = WEIR_TOPIC_BIT(PRIORITY)", ".asks = WEIR_TOPIC_BIT(MOOD)", 1);
-        let good = own.replace("WEIR_TOPIC_PRIORITY, in", "weir_topic(&self->inst, WEIR_TOPIC_MOOD), in");
+        let good = own.replace("WEIR_TOPIC_PRIORITY, t", "weir_topic(&self->inst, WEIR_TOPIC_MOOD), t");
         assert_eq!(check("mine", &good, &TOPICS, &[]), []);
-        let bad = own.replace("WEIR_TOPIC_PRIORITY, in", "WEIR_TOPIC_MOOD, in");
+        let bad = own.replace("WEIR_TOPIC_PRIORITY, t", "WEIR_TOPIC_MOOD, t");
         let found = check("mine", &bad, &TOPICS, &[]);
         assert!(found.len() == 1 && found[0].message.contains("own number"), "{found:?}");
         let found = check("mine", GOOD, &TOPICS, &["mine"]);
@@ -712,8 +827,8 @@ WEIR_ENTRY int mine_follow_priority(struct mine weir_mem *self, const struct wei
     #[test]
     fn entry_points_are_declared_as_the_manual_says() {
         assert_eq!(
-            signature("x", "follow_tick"),
-            "WEIR_ENTRY int x_follow_tick(struct x weir_mem *self, const struct weir_msg *msg, struct weir_pipe weir_mem *in)"
+            signature("x", "step"),
+            "WEIR_ENTRY u32 x_step(struct x weir_mem *self, u32 what, struct weir_task weir_mem *t, struct weir_step weir_mem *s)"
         );
         assert_eq!(
             signature("x", "take_state"),

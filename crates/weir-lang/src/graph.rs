@@ -70,6 +70,8 @@ pub struct Node {
     pub cpus: CpuSet,
     /// Index into `Plan::instances`; `None` for entries. For CPUs it is their termination.
     pub instance: Option<u32>,
+    /// A component that belongs to no home ([`weir_core::Plan::homes`]): several exits lie ahead, or changes wait.
+    pub shared: bool,
     /// Nodes that repeat one place in the text share the site.
     pub site: u32,
     /// Where it is declared.
@@ -103,8 +105,15 @@ pub(crate) fn build(
 ) -> Graph {
     let mut nodes: Vec<Node> = net.entries.iter().map(entry).collect();
     let mut node_of = vec![0; net.insts.len()];
+    let homes = emitted.plan.homes();
     for &i in order {
-        let node = Node { instance: Some(emitted.instance[i]), ..instance(&net.insts[i], catalog) };
+        let made = emitted.instance[i];
+        let outs = !emitted.plan.instances[made as usize].outs.is_empty();
+        let node = Node {
+            instance: Some(made),
+            shared: outs && emitted.plan.home_of(made, &homes).is_none(),
+            ..instance(&net.insts[i], catalog)
+        };
         node_of[i] = nodes.len();
         // An annotator has a copy in each coherence domain.
         let copies = emitted.copies(i);
@@ -223,6 +232,7 @@ fn entry(entry: &crate::net::Entry) -> Node {
         answers: Vec::new(),
         cpus: (*entry.cpus).clone(),
         instance: None,
+        shared: false,
         site: entry.site,
         place: entry.span.into(),
     }
@@ -244,6 +254,7 @@ fn instance(inst: &Inst, catalog: &Catalog) -> Node {
         answers: info.map_or_else(Vec::new, |i| i.answers.clone()),
         cpus: (*inst.cpus).clone(),
         instance: None,
+        shared: false,
         site: inst.site,
         place: inst.span.into(),
     }
@@ -263,6 +274,7 @@ fn exit(exit: &crate::net::Exit) -> Node {
         answers: Vec::new(),
         cpus: (**list).clone(),
         instance: None,
+        shared: false,
         site: exit.site,
         place: exit.span.into(),
     }

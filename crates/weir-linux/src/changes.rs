@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use weir_core::{Plan, raw};
+use weir_core::Plan;
 
 use crate::clock;
 use crate::control::Control;
@@ -48,19 +48,11 @@ impl Control {
 
     /// How deep the pipes are; cheaper than a snapshot.
     pub fn sample(&self) -> Sample {
-        let (topology, pipes, instances) = {
-            let facts = self.facts();
-            (facts.plan.name.clone(), facts.plan.pipes.len(), facts.plan.instances.len())
-        };
-        let mut sample = Sample { t_ns: clock::now_ns(), topology, ..Sample::default() };
+        let facts = self.facts();
+        let mut sample =
+            Sample { t_ns: clock::now_ns(), topology: facts.plan.name.clone(), ..Sample::default() };
         if let Some(graph) = self.view.graph() {
-            // Where plan and graph disagree a switch is under way.
-            let pipes = pipes.min(graph.nr_pipes as usize) as u64;
-            let depth = |i| self.view.memory.entry::<raw::Pipe>(graph.pipes, i).map(|p| p.nr);
-            sample.depths = (0..pipes).map_while(depth).collect();
-            let instances = instances.min(graph.nr_instances as usize) as u32;
-            let updates = |i| self.view.instance(&graph, i).map(|i| i.nr_updates);
-            sample.updates = (0..instances).map_while(updates).collect();
+            (sample.depths, sample.updates) = self.view.flow(&graph, &facts.plan);
         }
         sample
     }

@@ -67,7 +67,7 @@ pub fn prometheus(s: &Snapshot, version: &str) -> String {
     calls(&mut page, s);
     pipes(&mut page, s);
     waits(&mut page, s);
-    page.family("component_updates_total", "counter", "Update calls of a component instance.");
+    page.family("component_updates_total", "counter", "Tasks that came to a component instance.");
     for i in &s.instances {
         let labels = [("topology", &*s.topology), ("instance", &*i.name), ("component", &*i.component)];
         page.sample("component_updates_total", &labels, &i.updates.to_string());

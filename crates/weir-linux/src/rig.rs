@@ -44,8 +44,6 @@ impl Rig {
         let config = Config { nr_cpus: 2, arena_bytes: BYTES, checks: false, oplog: false, seed: 1 };
         // SAFETY: zeroed, aligned, ours until `drop`.
         let mut sched = unsafe { Sched::within(&config, memory) }.expect("fits");
-        // As in the kernel, whose port links tasks in each pipe.
-        sched.set_carrying(false);
         let tasks = sched.alloc(u64::from(MAX_TASKS + 1) * size_of::<LiveTask>() as u64).expect("fits");
         sched.load(&plan).expect("a sound plan");
         let mut live = zeroed_live();

@@ -178,18 +178,20 @@ impl View {
         let Some(graph) = self.graph() else { return Vec::new() };
         let mut out = Vec::with_capacity(plan.pipes.len());
         let instance = |i: u32| plan.instances.get(i as usize).map_or("?", |i| i.name.as_str()).to_owned();
-        for (idx, p) in plan.pipes.iter().enumerate().take(graph.nr_pipes as usize) {
-            let Some(raw) = self.memory.entry::<raw::Pipe>(graph.pipes, idx as u64) else { break };
+        let all = self.raw_pipes(&graph);
+        for (idx, (p, raw)) in plan.pipes.iter().zip(&all).enumerate() {
+            let depth = self.members(&graph, &all, raw);
+            let added = self.added(&graph, &all, raw).max(depth.into());
             out.push(PipeView {
                 idx: idx as u32,
                 name: p.name.clone(),
                 from: p.from.map_or("entry".into(), |(i, _)| instance(i)),
                 to: instance(p.to.0),
-                depth: raw.nr,
-                max_depth: raw.max_nr,
-                added: raw.nr_added,
-                removed: raw.nr_removed,
-                cpus: self.cpus_behind(&raw),
+                depth,
+                max_depth: self.whole(&graph, &all, raw).unwrap_or(raw).max_nr,
+                added,
+                removed: added - u64::from(depth),
+                cpus: self.cpus_behind(raw),
                 lock_wait_ns: raw.lock_wait_ns,
                 longest_lock_wait_ns: raw.longest_lock_wait_ns,
                 lock_waits: raw.nr_lock_waits,
@@ -198,6 +200,70 @@ impl View {
             });
         }
         out
+    }
+
+    fn raw_pipes(&self, graph: &raw::Graph) -> Vec<raw::Pipe> {
+        (0..graph.nr_pipes.into()).map_while(|i| self.memory.entry(graph.pipes, i)).collect()
+    }
+
+    /// The one home to which all that comes through the pipe goes: that pipe.
+    fn whole<'a>(&self, graph: &raw::Graph, all: &'a [raw::Pipe], pipe: &raw::Pipe) -> Option<&'a raw::Pipe> {
+        let at = pipe.whole.checked_sub(graph.pipes)? / size_of::<raw::Pipe>() as u64;
+        all.get(usize::try_from(at).ok()?)
+    }
+
+    /// All ways from `pipe` may lead to `other`: it is deeper, of the same home if `pipe` has one, and its CPUs are among those behind `pipe`.
+    fn is_behind(&self, pipe: &raw::Pipe, other: &raw::Pipe) -> bool {
+        let word = |p: &raw::Pipe, w: u32| self.memory.entry::<u64>(p.cpus, w.into()).unwrap_or(0);
+        let words = other.word_lo..=other.word_hi.min(weir_core::MAX_CPUS / 64 - 1);
+        other.depth > pipe.depth
+            && (pipe.home == 0 || other.home == pipe.home)
+            && (other.nr_cpus == 0 || words.into_iter().all(|w| word(other, w) & !word(pipe, w) == 0))
+    }
+
+    /// Tasks in the pipe and behind it, as `weir_pipe_nr()` counts them.
+    fn members(&self, graph: &raw::Graph, all: &[raw::Pipe], pipe: &raw::Pipe) -> u32 {
+        let own = if pipe.postponed != 0 { pipe.nr } else { 0 };
+        if pipe.stages == 0 {
+            pipe.nr
+        } else if let Some(home) = self.whole(graph, all, pipe) {
+            home.nr.saturating_add(home.held).saturating_add(own)
+        } else if pipe.counted != 0 {
+            pipe.behind.saturating_add(own)
+        } else {
+            let behind = all.iter().filter(|o| o.nr > 0 && self.is_behind(pipe, o)).map(|o| o.nr);
+            behind.fold(pipe.nr, u32::saturating_add)
+        }
+    }
+
+    /// Arrivals there since the graph was built, as `weir_pipe_added()` counts them.
+    fn added(&self, graph: &raw::Graph, all: &[raw::Pipe], pipe: &raw::Pipe) -> u64 {
+        if pipe.stages == 0 {
+            pipe.nr_added
+        } else if let Some(home) = self.whole(graph, all, pipe) {
+            home.nr_added
+        } else {
+            let exits = all.iter().filter(|o| o.stages == 0 && self.is_behind(pipe, o));
+            exits.map(|o| o.nr_added).fold(0, u64::saturating_add)
+        }
+    }
+
+    /// Tasks in each pipe and behind it, and the arrivals at each instance. (Where plan and graph disagree a switch is under way.)
+    pub fn flow(&self, graph: &raw::Graph, plan: &Plan) -> (Vec<u32>, Vec<u64>) {
+        let all = self.raw_pipes(graph);
+        let depths = all.iter().take(plan.pipes.len()).map(|p| self.members(graph, &all, p)).collect();
+        (depths, self.arrivals(graph, &all, plan))
+    }
+
+    /// Tasks that came to each instance since the graph was built, as `weir_came_to()` counts them.
+    fn arrivals(&self, graph: &raw::Graph, all: &[raw::Pipe], plan: &Plan) -> Vec<u64> {
+        let mut came = vec![0u64; plan.instances.len().min(graph.nr_instances as usize)];
+        for (p, raw) in plan.pipes.iter().zip(all) {
+            if let Some(n) = came.get_mut(p.to.0 as usize) {
+                *n += self.added(graph, all, raw);
+            }
+        }
+        came
     }
 
     fn cpus_behind(&self, pipe: &raw::Pipe) -> String {
@@ -212,24 +278,19 @@ impl View {
     fn instances(&self, plan: &Plan) -> Vec<InstanceView> {
         let Some(graph) = self.graph() else { return Vec::new() };
         let mut out = Vec::with_capacity(plan.instances.len());
-        for (idx, i) in plan.instances.iter().enumerate().take(graph.nr_instances as usize) {
-            let Some(raw) = self.instance(&graph, idx as u32) else { break };
+        let updates = self.arrivals(&graph, &self.raw_pipes(&graph), plan);
+        for (idx, (i, updates)) in plan.instances.iter().zip(updates).enumerate() {
             let info = catalog().class(i.class);
             let changed = info.iter().flat_map(|c| c.changed(&i.params));
             out.push(InstanceView {
                 idx: idx as u32,
                 name: i.name.clone(),
                 component: info.map_or("?", |c| &c.name).into(),
-                updates: raw.nr_updates,
+                updates,
                 params: changed.map(|(p, v)| (p.name.clone(), weir_lang::show_value(v, p.unit))).collect(),
             });
         }
         out
-    }
-
-    pub fn instance(&self, graph: &raw::Graph, idx: u32) -> Option<raw::Instance> {
-        let at: u64 = self.memory.entry(graph.instances, idx.into())?;
-        self.memory.read(at)
     }
 
     /// Where the tasks' records stand, and how many may be in use.
@@ -369,14 +430,9 @@ impl View {
         self.memory.read(chunk + u64::from(id % raw::TASK_CHUNK) * size_of::<raw::Task>() as u64)
     }
 
-    /// Index of the deepest pipe that holds a task.
+    /// Index of the pipe that links a task.
     fn deepest_pipe(&self, id: u32) -> Option<u32> {
-        let task: raw::Task = self.record(id)?;
-        let slots = self.graph()?.nr_slots.min(raw::MAX_DEPTH);
-        (0..slots).rev().find_map(|slot| {
-            let hook: raw::Hook = self.memory.entry(task.hooks, slot.into())?;
-            Some(self.memory.read::<raw::Pipe>(hook.pipe)?.idx)
-        })
+        self.record::<raw::Task>(id)?.landing.checked_sub(1)
     }
 
     /// Number of the task that is thread `pid`.
@@ -387,8 +443,7 @@ impl View {
 
 /// The last call that failed, from how the kernel side notes it: `unblock: WEIR_EEXIST (the task was running)`.
 fn failure(noted: u64) -> Option<String> {
-    const STATES: [&str; 7] =
-        ["free", "unconsidered", "schedulable", "running", "dead", "claimed", "revoked"];
+    const STATES: [&str; 5] = ["free", "unconsidered", "schedulable", "running", "dead"];
     let byte = |n: u32| (noted >> (8 * n) & 0xff) as usize;
     (noted != 0).then(|| {
         format!(

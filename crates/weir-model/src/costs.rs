@@ -5,7 +5,7 @@
 //! and present Linux servers where the source has no figure; `docs/costs.md` gives the origin of each
 //! number. A cost file changes individual values.
 
-use weir_core::{OpKind, OpRecord};
+use weir_core::{OpKind, OpRecord, What};
 
 use crate::document::{Source, Table, Value};
 use crate::error::{Error, ErrorKind, Result, did_you_mean};
@@ -61,8 +61,6 @@ pub struct CoreCosts {
     pub pipe_add: u64,
     /// Take a task out of a pipe.
     pub pipe_remove: u64,
-    /// Move a task within a pipe.
-    pub pipe_move: u64,
     /// One level walked in a keyed pipe: log2 of the tasks in it for an insertion.
     pub key_step: u64,
     /// Call a component's update function.
@@ -77,18 +75,19 @@ pub struct CoreCosts {
     pub scan: u64,
     /// A thousand iterations of the component `burn`.
     pub burn_1000: u64,
-    /// A component's step with a task that is carried, without what it asks for; charged if [`Costs::stages`] says so.
+    /// A component's step, without what it asks for, if [`Costs::stages`] says so.
     pub step: u64,
 }
 
-/// How a task's way through the components that carry it is charged.
+/// How a task's way through the components is charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stages {
-    /// As if it were linked in each pipe and went through its log, like in the prototype of source 0: an addition, an update, a removal,
-    /// and their locks.
+    /// As if each stage linked the task in its pipe and logged that, like the prototype of source 0: where it arrives, a lock of the
+    /// pipe that the stage reads and an addition to it, an update, and a lock of the pipe that it writes; where it is taken out, a removal
+    /// from each pipe on its way, with the lock.
     #[default]
     Linked,
-    /// As the core works: [`CoreCosts::step`] for each component, and a lock only where the component needs it.
+    /// As the core works: [`CoreCosts::step`] for each component.
     Carried,
 }
 
@@ -144,16 +143,20 @@ pub struct Costs {
 }
 
 /// Kinds of micro-operations.
-const KINDS: usize = OpKind::Leave as usize + 1;
+const KINDS: usize = OpKind::Post as usize + 1;
 
 /// Price of each kind of micro-operation, and of each of its steps, ns; the steps of `Burn` cost thousandths.
 #[derive(Clone, Copy, Debug)]
 pub struct Prices {
     kinds: [(u64, u64); KINDS],
-    /// Of `Step`, by the flags in its `n`.
-    steps: [u64; 4],
-    /// The part of it that is the component's code.
+    /// Of a `Step` with a task that arrives, or is reviewed.
+    arrives: u64,
+    /// The part of that which comes before the instance's time.
+    before: u64,
+    /// Of a `Step` that hears that a task has left: the component's code.
     step_code: u64,
+    /// Of an `Unlink`, for each further pipe that the task is in.
+    leaves: u64,
     stages: Stages,
 }
 
@@ -178,24 +181,32 @@ impl Prices {
     /// The same of a `Step`.
     #[inline(always)]
     pub fn step(&self, op: &OpRecord) -> u64 {
-        self.steps[op.n as usize & 3]
+        if self.brings(op) { self.arrives } else { self.step_code }
     }
 
-    /// The part of a `Step` that is the component's code, ns.
+    /// Price of taking a task out of `more` pipes besides the one in which it is linked, ns.
     #[inline]
-    pub fn step_code(&self) -> u64 {
-        self.step_code
+    pub fn leaving(&self, more: u32) -> u64 {
+        u64::from(more) * self.leaves
     }
 
-    /// Whether the operation takes the lock of its pipe until its end, or until that of the step.
+    /// The part of a `Step` that is the instance's time, ns: without the lock of the pipe that it reads, but with what it does to the one
+    /// that it writes.
     #[inline]
-    pub fn locks(&self, op: &OpRecord) -> bool {
-        match op.kind {
-            OpKind::Put | OpKind::Take | OpKind::Lock => true,
-            OpKind::Pass | OpKind::Leave => self.stages == Stages::Linked,
-            OpKind::Step => self.stages == Stages::Linked || op.n & OpRecord::STEP_ALONE != 0,
-            _ => false,
-        }
+    pub fn inside(&self, op: &OpRecord) -> u64 {
+        if self.brings(op) { self.arrives - self.before } else { self.step_code }
+    }
+
+    /// The pipe whose lock a `Step` takes until its end.
+    #[inline]
+    pub fn lock_of(&self, op: &OpRecord) -> Option<u32> {
+        let takes = self.stages == Stages::Linked && self.brings(op) && op.pipe() != u32::MAX;
+        takes.then(|| op.pipe())
+    }
+
+    /// Whether a `Step` is one with a task that comes by.
+    fn brings(&self, op: &OpRecord) -> bool {
+        matches!(op.what(), What::Arrived | What::Review)
     }
 }
 
@@ -239,7 +250,6 @@ impl Default for Costs {
                 call: 230,
                 pipe_add: 90,
                 pipe_remove: 90,
-                pipe_move: 60,
                 key_step: 15,
                 update: 64,
                 change: 20,
@@ -344,7 +354,6 @@ const ENTRIES: &[Entry] = entries! {
         "call": TIME core.call;
         "pipe_add": TIME core.pipe_add;
         "pipe_remove": TIME core.pipe_remove;
-        "pipe_move": TIME core.pipe_move;
         "key_step": TIME core.key_step;
         "update": TIME core.update;
         "change": TIME core.change;
@@ -370,14 +379,13 @@ impl Costs {
         costs
     }
 
-    /// The default table with scheduler code as it takes natively on a present server: tasks are carried, and prices are those that
+    /// The default table with scheduler code as it takes natively on a present server; its prices are those that
     /// `tools/bench.sh costs` has fitted (docs/costs.md).
     pub fn native() -> Self {
         let core = CoreCosts {
             call: 6,
             pipe_add: 0,
             pipe_remove: 0,
-            pipe_move: 0,
             key_step: 7,
             update: 24,
             change: 0,
@@ -409,31 +417,23 @@ impl Costs {
         let mut prices = [(0, 0); KINDS];
         let mut set = |kind: OpKind, base, each| prices[kind as usize] = (base, each);
         set(OpKind::Lock, self.lock_uncontended, 0);
-        set(OpKind::Add, core.pipe_add, core.key_step);
-        set(OpKind::Remove, core.pipe_remove, core.key_step);
-        set(OpKind::Put, self.lock_uncontended + core.pipe_add, core.key_step);
-        set(OpKind::Take, self.lock_uncontended + core.pipe_remove, core.key_step);
-        set(OpKind::Move, core.pipe_move, core.key_step);
-        set(OpKind::Update, core.update, core.change);
+        set(OpKind::Link, core.pipe_add, core.key_step);
+        set(OpKind::Unlink, core.pipe_remove, core.key_step);
+        set(OpKind::Post, self.lock_uncontended, 0);
         set(OpKind::Request, core.request, 0);
         set(OpKind::Notify, core.notify, 0);
         set(OpKind::Scan, 0, core.scan);
         set(OpKind::Burn, 0, core.burn_1000);
         set(OpKind::Remote, self.lock_handover.domain, 0);
         let lock = self.lock_uncontended;
-        let (step_code, always, enter, alone) = match self.stages {
+        let (step_code, before, after, leaves) = match self.stages {
             Stages::Linked => {
-                prices[OpKind::Pass as usize] = prices[OpKind::Put as usize];
-                prices[OpKind::Leave as usize] = prices[OpKind::Take as usize];
-                (core.update + core.change, lock, core.pipe_add, 0)
+                (core.update + core.change, lock, core.pipe_add + lock, core.pipe_remove + lock)
             }
-            Stages::Carried => (core.step, 0, 0, lock),
+            Stages::Carried => (core.step, 0, 0, 0),
         };
-        let step = |flags: u32| {
-            let bit = |flag, ns| if flags & flag == 0 { 0 } else { ns };
-            step_code + always + bit(OpRecord::STEP_ENTERS, enter) + bit(OpRecord::STEP_ALONE, alone)
-        };
-        Prices { kinds: prices, steps: [0, 1, 2, 3].map(step), step_code, stages: self.stages }
+        let arrives = before + step_code + after;
+        Prices { kinds: prices, arrives, before, step_code, leaves, stages: self.stages }
     }
 
     /// Cost of resuming a task at a distance from where it last ran, ns.

@@ -130,6 +130,7 @@ fn graph(now: &Snapshot) -> Graph {
             answers: info.map_or_else(Vec::new, |i| i.answers.clone()),
             cpus,
             instance,
+            shared: false,
             site,
             place: weir_lang::Place::default(),
         }

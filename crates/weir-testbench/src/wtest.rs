@@ -82,25 +82,19 @@ impl<'a> File<'a> {
     }
 }
 
-/// A target: the BPF port, where every task is linked in each pipe on its way. Where calls may overlap, as in the kernel, a carried task
-/// that is moved goes to the tail (docs/decisions/0050), and pipes before the one where it is linked do not list it.
-const LINKED: &str = "bpf-linked";
-
 /// Run the text of a `.wtest` file with the linked port.
 pub fn run(text: &str) -> Result<Outcome, Failure> {
     let file = File::parse(text)?;
     let whole = |message: String| Failure { line: file.lines("topology")[0].0, message };
     for target in file.text("targets").split_whitespace() {
-        if !TARGETS.contains(&target) && target != LINKED {
+        if !TARGETS.contains(&target) {
             return Err(Failure {
                 line: file.lines("targets")[0].0,
                 message: format!("unknown target `{target}`"),
             });
         }
     }
-    let target = |name: &str| file.text("targets").split_whitespace().any(|t| t == name);
-    let linked = TARGET == "bpf" && target(LINKED);
-    if !target(TARGET) && !linked {
+    if !file.text("targets").split_whitespace().any(|t| t == TARGET) {
         return Ok(Outcome::Skipped);
     }
     let words = file.text("machine");
@@ -108,26 +102,9 @@ pub fn run(text: &str) -> Result<Outcome, Failure> {
     let shape = machine::parse(&words).map_err(whole)?;
     let text = file.text("topology");
     let plan = compile("test", &text, &shape).map_err(whole)?;
-    let ways: &[bool] = match TARGET {
-        "bpf" if linked => &[false],
-        "bpf" => &[false, true],
-        _ => &[true],
-    };
-    for carrying in ways {
-        let mut lab = Lab::new(plan.clone(), shape.clone()).map_err(whole)?;
-        if !carrying {
-            lab.sched.set_carrying(false);
-            lab.swap(plan.clone()).map_err(whole)?;
-        }
-        let bench = Bench {
-            lab,
-            tasks: BTreeMap::new(),
-            last: None,
-            now_ns: 0,
-            ordered: TARGET != "bpf" || !carrying,
-        };
-        script(&file, bench)?;
-    }
+    let lab = Lab::new(plan, shape).map_err(whole)?;
+    let bench = Bench { lab, tasks: BTreeMap::new(), last: None, now_ns: 0 };
+    script(&file, bench)?;
     Ok(Outcome::Passed)
 }
 
@@ -151,8 +128,6 @@ struct Bench {
     last: Option<Picked>,
     /// The clock that components read; only `wait` moves it.
     now_ns: u64,
-    /// Pipes have the order, and the members, that they have where every task is linked in each pipe.
-    ordered: bool,
 }
 
 type Step = Result<(), String>;
@@ -328,13 +303,8 @@ impl Bench {
                     let all: Vec<&str> = self.lab.plan.pipes.iter().map(|p| p.name.as_str()).collect();
                     format!("no pipe `{name}`; there are {}", all.join(", "))
                 })?;
-                let mut have: Vec<String> = self.lab.tasks(pipe).iter().map(|t| self.name(*t)).collect();
-                let mut want: Vec<&str> = want.iter().copied().filter(|w| *w != "-").collect();
-                if !self.ordered {
-                    have.sort_unstable();
-                    want.retain(|w| have.iter().any(|h| h == w));
-                    want.sort_unstable();
-                }
+                let have: Vec<String> = self.lab.tasks(pipe).iter().map(|t| self.name(*t)).collect();
+                let want: Vec<&str> = want.iter().copied().filter(|w| *w != "-").collect();
                 equal(&want.join(" "), &have.join(" "))
             }
             ["slice", want] => {

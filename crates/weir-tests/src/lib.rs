@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The tests of components and topologies. What they share with `runweir component test` is in `weir-testbench`.
 
-pub mod pipe_lab;
 pub mod plugin;
 
 pub use weir_testbench::{Lab, TARGET, history, lab, law, machine, trial, wtest};

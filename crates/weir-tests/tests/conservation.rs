@@ -110,50 +110,6 @@ fn each_topology_conserves_tasks() {
     }
 }
 
-/// Carried through stages, and linked and logged in each: the same tasks in the same pipes in the same order, and the same choices.
-fn both_ways(c: &Catalogue, first: usize, history: &[Op]) -> Result<(), String> {
-    let (name, plan) = &c.plans[first];
-    let plans: Vec<Plan> = c.plans.iter().map(|(_, p)| p.clone()).collect();
-    let world = |carrying| {
-        let mut lab = Lab::new(plan.clone(), c.shape.clone())?;
-        lab.sched.set_carrying(carrying);
-        lab.swap(plan.clone())?;
-        Ok::<_, String>(World::new(lab, plans.clone()))
-    };
-    let (mut carried, mut logged) = (world(true)?, world(false)?);
-    for (i, op) in history.iter().enumerate() {
-        let at = |e| format!("{}, begun with {name}: step {i}, {op:?}: {e}", c.shape.name);
-        carried.step(op).map_err(at)?;
-        logged.step(op).map_err(at)?;
-        if carried.lab.running != logged.lab.running {
-            return Err(at(format!(
-                "CPUs run {:?}, and logged {:?}",
-                carried.lab.running, logged.lab.running
-            )));
-        }
-        let (ours, theirs) = (carried.lab.dump(), logged.lab.dump());
-        if let Some(p) = (0..ours.len()).find(|p| ours[*p] != theirs[*p]) {
-            let pipe = &carried.lab.plan.pipes[p].name;
-            return Err(at(format!("pipe `{pipe}` holds {:?}, and logged {:?}", ours[p], theirs[p])));
-        }
-    }
-    Ok(())
-}
-
-#[test]
-fn carried_and_logged_agree() {
-    for c in catalogues() {
-        for first in 0..c.plans.len() {
-            let mut runner = TestRunner::new(config(2));
-            runner
-                .run(&prop::collection::vec(op(2), 1..70), |history| {
-                    both_ways(&c, first, &history).map_err(TestCaseError::fail)
-                })
-                .unwrap_or_else(|e| panic!("{}: {e}", c.plans[first].0));
-        }
-    }
-}
-
 /// Sets of CPUs have a word for each 64 of them: machines whose sets have two, three, 16 and 64 words, the last word full or nearly
 /// empty. With each: cases, steps of a history, and how many of the topologies below run on it, since time grows with the CPUs.
 const LARGE: [(&str, u32, usize, usize); 5] = [

@@ -2,7 +2,7 @@
 //! Numbers that Rust writes down once more are those of the C headers. (Layouts of structs are compared in `weir-core`.)
 
 use weir_core::raw::{MAX_CHUNKS, MAX_DEPTH, TASK_CHUNK};
-use weir_core::{Class, HEADERS, MAX_CPUS, OpKind, OpRecord, Topic, Unit};
+use weir_core::{Class, HEADERS, MAX_CPUS, OpKind, OpRecord, Topic, Unit, What};
 
 /// A header without its comments.
 fn header(name: &str) -> String {
@@ -52,28 +52,26 @@ fn operations_have_their_numbers() {
     let ours = [
         (Lock, "LOCK"),
         (Unlock, "UNLOCK"),
-        (Add, "ADD"),
-        (Remove, "REMOVE"),
-        (Move, "MOVE"),
-        (Update, "UPDATE"),
-        (UpdateEnd, "UPDATE_END"),
+        (Step, "STEP"),
+        (StepEnd, "STEP_END"),
+        (Link, "LINK"),
+        (Unlink, "UNLINK"),
         (Request, "REQUEST"),
         (Notify, "NOTIFY"),
         (Scan, "SCAN"),
         (Burn, "BURN"),
         (Remote, "REMOTE"),
-        (Put, "PUT"),
-        (Take, "TAKE"),
-        (Step, "STEP"),
-        (StepEnd, "STEP_END"),
-        (Pass, "PASS"),
-        (Leave, "LEAVE"),
+        (Post, "POST"),
     ];
 
     assert_eq!(ours.map(|o| o.1).to_vec(), enumerators("schedule.h", "weir_op_kind", "WEIR_OP_"));
     assert!(ours.iter().enumerate().all(|(i, o)| o.0 as usize == i));
-    assert_eq!(OpRecord::STEP_ENTERS, define("schedule.h", "WEIR_STEP_ENTERS"));
-    assert_eq!(OpRecord::STEP_ALONE, define("schedule.h", "WEIR_STEP_ALONE"));
+    let what = enumerators("component.h", "weir_what", "WEIR_");
+    let heard = [What::Arrived, What::Picked, What::Left, What::Review];
+    for (i, (name, what)) in what.iter().zip(heard).enumerate() {
+        let op = OpRecord { kind: Step, object: 0, n: i as u32 };
+        assert_eq!((op.what(), name.as_str()), (what, format!("{what:?}").to_uppercase().as_str()));
+    }
 }
 
 /// What a descriptor says is read as what it means, for one component of each kind and one parameter of each unit.

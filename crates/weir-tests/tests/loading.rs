@@ -62,7 +62,7 @@ fn a_component_comes_into_a_live_topology_and_leaves() {
 
     let info = loaded::load(&object).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((info.name.as_str(), info.params.len()), ("newest_first", 1));
-    assert!(info.not_in_kernel().is_some() && info.manual.contains("the one that came last first"));
+    assert!(info.not_in_kernel().is_some() && info.manual.contains("the one with the greatest number first"));
     assert!(loaded::is_loaded(info.id) && !loaded::is_loaded(0));
     let stats = lab.swap(compile("with", WITH, &shape).expect("sound")).expect("it takes over");
     assert_eq!(stats.represented, 4);
@@ -112,11 +112,12 @@ fn a_bad_one_is_refused_with_its_reason() {
     refused(&std::env::current_exe().expect("a program"), "at most 16 MiB");
 
     let foreign = |t: String| {
-        format!("int printf(const char *, ...);\n{}", t.replace("int err;", "int err = printf(\"x\");"))
+        format!("int printf(const char *, ...);\n{}", t.replace("s->key =", "printf(\"x\");\n\ts->key ="))
     };
     refused(&variant(dir, "chatty", foreign, HEADERS), "it uses `printf`");
-    let own =
-        |t: String| format!("int weir_secret(void);\n{}", t.replace("int err;", "int err = weir_secret();"));
+    let own = |t: String| {
+        format!("int weir_secret(void);\n{}", t.replace("s->key =", "weir_secret();\n\ts->key ="))
+    };
     refused(&variant(dir, "curious", own, HEADERS), "it uses `weir_secret`");
     let runs =
         |t: String| t + "\n__attribute__((constructor)) static void runs(void) { __asm__ volatile(\"\"); }\n";
@@ -131,6 +132,13 @@ fn a_bad_one_is_refused_with_its_reason() {
         variant(dir, name, same, &changed)
     };
     refused(&with("older", "int weir_older(void);"), "another version of the component interface");
+    // Before 1.0 the word in front of the hash was another one.
+    let mut before = std::fs::read(variant(dir, "before", same, HEADERS)).expect("built");
+    let word = before.windows(8).position(|w| w == b"WPLUGIN2").expect("it begins so");
+    before[word + 7] = b'1';
+    let old = dir.join("updates.so");
+    std::fs::write(&old, before).expect("writable");
+    refused(&old, "that before 1.0, with update functions in place of a step");
     loaded::load(&with("remarked", "/* a comment changes nothing */")).unwrap_or_else(|e| panic!("{e}"));
     loaded::unload("remarked").unwrap_or_else(|e| panic!("{e}"));
 
@@ -138,13 +146,13 @@ fn a_bad_one_is_refused_with_its_reason() {
         |t: String| t.replace(".cls = WEIR_ORDER,", ".cls = WEIR_ORDER, .listens = WEIR_TOPIC_BIT(TICK),");
     refused(
         &variant(dir, "liar", listens, HEADERS),
-        "says that it listens to TICK, but there is no function `liar_on_tick` or `liar_follow_tick`",
+        "says that it listens to TICK, but there is no function `liar_on_tick`",
     );
     // It would keep every task that comes to it.
     let lazy = |t: String| {
-        t.replace("WEIR_ENTRY int lazy_update(", "static __attribute__((unused)) int lazy_forgotten(")
+        t.replace("WEIR_ENTRY u32 lazy_step(", "static __attribute__((unused)) u32 lazy_forgotten(")
     };
-    refused(&variant(dir, "lazy", lazy, HEADERS), "no function `lazy_update` that fills them");
+    refused(&variant(dir, "lazy", lazy, HEADERS), "no function `lazy_step` that fills them");
     refused(&variant(dir, "fifo", same, HEADERS), "there is a component `fifo` already");
 
     let mut bytes = std::fs::read(variant(dir, "cut", same, HEADERS)).expect("built");
@@ -169,7 +177,7 @@ fn a_component_in_rust_is_built_and_loaded() {
         loaded::load(&weir_tests::plugin::build(&example, folder.path())).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(
         (info.summary.as_str(), info.params[0].max),
-        ("the task that came last goes first, written in Rust", 1000)
+        ("the newest task goes first, written in Rust", 1000)
     );
     assert_eq!(
         (info.listens.as_slice(), info.asks.as_slice(), info.per_task),
@@ -179,9 +187,9 @@ fn a_component_in_rust_is_built_and_loaded() {
     let effort = Effort { cpus: 4, cases: 8, steps: 60, seed: None };
     trial::law(&info, effort).unwrap_or_else(|e| panic!("{e}"));
     let lawless = folder.path().join("lawless.rs");
-    let turns = "if me.seen % 2 == 0 { out.prepend(change.task)? } else { out.append(change.task)? };";
+    let turns = "step.key = if me.seen % 2 == 0 { me.seen } else { !me.seen };";
     let text = std::fs::read_to_string(&example).expect("there").replace("later_first", "lawless");
-    std::fs::write(&lawless, text.replace("out.prepend(change.task)?;", turns)).expect("writable");
+    std::fs::write(&lawless, text.replace("step.key = !u64::from(task.id());", turns)).expect("writable");
     let other =
         loaded::load(&weir_tests::plugin::build(&lawless, folder.path())).unwrap_or_else(|e| panic!("{e}"));
     trial::law(&other, effort).expect_err("its order depends on the past");
@@ -242,10 +250,10 @@ fn a_constructor_that_refuses_names_its_parameter() {
     let folder = tempfile::tempdir().expect("a folder");
     let picky = |t: String| {
         t.replacen(
-            "WEIR_ENTRY int",
+            "WEIR_ENTRY u32",
             "WEIR_ENTRY int picky_construct(struct picky weir_mem *self)\n\
              {\n\treturn self->scale == 7 ? WEIR_REFUSE(picky, scale) : self->scale == 8 ? -WEIR_EPORTS : 0;\n}\n\n\
-             WEIR_ENTRY int",
+             WEIR_ENTRY u32",
             1,
         )
     };

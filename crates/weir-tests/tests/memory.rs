@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Memory of a task depends on the depth of the graph, not on the machine (docs/decisions/0002).
+//! Memory of a task depends neither on the machine nor on the depth of the graph (docs/decisions/0190).
 
 use weir_core::{Config, MachineShape, Sched, catalog};
 use weir_lang::{NoIncludes, Source};
@@ -19,19 +19,18 @@ fn bytes_per_task(topology: &str, n: u32) -> usize {
 }
 
 #[test]
-fn equal_depth_costs_equal_memory_on_any_machine() {
+fn a_task_costs_equal_memory_on_any_machine() {
     for topology in ["decentral", "worksteal", "global_rr"] {
         let bytes = [8, 256, 4096].map(|n| bytes_per_task(topology, n));
         println!("{topology}: {bytes:?} bytes per task on 8, 256 and 4,096 CPUs");
-        assert!(bytes.iter().all(|b| *b == bytes[0]), "{topology}: {bytes:?}");
+        assert!(bytes.iter().all(|b| *b == bytes[0] && *b <= 200), "{topology}: {bytes:?}");
     }
 }
 
 #[test]
-fn a_stage_costs_one_hook() {
+fn a_stage_costs_no_memory() {
     let bytes: Vec<usize> = (1..=6).map(|n| bytes_per_task(&format!("chain{n}"), 1)).collect();
-    let steps: Vec<usize> = bytes.windows(2).map(|w| w[1] - w[0]).collect();
-    assert!(steps.iter().all(|s| *s == 64), "{bytes:?}: a hook is one cache line");
+    assert!(bytes.iter().all(|b| *b == bytes[0]), "{bytes:?}: a task is linked once");
 }
 
 /// A block of task records takes several allocations. Where a later one fails, the earlier ones used to stay allocated, once for

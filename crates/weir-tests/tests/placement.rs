@@ -2,8 +2,10 @@
 //! Where distributors put a task, beyond what the law demands: balance, capacity, nearness, and that an
 //! idle CPU leaves nothing waiting that it could run.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
-use weir_core::{CpuSet, TaskId};
+use weir_core::{CpuSet, Plan, PlanInstance, PlanPipe, TaskId, catalog};
 use weir_tests::history::config;
 use weir_tests::{Lab, machine};
 
@@ -185,4 +187,85 @@ fn tcb_copies_are_independent() {
     let huge = Msg { task: Some(t), value: address, value2: 1 << 20, ..Msg::default() };
     lab.notify(Topic::Tcb, &huge).expect("a message that a component refuses harms nobody");
     assert_eq!(lab.ask(Topic::Tcb, t).expect("there is a responder").value2, 32);
+}
+
+/// A graph of instances in order, of which each feeds later ones: for each its domain, and its out-pipes, as steps ahead and whether changes
+/// wait there.
+fn graph(all: &[(u32, Vec<(usize, bool)>)]) -> Plan {
+    let class = |name: &str| catalog().get(name).expect("in the catalogue").id;
+    let mut plan = Plan::default();
+    for (i, (domain, outs)) in all.iter().enumerate() {
+        let last = i + 1 == all.len() || outs.is_empty();
+        plan.instances.push(PlanInstance {
+            name: format!("i{i}"),
+            class: class(if last { "termination" } else { "head_queue" }),
+            params: vec![],
+            domain: *domain,
+            ins: vec![],
+            outs: vec![],
+        });
+    }
+    let mut pipe = |from: Option<usize>, to: usize, postponed| {
+        let idx = plan.pipes.len() as u32;
+        let from = from.map(|f| {
+            plan.instances[f].outs.push(idx);
+            (f as u32, plan.instances[f].outs.len() as u32 - 1)
+        });
+        plan.instances[to].ins.push(idx);
+        let to = (to as u32, plan.instances[to].ins.len() as u32 - 1);
+        plan.pipes.push(PlanPipe {
+            name: format!("p{idx}"),
+            keyed: false,
+            postponed,
+            from,
+            to,
+            label: 0,
+            depth: 0,
+        });
+    };
+    for (i, (_, outs)) in all.iter().enumerate() {
+        pipe(None, i, false);
+        for (ahead, postponed) in outs.iter().filter(|_| i + 1 < all.len()) {
+            pipe(Some(i), (i + 1 + ahead).min(all.len() - 1), *postponed);
+        }
+    }
+    plan
+}
+
+/// The exits that lie ahead in a pipe; `None` among them: changes wait somewhere on the way.
+fn ahead(plan: &Plan, pipe: u32, seen: &mut BTreeSet<Option<u32>>) {
+    let p = &plan.pipes[pipe as usize];
+    let to = &plan.instances[p.to.0 as usize];
+    let crosses = p.from.is_some_and(|f| plan.instances[f.0 as usize].domain != to.domain);
+    if to.outs.is_empty() {
+        seen.insert(Some(pipe));
+    } else if p.postponed {
+        seen.insert(None);
+    } else if crosses {
+        seen.insert(Some(pipe));
+    } else {
+        to.outs.iter().for_each(|o| ahead(plan, *o, seen));
+    }
+}
+
+proptest! {
+    /// The home of a pipe is the only exit that can be reached through it.
+    #[test]
+    fn a_home_is_the_only_exit_ahead(
+        all in prop::collection::vec((0..2u32, prop::collection::vec((0..4usize, prop::bool::weighted(0.2)), 0..4)), 1..12),
+    ) {
+        let plan = graph(&all);
+        let homes = plan.homes();
+        for pipe in 0..plan.pipes.len() as u32 {
+            let mut exits = BTreeSet::new();
+            ahead(&plan, pipe, &mut exits);
+            let only = exits.iter().next().copied().flatten().filter(|_| exits.len() == 1);
+            prop_assert_eq!(homes[pipe as usize], only, "pipe {}: {:?}", pipe, exits);
+        }
+        for i in 0..plan.instances.len() as u32 {
+            let outs: BTreeSet<_> = plan.instances[i as usize].outs.iter().map(|o| homes[*o as usize]).collect();
+            let one = outs.iter().next().copied().flatten().filter(|_| outs.len() == 1);
+            prop_assert_eq!(plan.home_of(i, &homes), one);
+        }
+    }
 }

@@ -77,7 +77,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
     let grid: Vec<(u32, u32)> = cycles.iter().flat_map(|c| stages.iter().map(move |s| (*c, *s))).collect();
     let measured = lab.points(&grid, |(c, s)| measure(lab, *c, *s))?;
     let points: BTreeMap<(u32, u32), Point> = grid.into_iter().zip(measured).collect();
-    let native = native::chains("head_queue", lab.pick(300, 10), native::Way::Usual)?;
+    let native = native::chains("head_queue", lab.pick(300, 10))?;
     let there = Figures::parse(SOURCE);
     let source = |c: u32, s: u32| {
         there.at(&[("cycles", &c.to_string()), ("stages", &s.to_string())], "update_us").unwrap_or(f64::NAN)

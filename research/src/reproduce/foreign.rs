@@ -33,9 +33,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
         Ok((outcome, calls))
     })?;
     let rounds = lab.pick(300, 10);
-    // Tasks are carried past the component in C, but not past the one in Rust: both are timed as the source's are, with lists and logs.
-    let way = native::Way::Listed;
-    let (c, rust) = (native::chains("head_queue", rounds, way)?, native::chains("rusty", rounds, way)?);
+    let (c, rust) = (native::chains("head_queue", rounds)?, native::chains("rusty", rounds)?);
 
     let mut report = Report::default();
     let (both, one) = (&runs[0].0, &runs[1].0);
@@ -58,10 +56,10 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
     let clear = d.percent > d.margin;
     report.claims.push(
         Claim::new(
-            "an update in Rust takes longer than in C",
+            "a step in Rust takes longer than in C",
             "24.64 % (367.53 to 294.87 ns)",
             format!(
-                "{:+.1} ± {:.1} % ({:.1} to {:.1} ns for two updates, {} rounds)",
+                "{:+.1} ± {:.1} % ({:.1} to {:.1} ns for two steps, {} rounds)",
                 d.percent, d.margin, d.second_ns, d.first_ns, d.rounds
             ),
             Judged::of(
@@ -73,11 +71,11 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
         .remark(if d.percent.abs() <= d.margin {
             "native: the interval holds zero, so it is not known which is dearer"
         } else {
-            "native, wall-clock time of this computer, in turns until the interval excludes zero; both with lists and logs, as in the \
-             source"
+            "native, wall-clock time of this computer, in turns until the interval excludes zero; the source's are updates, with lists \
+             and logs"
         }),
     );
-    let updates: u64 = plans[0]
+    let steps: u64 = plans[0]
         .1
         .instances
         .iter()
@@ -86,16 +84,16 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
         .filter_map(|(i, _)| runs[0].1.instances.get(i))
         .map(|t| t.1)
         .sum();
-    let more_ns = ((d.second_ns - d.first_ns) / 2.0).max(0.0) * updates as f64;
+    let more_ns = ((d.second_ns - d.first_ns) / 2.0).max(0.0) * steps as f64;
     let share = 1e3 * more_ns / both.end_ns as f64;
     report.claims.push(
         Claim::new(
             "in the whole system that is next to nothing",
             "0.478 ‰ (7,897 updates)",
-            format!("{share:.3} ‰ ({} updates)", short(updates as f64)),
+            format!("{share:.3} ‰ ({} steps)", short(steps as f64)),
             Judged::of(share <= 0.5, share <= 5.0, "at most 0.5 ‰, as in the source; partly 5 ‰"),
         )
-        .remark("native cost of an update times the updates of the simulated run, over its virtual time"),
+        .remark("native cost of a step times the steps of the simulated run, over its virtual time"),
     );
     let mut table = Table::new("native", &["stages", "c_ns_a_pair", "rust_ns_a_pair"]);
     for (i, (c, rust)) in c.iter().zip(&rust).enumerate() {

@@ -15,22 +15,13 @@ const QUEUED: u32 = 16;
 /// Pairs of a round.
 const PAIRS: u32 = 2_000;
 
-/// How a task goes through a chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// As it does in a program: carried past lists where the components allow it.
-    Usual,
-    /// Linked and logged in each stage, as in the source: of components that do not carry tasks this is the only way.
-    Listed,
-}
-
 /// Nanoseconds for a task to be given back and the next one to be picked, through chains of 1 to 6 instances of
 /// `component`: the 10th percentile of `rounds`, in which all chains take turns.
 ///
 /// # Errors
 /// The core lacks memory.
-pub fn chains(component: &str, rounds: u32, way: Way) -> Done<Vec<f64>> {
-    let mut chains = (1..=6).map(|n| chain(component, n, way)).collect::<Done<Vec<_>>>()?;
+pub fn chains(component: &str, rounds: u32) -> Done<Vec<f64>> {
+    let mut chains = (1..=6).map(|n| chain(component, n)).collect::<Done<Vec<_>>>()?;
     let mut times = vec![Vec::new(); chains.len()];
     for _ in 0..rounds {
         for ((sched, running), times) in chains.iter_mut().zip(&mut times) {
@@ -58,7 +49,7 @@ pub struct Difference {
 /// Rounds of a batch, whose median is one sample; disturbances are shorter than a batch.
 const BATCH: u32 = 20;
 
-/// How much more a stage of `second` costs than one of `first`, each linked and logged in each stage. Both take turns in each round, and
+/// How much more a stage of `second` costs than one of `first`. Both take turns in each round, and
 /// each batch has chains of its own, as where they lie in memory matters; batches go on until the interval excludes zero, `most` at most.
 ///
 /// # Errors
@@ -71,7 +62,7 @@ pub fn compare(first: &str, second: &str, least: u32, most: u32) -> Done<Differe
     };
     loop {
         let (mut a, mut b) = (Vec::new(), Vec::new());
-        let made = |component, stages| chain(component, stages, Way::Listed);
+        let made = |component, stages| chain(component, stages);
         let mut all = [made(first, 1)?, made(first, 6)?, made(second, 1)?, made(second, 6)?];
         for _ in 0..BATCH {
             let mut ns = [0.0; 4];
@@ -108,12 +99,11 @@ fn round(sched: &mut Sched, running: &mut TaskId) -> Done<f64> {
 }
 
 /// `entry -> component … -> cpus` with a task that runs.
-fn chain(component: &str, stages: usize, way: Way) -> Done<(Sched, TaskId)> {
+fn chain(component: &str, stages: usize) -> Done<(Sched, TaskId)> {
     let text = format!("entry -> {} -> cpus;\n", vec![component; stages].join(" -> "));
     let plan = lab::plan_of("chain", &text, &Machine::smp(1))?;
     let config = Config { nr_cpus: 1, arena_bytes: 64 << 20, checks: false, oplog: false, seed: 1 };
     let mut sched = Sched::new(&config).map_err(|e| failed(&e))?;
-    sched.set_carrying(way == Way::Usual);
     sched.load(&plan).map_err(|e| failed(&e))?;
     for i in 0..=QUEUED {
         let task = sched.task_new(0, i.into()).map_err(|e| failed(&e))?;
@@ -138,7 +128,7 @@ mod tests {
 
     #[test]
     fn longer_chains_take_longer() {
-        let ns = super::chains("head_queue", 5, super::Way::Usual).expect("a valid chain");
+        let ns = super::chains("head_queue", 5).expect("a valid chain");
         assert!(ns.len() == 6 && ns.iter().all(|t| *t > 0.0), "{ns:?}");
     }
 }

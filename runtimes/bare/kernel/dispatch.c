@@ -154,7 +154,7 @@ int sched_start(struct hart *h)
 		struct weir_class *class = &sched->classes[plan.instances[i].class];
 
 		has_slice |= class->answers >> WEIR_TOPIC_SLICE & 1;
-		has_tick |= (class->on | class->follows) >> WEIR_TOPIC_TICK & 1;
+		has_tick |= (class->on | class->reviews) >> WEIR_TOPIC_TICK & 1;
 	}
 	weir_store_release(&h->sched, sched);
 	return 0;

@@ -788,7 +788,7 @@ static void print_report(void)
 			"%llu, graph's state %d\n",
 			i + 1, t->on_rq, t->cpu, (unsigned long long)t->ops_state & 3,
 			(void *)t->dsq, t->mask.bits[0], (unsigned long long)t->turns,
-			t->own.task ? (int)task_of(&t->own)->state : -1);
+			t->own.task ? (int)weir_state(task_of(&t->own)) : -1);
 	}
 	for (u32 i = 0; i < NR_CPUS; i++)
 		fprintf(stderr, "  CPU %u: curr %d, local %u, aside %u, kicked %x, idle %d\n", i,
@@ -823,7 +823,7 @@ static void finish_calls(void)
 
 		if (!tasks_of_model[i].own.task)
 			continue;
-		if (state_of(t) == WEIR_UNCONSIDERED)
+		if (weir_state(t) == WEIR_UNCONSIDERED)
 			weir_unblock(SCHED, 0, t);
 		weir_block(SCHED, 0, t);
 	}

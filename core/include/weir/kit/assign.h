@@ -2,15 +2,16 @@
 /*
  * Per-CPU assignment: which real-time task runs on which CPU, for components that decide about all CPUs at once
  * (Pfair, fluid and reduction policies). Such a component is a distributor with one in-pipe. The task that
- * is assigned to a CPU is in the out-pipe that leads there, or runs there already; all others stay in the
- * in-pipe. The component selects the tasks. The functions here keep selected tasks on their CPU,
+ * is assigned to a CPU goes by the port that leads there, or runs there already; all others are
+ * withheld. The component selects the tasks. The functions here keep selected tasks on their CPU,
  * preempt, and measure how long each job has run.
  *
  * A real-time task is one with JOB and DEADLINE that may run on every CPU behind the
  * component, or on some if the policy handles affinities. All others are background tasks: they take turns, by
  * arrival, on otherwise idle CPUs.
  *
- * All state lies under the lock of the instance's in-pipe. Time in ns. Source: ours.
+ * All state lies under the lock that steps are taken under (weir_steps_lock(); such a component is `serial`). A decision changes the table and
+ * asks for the tasks that it concerns (weir_review()), whose steps then answer from the table. Time in ns. Source: ours.
  */
 #ifndef WEIR_ASSIGN_H
 #define WEIR_ASSIGN_H
@@ -31,24 +32,24 @@ enum weir_rt_state {
 
 /* A real-time task: a row of the table. */
 struct weir_rt {
-	struct weir_task weir_mem *task; /* (p) null: a free row */
-	u64 wcet;			 /* (p) of the job, at capacity 1024 */
-	u64 release;			 /* (p) of the job, absolute */
-	u64 deadline;			 /* (p) of the job, absolute */
-	u64 period;			 /* (p) 0: unknown */
-	u64 used;			 /* (p) run time up to `since`; the policy resets it */
-	u64 since;			 /* (p) */
-	u32 state;			 /* (p) enum weir_rt_state */
-	u32 cpu;			 /* (p) 1 + assigned CPU, 0: none */
-	u32 want_cpu;			 /* (p) set by the policy: 1 + CPU to assign, 0: any */
+	struct weir_task weir_mem *task; /* (h) null: a free row */
+	u64 wcet;			 /* (h) of the job, at capacity 1024 */
+	u64 release;			 /* (h) of the job, absolute */
+	u64 deadline;			 /* (h) of the job, absolute */
+	u64 period;			 /* (h) 0: unknown */
+	u64 used;			 /* (h) run time up to `since`; the policy resets it */
+	u64 since;			 /* (h) */
+	u32 state;			 /* (h) enum weir_rt_state */
+	u32 cpu;			 /* (h) 1 + assigned CPU, 0: none */
+	u32 want_cpu;			 /* (h) set by the policy: 1 + CPU to assign, 0: any */
 	u32 unused;
-	u64 x[WEIR_RT_WORDS]; /* (p) the policy's own */
+	u64 x[WEIR_RT_WORDS]; /* (h) the policy's own */
 };
 
 /* Private memory of a task. */
 struct weir_rt_task {
-	u32 row; /* (p) 1 + row, 0: none */
-	/* (p) 1 + CPU to which it was sent as a background task and that it has not reached, 0: none */
+	u32 row; /* (h) 1 + row, 0: none */
+	/* (h) 1 + CPU to which it was sent as a background task and that it has not reached, 0: none */
 	u32 background;
 };
 
@@ -61,42 +62,44 @@ enum weir_assign_bound {
 
 /* JOB and DEADLINE of one task. */
 struct weir_rt_params {
-	u64 wcet;     /* (p) at capacity 1024 */
-	u64 relative; /* (p) */
-	u64 deadline; /* (p) absolute */
-	u64 period;   /* (p) 0: unknown */
+	u64 wcet;     /* (h) at capacity 1024 */
+	u64 relative; /* (h) */
+	u64 deadline; /* (h) absolute */
+	u64 period;   /* (h) 0: unknown */
 };
 
 struct weir_assign {
 	struct weir_port_map map;
 	struct weir_rt weir_mem *row; /* (c) */
-	u32 weir_mem *by_cpu;	      /* (p) 1 + row that the CPU is assigned to, 0: free */
+	u32 weir_mem *by_cpu;	      /* (h) 1 + row that the CPU is assigned to, 0: free */
 	struct weir_task weir_mem *weir_mem
-	*background;			/* (p) by CPU: the background task that was sent there */
-	struct weir_rt_params reported; /* (p) */
+	*background;			/* (h) by CPU: the background task that was sent there */
+	struct weir_rt_params reported; /* (h) */
 	u64 cap;			/* (c) rows; a parameter of the component */
 	/*
 	 * (c) ns; weir_assign_soon() is the next multiple of it, 0: at once; set by the policy in
 	 * construct
 	 */
 	u64 grid;
-	u32 nr;	      /* (p) rows ever used */
-	u32 withheld; /* (p) a background task may be waiting for a CPU */
-	u32 bound;    /* (p) enum weir_assign_bound */
+	u32 nr;	      /* (h) rows ever used */
+	u32 withheld; /* (h) a background task may be waiting for a CPU */
+	u32 bound;    /* (h) enum weir_assign_bound */
 	/*
-	 * (p) rows that still need a CPU; in memory, because the verifier would track a local count
+	 * (h) rows that still need a CPU; in memory, because the verifier would track a local count
 	 */
 	u32 missing;
 	u32 unused;
-	u32 stale; /* (p) jobs, tasks or CPUs have changed; cleared by the policy */
+	u32 stale; /* (h) jobs, tasks or CPUs have changed; cleared by the policy */
 };
 
 /* Topics that a component with per-CPU assignment listens to and requests. */
 #define WEIR_ASSIGN_LISTENS                                                        \
 	(WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) | \
 	 WEIR_TOPIC_BIT(CPU_STATUS) | WEIR_TOPIC_BIT(AFFINITY))
-#define WEIR_ASSIGN_ASKS  (WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY))
-#define WEIR_ASSIGN_NEEDS (WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE))
+/* Where a task may run has changed: it goes elsewhere. */
+#define WEIR_ASSIGN_REVIEWS WEIR_TOPIC_BIT(AFFINITY)
+#define WEIR_ASSIGN_ASKS    (WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY))
+#define WEIR_ASSIGN_NEEDS   (WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE))
 
 /* Memory for @cap rows; in construct. 0 or an error. */
 int weir_assign_construct(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign);
@@ -104,18 +107,18 @@ int weir_assign_construct(struct weir_instance weir_mem *self, struct weir_assig
 int weir_assign_take(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 		     struct weir_instance weir_mem *from, struct weir_assign weir_mem *old);
 /*
- * The update function. If a job was released or a task woke, it arms the timer, so that the policy decides soon; no timer can be armed
- * for time 0, so then it returns 1: the policy decides at once. 0: nothing more to do; or an error.
+ * The first half of the step: note the change. If a job was released or a task woke, it arms the timer, so that the policy decides soon;
+ * no timer can be armed for time 0, so then it returns 1: the policy decides at once (weir_assign_apply()). Else 0.
  */
-int weir_assign_update(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-		       struct weir_pipe weir_mem *in);
-/* Messages. 1: the policy must decide; no timer is armed. `on` takes the in-pipe's lock; for `affinity` it is held. */
+int weir_assign_step(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+		     u32 what, struct weir_task weir_mem *t, const struct weir_step weir_mem *s);
+/* The second half: the answer for @t by the table. */
+u32 weir_assign_port(const struct weir_instance weir_mem *self,
+		     const struct weir_assign weir_mem *assign, const struct weir_task weir_mem *t);
+/* Messages. 1: the policy must decide; no timer is armed. Takes the lock. */
 int weir_assign_on(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 		   const struct weir_msg *msg);
-int weir_assign_affinity(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-			 struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
-			 const struct weir_cpumask weir_mem *mask);
-/* @cpu is idle: send it a background task. 1: done. Takes the in-pipe's lock. */
+/* @cpu is idle: send it a background task. 1: done. Takes the lock. */
 int weir_assign_idle(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 		     u32 cpu);
 
@@ -148,7 +151,7 @@ WEIR_INLINE int weir_assign_unbound(const struct weir_pipe weir_mem *in,
 	return 1;
 }
 
-/* --- for decisions; the in-pipe is locked ------------------------------------------------- */
+/* --- for decisions; under the lock --------------------------------------------------------- */
 
 /* Update `used` of all rows to @now, free the rows of ended tasks. O(rows). */
 int weir_assign_account(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
@@ -161,21 +164,16 @@ u32 weir_assign_cpus(const struct weir_instance weir_mem *self,
  * another one; the rest get their last CPU if it is free, else an idle one, else any.
  * O(rows + CPUs), plus a scan of the CPUs for each row that must migrate.
  */
-int weir_assign_apply(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-		      struct weir_pipe weir_mem *in);
-/* Send background tasks to idle CPUs without an assigned task. O(CPUs), plus O(tasks) for each of them. */
-int weir_background_fill(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-			 struct weir_pipe weir_mem *in);
+int weir_assign_apply(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign);
+/* Send background tasks to idle CPUs without an assigned task. Not in a step. O(CPUs), plus O(tasks) for each of them. */
+int weir_background_fill(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign);
 
-/* Apply a decision: both of the above. */
+/* Apply a decision, not in a step: both of the above. */
 WEIR_INLINE int weir_assign_place(struct weir_instance weir_mem *self,
-				  struct weir_assign weir_mem *assign,
-				  struct weir_pipe weir_mem *in)
+				  struct weir_assign weir_mem *assign)
 {
-	int err = weir_assign_apply(self, assign, in);
-
-	weir_background_fill(self, assign, in);
-	return err;
+	weir_assign_apply(self, assign);
+	return weir_background_fill(self, assign);
 }
 
 /* Arm the instance's timer for @at unless it is armed for an earlier time. */

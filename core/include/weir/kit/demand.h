@@ -13,7 +13,7 @@
  *    drawn: no two may meet, modulo the common divisor of their periods.
  *
  * The private memory of a task holds its struct weir_demand_task at @offset, initially zero. The caller makes sure that only one CPU is
- * in a function: all state is under the lock of the instance's in-pipe. Times are for the actual CPU, not for capacity 1024.
+ * in a function: all state is under the lock that the instance's steps are taken under. Times are for the actual CPU, not for capacity 1024.
  */
 #ifndef WEIR_DEMAND_H
 #define WEIR_DEMAND_H
@@ -40,11 +40,11 @@ struct weir_demand_task {
 /* Part of a component's state, after its struct weir_instance. */
 struct weir_demand {
 	struct weir_instance weir_mem *inst; /* (c) */
-	struct weir_task weir_mem *first;    /* (p) */
-	u64 idle;     /* (p) of the last drawing from now on: some task has work until then */
+	struct weir_task weir_mem *first;    /* (h) */
+	u64 idle;     /* (h) of the last drawing from now on: some task has work until then */
 	u32 offset;   /* (c) of the struct weir_demand_task in the private memory */
-	u32 nr;	      /* (p) tasks in the list */
-	u32 nr_short; /* (p) of those, with a deadline before the end of the period */
+	u32 nr;	      /* (h) tasks in the list */
+	u32 nr_short; /* (h) of those, with a deadline before the end of the period */
 	u32 unused;
 };
 

@@ -4,9 +4,11 @@
  *
  * A task's virtual time is its run time times 1024 / weight, so it advances more slowly for heavier tasks. It
  * is meaningful only within one queue, an instance of an order; a task that changes queues keeps its distance
- * to the old queue's minimum. So a task's record belongs not to an instance of an order, but to the responder
+ * to the old queue's minimum, or its lag. So a task's record belongs not to an instance of an order, but to the responder
  * of FAIR: its state begins with struct weir_fair_book, its private memory of a task is a struct weir_fair.
  * Records are read there directly, without a request, because every event of a task needs them.
+ *
+ * The queue's order alone writes the record: it hears when a task gets a CPU and when it leaves (PICKED, LEFT), under the lock of its home.
  *
  * Times in ns. Source: the fair scheduling class of Linux 5.4, as the digest of counter-driven CFS
  * describes it (spec/4, section 5); Linux kernel, kernel/sched/fair.c, for the fixed-point format.
@@ -25,51 +27,42 @@
 #define WEIR_FAIR_LEAST_TURN 10000u
 
 enum weir_fair_flag {
-	WEIR_FAIR_WAITS = 1,   /* in the in-pipe of its queue, and counted there */
+	WEIR_FAIR_WAITS = 1,   /* it is counted in its queue, and waits */
 	WEIR_FAIR_SLEPT = 2,   /* it has blocked since it last ran */
 	WEIR_FAIR_RESCHED = 4, /* it runs, and its CPU was asked to reschedule */
 	WEIR_FAIR_LAGS = 8,    /* eevdf: `lag` was set when it left its queue */
-	WEIR_FAIR_DEBTOR = 16, /* eevdf: it sleeps, and its weight counts in its queue, at `slot` */
-	WEIR_FAIR_STAYS = 32,  /* eevdf: it waits, and goes on whoever else waits */
-	WEIR_FAIR_PASSED = 64, /* eevdf: it runs, and its deadline has passed */
+	WEIR_FAIR_RUNS = 16,   /* it is counted in its queue, and runs since `since` */
+	WEIR_FAIR_KEPT =
+		32, /* the instance that counted it is being replaced: it goes on in the same queue */
+	WEIR_FAIR_DEBTOR = 64, /* eevdf: it sleeps, and its weight counts in its queue, at `slot` */
+	WEIR_FAIR_STAYS = 128, /* eevdf: it waits, and goes on whoever else waits */
+	WEIR_FAIR_PASSED = 256, /* eevdf: it runs, and its deadline has passed */
 };
+#define WEIR_FAIR_HERE (WEIR_FAIR_WAITS | WEIR_FAIR_RUNS)
 
-/* A task's record. (p): written by the instance whose in-pipe holds it or held it last, under that pipe's lock. */
+/* A task's record, written under the lock of its queue. */
 struct weir_fair {
-	u64 vruntime; /* (a) */
-	u64 queue;    /* (p) the queue that `vruntime` belongs to, 0: none yet */
-	/*
-	 * (p) cfs: least virtual time of the queue when the task was last updated there; eevdf: value of `ran` at which the timer of
-	 * its turn expires
-	 */
-	u64 base;
-	u64 ran;      /* (a) ns on CPUs, up to `since` if it runs */
-	u64 since;    /* (a) ns; when it got its CPU */
-	u64 seen;     /* (a) the part of `ran` that is charged */
-	u64 began;    /* (p) value of `ran` when it got its CPU */
-	u64 slice;    /* (p) length of its turns */
-	u64 deadline; /* (p) eevdf: virtual; relative to `vruntime` while it is in no queue */
-	s64 lag;      /* (p) eevdf: its lag when it left its queue, in virtual time */
-	u64 key;      /* (p) eevdf: its key while it waits */
-	u64 protect;  /* (p) eevdf: it runs, and is protected until this virtual time */
-	u32 weight;   /* (p) as in Linux, 1024 at nice 0 */
-	u32 inverse;  /* (p) 2^32 / weight */
-	u32 flags;    /* (p) enum weir_fair_flag */
-	s32 stretch;  /* (p) PENALTY when it got its CPU: of virtual time, 1/1024 */
-	s32 shrink;   /* (p) likewise, of the slice, 1/1024 */
-	u32 running;  /* (a) the time since `since` is not in `ran` yet */
-	u32 turn;     /* (p) eevdf: number of its turn in its queue, 0: none yet */
-	u32 slot;     /* (p) eevdf: with WEIR_FAIR_DEBTOR */
+	u64 vruntime;
+	u64 queue; /* the queue that `vruntime` belongs to, 0: none yet */
+	u64 base; /* cfs: least virtual time of the queue when it left; eevdf: value of `turn` at which the timer of its turn expires */
+	u64 since;    /* ns; it is charged up to here, if it runs */
+	u64 turn;     /* ns that it has run since it got its CPU */
+	u64 slice;    /* length of its turns */
+	u64 deadline; /* eevdf: virtual */
+	s64 lag;      /* eevdf: its lag when it left its queue, in virtual time */
+	u64 protect;  /* eevdf: it runs, and is protected until this virtual time */
+	u32 weight;   /* as in Linux, 1024 at nice 0 */
+	u32 inverse;  /* 2^32 / weight */
+	u32 flags;    /* enum weir_fair_flag */
+	s32 stretch;  /* PENALTY when it got its CPU: of virtual time, 1/1024 */
+	s32 shrink;   /* likewise, of the slice, 1/1024 */
+	u32 slot;     /* eevdf: with WEIR_FAIR_DEBTOR */
 };
 
-/* What a queue publishes, for tasks that leave it without a call of its functions. */
+/* What a queue of eevdf publishes while tasks sleep in debt there, for those that wake elsewhere. */
 struct weir_fair_mark {
 	u64 queue; /* (a) whose it is */
-	u64 least; /* (a) least virtual time; eevdf: the weighted mean */
-	/*
-	 * (a) least virtual time of waiting tasks, WEIR_KEY_NONE: none; eevdf: the sum of weights
-	 */
-	u64 waiting;
+	u64 mean;  /* (a) of the virtual times, by weight */
 };
 
 /* The state of the responder of FAIR. Marks are indexed by queue number, modulo; a later mark may overwrite an earlier one. */
@@ -121,58 +114,12 @@ WEIR_INLINE s64 weir_fair_part(u64 whole, s64 part)
 	return ((s64)whole * part + 512) >> 10;
 }
 
-/* Whether @t runs or is about to. */
-WEIR_INLINE int weir_fair_on_cpu(const struct weir_task weir_mem *t)
-{
-	u32 state = weir_load(&t->state);
-
-	return state == WEIR_RUNNING || state == WEIR_CLAIMED;
-}
-
-/*
- * The total run time of @t, ns. The first caller that notices that a task has left its CPU settles its time, possibly before
- * the message about it arrives.
- */
-WEIR_INLINE u64 weir_fair_ran(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
-			      struct weir_fair weir_mem *f)
-{
-	u64 ran = weir_load(&f->ran), now, since;
-
-	if (!weir_load(&f->running))
-		return ran;
-	now = weir_now(s);
-	since = weir_load(&f->since);
-	if (now > since)
-		ran += now - since;
-	if (weir_fair_on_cpu(t))
-		return ran;
-	if (weir_cas(&f->running, 1, 0) != 1)
-		return weir_load(&f->ran);
-	weir_store(&f->ran, ran);
-	return ran;
-}
-
-/*
- * Charge @t for its run time since the last charge; of two concurrent callers, one does. The lock of the queue's
- * in-pipe, or of the in-pipe that the task has entered, is held.
- */
-WEIR_INLINE void weir_fair_charge(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
-				  struct weir_fair weir_mem *f)
-{
-	u64 seen = weir_load(&f->seen), ran = weir_fair_ran(s, t, f), delta;
-
-	if (ran <= seen || weir_cas(&f->seen, seen, ran) != seen)
-		return;
-	delta = weir_fair_virtual(ran - seen, f);
-	if (f->stretch)
-		delta += (u64)weir_fair_part(delta, f->stretch);
-	weir_fetch_add(&f->vruntime, delta);
-}
-
 /* Weight of a nice value, and 2^32 / weight; below -20 as -20, above 19 as SCHED_IDLE. O(1). */
 u32 weir_fair_nice(s64 nice);
 u32 weir_fair_nice_inverse(s64 nice);
-/* The task's weight as reported now. O(1). */
+/* Of the answer of WEIGHT, in value2: the weight changes without a message, so it is asked for at each turn. */
+#define WEIR_FAIR_UNTOLD (1ull << 32)
+/* The task's weight as reported now. 1: WEIR_FAIR_UNTOLD. O(1). */
 int weir_fair_weigh(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
 		    struct weir_fair weir_mem *f);
 /* How long @t wants to run at a time, ns; 0: the default. O(1). */
@@ -184,9 +131,22 @@ WEIR_INLINE int weir_fair_is_batch(struct weir_sched weir_mem *s, struct weir_ta
 	       weir_property(s, WEIR_TOPIC_POLICY, t) == WEIR_POLICY_BATCH;
 }
 
-/* @f begins a turn: record its penalty for the turn, and its state. O(1). */
-int weir_fair_begin(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
-		    struct weir_fair weir_mem *f);
+/* Its penalty, if PENALTY has a responder. O(1). */
+int weir_fair_penalty(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
+		      struct weir_fair weir_mem *f);
+
+/* @f, whose task has got a CPU at @now, begins a turn: its penalty for the turn, and its state. */
+WEIR_INLINE void weir_fair_begin(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
+				 struct weir_fair weir_mem *f, u64 now)
+{
+	f->flags = WEIR_FAIR_RUNS;
+	f->since = now;
+	f->turn = 0;
+	f->stretch = 0;
+	f->shrink = 0;
+	if (weir_unlikely(weir_subs(s, WEIR_TOPIC_PENALTY)->responder))
+		weir_fair_penalty(s, t, f);
+}
 
 /* The responder of FAIR, or null. */
 WEIR_INLINE struct weir_fair_book weir_mem *weir_fair_book(struct weir_sched weir_mem *s)
@@ -204,7 +164,7 @@ WEIR_INLINE struct weir_fair weir_mem *weir_fair_of(struct weir_sched weir_mem *
 }
 
 /* Publish the queue's mark. */
-WEIR_INLINE void weir_fair_publish(struct weir_sched weir_mem *s, u64 queue, u64 least, u64 waiting)
+WEIR_INLINE void weir_fair_publish(struct weir_sched weir_mem *s, u64 queue, u64 mean)
 {
 	struct weir_fair_book weir_mem *book = weir_fair_book(s);
 	struct weir_fair_mark weir_mem *m;
@@ -212,8 +172,7 @@ WEIR_INLINE void weir_fair_publish(struct weir_sched weir_mem *s, u64 queue, u64
 	if (!book)
 		return;
 	m = &book->mark[queue & (book->nr - 1)];
-	weir_store(&m->least, least);
-	weir_store(&m->waiting, waiting);
+	weir_store(&m->mean, mean);
 	weir_store_release(&m->queue, queue);
 }
 
@@ -230,19 +189,15 @@ WEIR_INLINE struct weir_fair_mark weir_mem *weir_fair_mark_of(struct weir_sched 
 	return weir_load_acquire(&m->queue) == queue ? m : 0;
 }
 
-/* --- a queue: the tasks in the in-pipe of one instance, and its running tasks ------------------------- */
+/* --- a queue: the tasks of one instance, those that wait and those that run ----------------------------- */
 
 struct weir_fair_queue {
 	/* (c) unique; an instance that replaces this one inherits it */
 	u64 id;
-	u64 zero; /* (p) virtual time from which sums are counted */
-	u64 load; /* (p) weights of the tasks that wait */
-	u64 nr;	  /* (p) their number */
-	u64 sum;  /* (p) their virtual times relative to `zero`, signed, each times its weight */
-	u64 run_load;  /* (p) the same for running tasks, as found by weir_fair_look() */
-	u64 run_nr;    /* (p) */
-	u64 run_sum;   /* (p) */
-	u64 run_least; /* (p) least virtual time of running tasks, WEIR_KEY_NONE: none runs */
+	u64 zero; /* (h) virtual time from which sums are counted */
+	u64 load; /* (h) weights of all its tasks */
+	u64 nr;	  /* (h) their number */
+	s64 sum;  /* (h) their virtual times relative to `zero`, each times its weight */
 };
 
 /* Start value of a queue: keeps the virtual time of early arrivals from other queues positive. */
@@ -254,6 +209,31 @@ WEIR_INLINE void weir_fair_open(const struct weir_instance weir_mem *self,
 {
 	q->id = weir_random(self->sched) | 1ull << 63;
 	q->zero = WEIR_FAIR_BASE;
+}
+
+/* It is counted in the queue. */
+WEIR_INLINE int weir_fair_here(const struct weir_fair_queue weir_mem *q,
+			       const struct weir_fair weir_mem *f)
+{
+	return f->queue == q->id && f->flags & WEIR_FAIR_HERE;
+}
+
+/* Charge the running @f up to @now. */
+WEIR_INLINE void weir_fair_charge(struct weir_fair_queue weir_mem *q, struct weir_fair weir_mem *f,
+				  u64 now)
+{
+	u64 ran, delta;
+
+	if (!(f->flags & WEIR_FAIR_RUNS) || now <= f->since)
+		return;
+	ran = now - f->since;
+	f->since = now;
+	f->turn += ran;
+	delta = weir_fair_virtual(ran, f);
+	if (f->stretch)
+		delta += (u64)weir_fair_part(delta, f->stretch);
+	f->vruntime += delta;
+	q->sum += (s64)(delta * f->weight);
 }
 
 /* The next CPU behind @out from @from on that runs or chooses a task, or WEIR_NO_CPU. */
@@ -284,37 +264,62 @@ WEIR_INLINE u32 weir_fair_busy(const struct weir_pipe weir_mem *out, u32 from)
 /* The queue's task that runs on @cpu, and its record; null: none. */
 WEIR_INLINE struct weir_fair weir_mem *weir_fair_runs(const struct weir_instance weir_mem *self,
 						      const struct weir_fair_queue weir_mem *q,
-						      const struct weir_pipe weir_mem *in, u32 cpu,
-						      struct weir_task weir_mem **task)
+						      u32 cpu, struct weir_task weir_mem **task)
 {
 	struct weir_task weir_mem *t = weir_cpu_curr(self->sched, cpu);
-	struct weir_fair weir_mem *f;
+	struct weir_fair weir_mem *f = t ? weir_fair_of(self->sched, t) : 0;
 
-	/* A task that @in holds again no longer runs, whatever its CPU's state says. */
-	if (!t || weir_pipe_has(in, t))
-		return 0;
-	f = weir_fair_of(self->sched, t);
 	*task = t;
-	return f && f->queue == q->id && !(f->flags & WEIR_FAIR_SLEPT) ? f : 0;
+	return f && f->queue == q->id && f->flags & WEIR_FAIR_RUNS ? f : 0;
 }
 
-/* Charge the queue's running tasks, and sum them up. @in is locked. O(CPUs behind). */
-int weir_fair_look(struct weir_instance weir_mem *self, struct weir_fair_queue weir_mem *q,
-		   const struct weir_pipe weir_mem *in);
-/* Sum up the waiting tasks again, after a task left whose numbers are unknown. O(n). */
-int weir_fair_recount(struct weir_instance weir_mem *self, struct weir_fair_queue weir_mem *q,
-		      const struct weir_pipe weir_mem *in);
+/* Charge the queue's running tasks up to @now; the least virtual time of them, WEIR_KEY_NONE: none runs. O(CPUs behind). */
+u64 weir_fair_look_all(struct weir_instance weir_mem *self, struct weir_fair_queue weir_mem *q,
+		       u64 now);
+
+WEIR_INLINE u64 weir_fair_look(struct weir_instance weir_mem *self,
+			       struct weir_fair_queue weir_mem *q, u64 now)
+{
+	const struct weir_pipe weir_mem *out = weir_out(self, 0);
+	struct weir_task weir_mem *t;
+	struct weir_fair weir_mem *f;
+
+	if (out->nr_cpus != 1)
+		return weir_fair_look_all(self, q, now);
+	f = weir_fair_runs(self, q, out->cpu, &t);
+	if (!f)
+		return WEIR_KEY_NONE;
+	weir_fair_charge(q, f, now);
+	return f->vruntime;
+}
+
+/* The same but for @t, which is seen to. */
+WEIR_INLINE void weir_fair_look_beside(struct weir_instance weir_mem *self,
+				       struct weir_fair_queue weir_mem *q,
+				       const struct weir_task weir_mem *t, u64 now)
+{
+	const struct weir_pipe weir_mem *out = weir_out(self, 0);
+	const struct weir_task weir_mem *runs;
+
+	if (out->nr_cpus == 1) {
+		runs = weir_cpu_curr(self->sched, out->cpu);
+		if (!runs || runs == t)
+			return;
+	}
+	weir_fair_look(self, q, now);
+}
+
 /* Preempt the task that runs on @cpu for @t. */
 int weir_fair_displace(struct weir_instance weir_mem *self,
-		       const struct weir_fair_queue weir_mem *q,
-		       const struct weir_pipe weir_mem *in, u32 cpu, struct weir_task weir_mem *t);
+		       const struct weir_fair_queue weir_mem *q, u32 cpu,
+		       struct weir_task weir_mem *t);
 
-/* Add or remove a waiting task. */
+/* @f is counted from now on, or no longer. */
 WEIR_INLINE void weir_fair_enter(struct weir_fair_queue weir_mem *q,
 				 const struct weir_fair weir_mem *f)
 {
 	q->load += f->weight;
-	q->sum += (f->vruntime - q->zero) * f->weight;
+	q->sum += (s64)((f->vruntime - q->zero) * f->weight);
 	q->nr++;
 }
 
@@ -322,26 +327,8 @@ WEIR_INLINE void weir_fair_leave(struct weir_fair_queue weir_mem *q,
 				 const struct weir_fair weir_mem *f)
 {
 	q->load -= f->weight;
-	q->sum -= (f->vruntime - q->zero) * f->weight;
+	q->sum -= (s64)((f->vruntime - q->zero) * f->weight);
 	q->nr--;
-}
-
-/* Whether it waits in the queue and is counted. */
-WEIR_INLINE int weir_fair_waits(const struct weir_fair_queue weir_mem *q,
-				const struct weir_fair weir_mem *f)
-{
-	return f->queue == q->id &&
-	       (f->flags & (WEIR_FAIR_WAITS | WEIR_FAIR_SLEPT)) == WEIR_FAIR_WAITS;
-}
-
-/* Whether a CPU behind the instance has claimed @t, which has left the in-pipe for it. */
-WEIR_INLINE int weir_fair_claimed(const struct weir_instance weir_mem *self,
-				  struct weir_task weir_mem *t)
-{
-	u32 cpu = weir_load(&t->cpu), state = weir_load(&t->state);
-
-	return (state == WEIR_CLAIMED || state == WEIR_RUNNING) &&
-	       cpu < weir_nr_cpus(self->sched) && weir_cpu_curr(self->sched, cpu) == t;
 }
 
 /* No shorter than the timers of Linux; with ticks, up to the first one at which @turn is over. */

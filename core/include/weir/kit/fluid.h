@@ -39,12 +39,12 @@ enum weir_fluid_word {
 	WEIR_FLUID_WORDS = WEIR_FLUID_LEG + 2 * WEIR_FLUID_MAX_LEGS,
 };
 
-/* The slice; part of a component's state, under the lock of the in-pipe. */
+/* The slice; part of a component's state, under the lock that steps are taken under. */
 struct weir_fluid {
-	u64 start; /* (p) ns */
-	u64 end;   /* (p) ns; 0: there has been none */
-	u64 lots;  /* (p) their sum, ns */
-	u64 jobs;  /* (p) rows with a lot */
+	u64 start; /* (h) ns */
+	u64 end;   /* (h) ns; 0: there has been none */
+	u64 lots;  /* (h) their sum, ns */
+	u64 jobs;  /* (h) rows with a lot */
 };
 
 /* Bits of a part: fractions count in 2^-31. */
@@ -59,7 +59,7 @@ u64 weir_share(u64 a, u64 b, u64 c, u64 *part);
 /*
  * A slice begins at @now: new jobs are started, each ready row gets its lot in WEIR_FLUID_LOT, and `end`
  * says when to call again, unless an event comes earlier. All flags of the rows except READY and RUNS are
- * cleared. The in-pipe is locked. O(rows).
+ * cleared. Under the lock. O(rows).
  */
 int weir_fluid_slice(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 		     struct weir_fluid weir_mem *fluid, u64 now);

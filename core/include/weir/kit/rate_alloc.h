@@ -9,7 +9,7 @@
  * those of Brandt, Banachowski, Lin and Bisson, "Dynamic integrated scheduling of hard real-time, soft real-time, and
  * non-real-time processes", 2003.
  *
- * All state is under the lock of the instance's in-pipe; the CPUs are those behind out-pipe 0.
+ * All state is under the lock that the instance's steps are taken under; the CPUs are those behind out-pipe 0.
  */
 #ifndef WEIR_RATE_ALLOC_H
 #define WEIR_RATE_ALLOC_H
@@ -35,8 +35,8 @@ struct weir_rate_task {
 	u32 kind;     /* enum weir_rate_kind */
 	u32 begun;    /* real time: `release` is known. Best effort: it has run in its turn */
 	u32 epoch;    /* admissions that the turn or period accounts for */
-	u32 counted;  /* the count, `weir_rate_alloc.count`, that it is in; 0: none */
-	u64 weight;   /* in that count; 0: not a best-effort task */
+	u32 counted;  /* it waits: it is in the count, with `weight` */
+	u64 weight;   /* 0: not a best-effort task */
 };
 
 /* Part of a component's state. */
@@ -46,12 +46,10 @@ struct weir_rate_alloc {
 	u64 soft;
 	u64 chain;   /* ns; until then the best-effort turns given so far use up their rate */
 	u64 weights; /* of best-effort tasks except that of the turn, at the last count */
-	u64 waiting; /* weights of waiting tasks */
+	u64 waiting; /* weights of best-effort tasks that wait */
 	u32 nr_waiting;
 	u32 nr;	     /* as `weights` */
 	u32 epoch;   /* admissions so far */
-	u32 members; /* tasks of the in-pipe that are in the count, of all kinds */
-	u32 count;   /* number of the count: a task in an older count is in none */
 	u32 nr_hard; /* tasks with a part of `hard` */
 };
 
@@ -94,23 +92,17 @@ int weir_rate_refuse(struct weir_rate_alloc weir_mem *all, struct weir_rate_task
 u64 weir_rate_granted(struct weir_instance weir_mem *self,
 		      const struct weir_rate_alloc weir_mem *all,
 		      const struct weir_rate_task weir_mem *p, u64 amount);
-/* @t entered @in, left it, or changed its kind or PRIORITY: update the count of waiting tasks. O(1). */
+/* @t waits from now on, or its kind or PRIORITY has changed: it is in the count of waiting tasks. O(1). */
 int weir_rate_mark(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,
-		   struct weir_pipe weir_mem *in, struct weir_task weir_mem *t);
-/* The same for all tasks that the receiver of @in has not handled yet; the descriptor names WEIR_REMOVED. */
-int weir_rate_mark_changes(struct weir_instance weir_mem *self,
-			   struct weir_rate_alloc weir_mem *all, struct weir_pipe weir_mem *in);
-/* @t exits. */
+		   struct weir_task weir_mem *t);
+/* It does not wait any more. */
 int weir_rate_forget(struct weir_rate_alloc weir_mem *all, struct weir_rate_task weir_mem *p);
-/* In take_state: inherit the bookings of @old. Its count is of another pipe. */
+/* In take_state: inherit the bookings of @old. Tasks are counted as they come. */
 int weir_rate_take(struct weir_rate_alloc weir_mem *all,
 		   const struct weir_rate_alloc weir_mem *old);
-/*
- * Count the instance's best-effort tasks except @t, waiting in @in and running. All changes of @in are marked. O(CPUs that run
- * tasks of the instance); O(n) if records of changes were lost.
- */
+/* Count the instance's best-effort tasks except @t, waiting and running. O(CPUs that run tasks of the instance). */
 int weir_rate_count(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,
-		    struct weir_pipe weir_mem *in, struct weir_task weir_mem *t);
+		    struct weir_task weir_mem *t);
 /*
  * @t, best effort, begins a turn @now. The period is @slice for each counted task and for itself; of best effort's part it
  * gets its share by weight, which is 21 plus its PRIORITY. All turns together use the rate of best effort up to the end of

@@ -7,7 +7,7 @@
  * server does not; duals are packed into servers of the next level, which serve them by deadline. A server of
  * share 1 is a root and always runs. The running leaves follow from the roots down, and are as many as CPUs.
  *
- * Shares are fixed-point numbers in 2^-52. All state lies under the lock of the instance's in-pipe.
+ * Shares are fixed-point numbers in 2^-52. All state lies under the lock that steps are taken under.
  *
  * Source: Regnier, Lima, Massa, Levin and Brandt, "RUN: optimal multiprocessor real-time scheduling via
  * reduction to uniprocessor", 2011, sections III and IV.
@@ -24,31 +24,31 @@
 #define WEIR_SHARE_EPSILON (1ull << 14)
 
 struct weir_server {
-	u64 share;    /* (p) in 2^-52 */
-	u64 fill;     /* (p) part of it without a task, in 2^-52 */
-	u64 deadline; /* (p) ns; until then the dual may run for `dual` */
-	u64 dual;     /* (p) ns that the dual must still run until the deadline */
-	u32 parent;   /* (p) 1 + server that serves its dual, 0: a root */
-	u32 chosen;   /* (p) 1 + the server whose dual it would run, 0: none */
-	u32 runs;     /* (p) */
-	u32 level;    /* (p) 0: a leaf */
-	u32 first;    /* (p) place of its first leaf among all leaves; its leaves are neighbours */
-	u32 nr;	      /* (p) leaves below it, itself if it is one */
-	u32 root;     /* (p) place of the first leaf below its root */
-	u32 next;     /* (p) while places are assigned: place of the next leaf */
-	u32 stale;    /* (p) deadline and `dual` must be recomputed */
+	u64 share;    /* (h) in 2^-52 */
+	u64 fill;     /* (h) part of it without a task, in 2^-52 */
+	u64 deadline; /* (h) ns; until then the dual may run for `dual` */
+	u64 dual;     /* (h) ns that the dual must still run until the deadline */
+	u32 parent;   /* (h) 1 + server that serves its dual, 0: a root */
+	u32 chosen;   /* (h) 1 + the server whose dual it would run, 0: none */
+	u32 runs;     /* (h) */
+	u32 level;    /* (h) 0: a leaf */
+	u32 first;    /* (h) place of its first leaf among all leaves; its leaves are neighbours */
+	u32 nr;	      /* (h) leaves below it, itself if it is one */
+	u32 root;     /* (h) place of the first leaf below its root */
+	u32 next;     /* (h) while places are assigned: place of the next leaf */
+	u32 stale;    /* (h) deadline and `dual` must be recomputed */
 	u32 unused;
-	/* (p) its share is this, plus (even levels) or minus those of its leaves; modulo 2^64 */
+	/* (h) its share is this, plus (even levels) or minus those of its leaves; modulo 2^64 */
 	u64 whole;
 };
 
 struct weir_reduction {
 	struct weir_server weir_mem *server; /* (c) children before parents, leaves first */
 	u32 cap;			     /* (c) */
-	u32 nr;				     /* (p) */
-	u32 nr_leaves;			     /* (p) */
-	u32 left;			     /* (p) while a level is packed: of its duals */
-	u32 packed;			     /* (p) likewise */
+	u32 nr;				     /* (h) */
+	u32 nr_leaves;			     /* (h) */
+	u32 left;			     /* (h) while a level is packed: of its duals */
+	u32 packed;			     /* (h) likewise */
 	u32 unused;
 };
 

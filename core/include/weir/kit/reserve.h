@@ -50,14 +50,6 @@ WEIR_INLINE u64 weir_reserve_rate(u64 part, u64 whole)
 	return whole ? (part * WEIR_RESERVE_FULL + whole - 1) / whole : ~0ull;
 }
 
-/* Whether it is on a CPU, or about to be. */
-WEIR_INLINE int weir_reserve_on_cpu(const struct weir_task weir_mem *t)
-{
-	u32 state = weir_load(&t->state);
-
-	return state == WEIR_RUNNING || state == WEIR_CLAIMED;
-}
-
 /* @t got @cpu: start its clock. */
 WEIR_INLINE void weir_reserve_start(struct weir_sched weir_mem *s, struct weir_reserve weir_mem *r)
 {
@@ -71,7 +63,7 @@ WEIR_INLINE u64 weir_reserve_charge(struct weir_sched weir_mem *s, struct weir_r
 				    struct weir_task weir_mem *t, int stop)
 {
 	u64 now = weir_now(s), ran = 0;
-	u32 cpu = weir_load(&t->cpu);
+	u32 cpu = weir_last_cpu(t);
 
 	if (r->running && now > r->since && cpu < weir_nr_cpus(s))
 		ran = (now - r->since) * weir_cpu_capacity(s, cpu) >> 10;

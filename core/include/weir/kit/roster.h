@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Tasks that an instance must visit at some event, such as a change of mode: a set without order, from which each
- * visit drops tasks that need no further one. Visiting all tasks of a pipe costs O(n) per event; adding a task when
- * it is put and dropping it when it is found gone costs O(1) in total.
+ * Tasks that an instance must visit at some event, such as a change of mode: a set without order. Visiting all tasks of a
+ * pipe costs O(n) per event; adding a task when it comes and dropping it when it leaves costs O(1).
  *
  * The private memory of a task holds its place, a u32 at @offset; zero: none. The place is checked against the
- * set, so that memory inherited from another instance does no harm. All state is under the lock of the
- * instance's in-pipe. A roster is visited from its end, so the visited task may be dropped:
+ * set, so that memory inherited from another instance does no harm. All state is under the lock that the instance's
+ * steps are taken under. A roster is visited from its end, so the visited task may be dropped:
  *
  *	for (u32 i = r->nr; i > 0 && weir_loop;)
  *		t = r->task[--i];
@@ -19,9 +18,9 @@
 /* Part of a component's state, after its struct weir_instance. */
 struct weir_roster {
 	struct weir_instance weir_mem *inst;	   /* (c) */
-	struct weir_task weir_mem *weir_mem *task; /* (p) */
-	u32 nr;					   /* (p) */
-	u32 cap;				   /* (p) */
+	struct weir_task weir_mem *weir_mem *task; /* (h) */
+	u32 nr;					   /* (h) */
+	u32 cap;				   /* (h) */
 	u32 offset;				   /* (c) of the u32 in the private memory */
 	u32 unused;
 };

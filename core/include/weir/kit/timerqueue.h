@@ -5,7 +5,7 @@
  *
  * The private memory of a task holds its place in the heap, a u32 at @offset; zero: none. The place is
  * checked against the heap, so that memory inherited from another instance does no harm. All functions
- * take the instance's own lock, under which no pipe is touched; any pipe lock may be held.
+ * take the instance's own lock; a home's lock may be held.
  */
 #ifndef WEIR_TIMERQUEUE_H
 #define WEIR_TIMERQUEUE_H
@@ -47,11 +47,10 @@ int weir_timerqueue_clear(struct weir_timerqueue weir_mem *d, struct weir_task w
  */
 struct weir_task weir_mem *weir_timerqueue_pop(struct weir_timerqueue weir_mem *d, u64 now);
 /*
- * As weir_timerqueue_pop(), but only a task that waits in an in-pipe of the instance, which is then locked; no
- * update about the task is pending for its receiver. The caller unlocks *@in.
+ * For on_timer: ask for each task whose time has come (weir_review()); those that have left meanwhile run or block, and are looked at when
+ * they return. O(log n) a task.
  */
-struct weir_task weir_mem *weir_timerqueue_pop_waiting(struct weir_timerqueue weir_mem *d, u64 now,
-						       struct weir_pipe weir_mem **in);
+int weir_timerqueue_review(struct weir_timerqueue weir_mem *d);
 /* In destroy. */
 void weir_timerqueue_free(struct weir_timerqueue weir_mem *d);
 

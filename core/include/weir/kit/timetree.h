@@ -6,7 +6,7 @@
  *
  * The private memory of a task holds its place in the tree, a u32 at @offset; zero: none. The place is
  * checked against the tree, so that memory inherited from another instance does no harm. All functions
- * take the instance's own lock, under which no pipe is touched; any pipe lock may be held.
+ * take the instance's own lock; a home's lock may be held.
  */
 #ifndef WEIR_TIMETREE_H
 #define WEIR_TIMETREE_H
@@ -50,12 +50,10 @@ int weir_timetree_set(struct weir_timetree weir_mem *d, struct weir_task weir_me
 /* Remove @t. O(log n) expected. */
 int weir_timetree_clear(struct weir_timetree weir_mem *d, struct weir_task weir_mem *t);
 /*
- * The earliest time after @bound of a task that waits in @pipe, which is locked, and whose second time is after @now; 0: none.
- * Other tasks found on the way are removed: set them again when they return. O(log n) expected for each removed task, and
- * once more. *@looked becomes the number of visited nodes.
+ * The earliest time after @bound of a task whose second time is after @now; 0: none. Other tasks found on the way are removed: set them
+ * again when they return. O(log n) expected for each removed task, and once more. *@looked becomes the number of visited nodes.
  */
-u64 weir_timetree_after(struct weir_timetree weir_mem *d, struct weir_pipe weir_mem *pipe, u64 now,
-			u64 bound, u32 *looked);
+u64 weir_timetree_after(struct weir_timetree weir_mem *d, u64 now, u64 bound, u32 *looked);
 /* In destroy. */
 void weir_timetree_free(struct weir_timetree weir_mem *d);
 

@@ -10,9 +10,9 @@
 #include <weir/kit/assign.h>
 
 struct weir_top_k {
-	u32 weir_mem *heap; /* (p) rows */
-	u32 nr;		    /* (p) */
-	u32 room;	    /* (p) most rows wanted */
+	u32 weir_mem *heap; /* (h) rows */
+	u32 nr;		    /* (h) */
+	u32 room;	    /* (h) most rows wanted */
 	u32 word;	    /* (c) first of the two words */
 	u32 unused;
 };

@@ -27,28 +27,29 @@ typedef long long s64;
 		ret_;                                                    \
 	})
 #define WEIR_STRICT   0
-#define WEIR_CARRY    1
-#define WEIR_DEEP     0
 #define WEIR_DECLINES 1
 /* Calls may give up waiting for another CPU, whatever the configuration says. */
 #define WEIR_IMPATIENT 1
 #define WEIR_OPLOG     0
 #define WEIR_DOMAINS   0
-#define WEIR_SOLO      0
 #define WEIR_INLINE    static inline __attribute__((always_inline, unused))
 /* One translation unit: components are static and kept apart by their prefix. */
-#define WEIR_ENTRY static __attribute__((unused))
+#define WEIR_ENTRY static inline __attribute__((always_inline, unused))
 /*
  * A function that the verifier checks once, by itself, instead of at each call (the unit is compiled
  * with hidden visibility, which makes all others static to the verifier). It returns a number, and its
  * arguments that are pointers say where they point.
  */
 #define WEIR_GLOBAL __attribute__((noinline, visibility("default")))
+#define WEIR_PART   WEIR_GLOBAL
+#define WEIR_STEP
 /* The same for a function of a component beside its entry points. */
 #define WEIR_HELPER WEIR_GLOBAL
 /* No instruction for it; and a search by branches would cost the verifier a walk through all 64 ways. */
 #define weir_ctz(w) weir_count_bits(((w) & -(w)) - 1)
 #define weir_use(v) asm volatile("" ::"r"(v))
+/* Nothing is computed from @v before this point: what is ready early waits in the frame. */
+#define weir_only_now(v) asm volatile("" : "+r"(v))
 /* A call chain has eight frames and 512 bytes: this function uses none of them. */
 #define WEIR_FLAT __attribute__((always_inline))
 /* What is hardly ever called takes no frame either. */
@@ -119,7 +120,9 @@ int weir_in_arena(const volatile void weir_mem *p);
 	} while (0)
 
 #define weir_light_fence() weir_fence()
-#define weir_heavy_fence() weir_fence()
+/* Strict: a test wants this attempt at a lock to fail. */
+#define weir_port_gives_up() 0
+#define weir_heavy_fence()   weir_fence()
 
 /* Helper 5 of the kernel: bpf_ktime_get_ns. */
 static u64 (*const weir_bpf_ktime_get_ns)(void) __attribute__((unused)) = (u64(*)(void))5;
@@ -135,20 +138,17 @@ static u64 (*const weir_bpf_ktime_get_ns)(void) __attribute__((unused)) = (u64(*
 
 /* Bounded by the clock: a count would be a new state for the verifier at each look. */
 #define WEIR_WAIT(name) u64 name = 0
-#define weir_wait_for(until, ns)                           \
+#define weir_wait_until(until, ns)                         \
 	({                                                 \
 		u64 now_ = weir_bpf_ktime_get_ns();        \
 		(until) = (until) ? (until) : now_ + (ns); \
 		now_ < (until);                            \
 	})
-#define weir_wait(until, limit)	     weir_wait_for(until, WEIR_WAIT_NS)
-#define weir_wait_long(until, limit) weir_wait_for(until, 25 * WEIR_WAIT_NS)
+#define weir_wait(until, limit)	     weir_wait_until(until, WEIR_WAIT_NS)
+#define weir_wait_long(until, limit) weir_wait_until(until, 25 * WEIR_WAIT_NS)
 
 /* 1: the lock was free and is the caller's now. Never waits. */
 #define weir_try_lock(lock) (weir_cas(lock, 0, 1) == 0)
-
-/* The same, before a call waits in earnest. */
-#define weir_lock_at_once(lock) weir_try_lock(lock)
 
 #define weir_impatient_lock(lock, until, limit)       \
 	({                                            \
@@ -168,9 +168,6 @@ WEIR_INLINE void weir_spin_unlock(u32 weir_mem *lock)
 {
 	(void)__sync_lock_test_and_set(lock, 0);
 }
-
-/* With a full barrier behind it: an exchange is one. */
-#define weir_unlock_fenced(lock) weir_spin_unlock(lock)
 
 /* Helper 8 of the kernel: bpf_get_smp_processor_id. */
 static u32 (*const weir_bpf_smp_processor_id)(void) __attribute__((unused)) = (u32(*)(void))8;

@@ -91,21 +91,12 @@ WEIR_INLINE int weir_lock_within(u32 *lock, u64 *waited, u64 limit)
 	return 0;
 }
 
-/* The same, before a call waits in earnest. */
-#define weir_lock_at_once(lock) weir_try_lock(lock)
-
 /* See weir/unverified.h. */
 #define weir_impatient_lock(lock, waited, limit) weir_lock_within(lock, &(waited), limit)
 
 WEIR_INLINE void weir_spin_unlock(u32 *lock)
 {
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
-}
-
-/* With a full barrier behind it. */
-WEIR_INLINE void weir_unlock_fenced(u32 *lock)
-{
-	(void)__atomic_exchange_n(lock, 0, __ATOMIC_SEQ_CST);
 }
 
 /* The CPU in whose name this thread calls; entering a call of schedule.h sets it. */

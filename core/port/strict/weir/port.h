@@ -59,6 +59,8 @@ void weir_port_relax(u32 spins);
 
 /* A test wants this attempt to fail as if another CPU had the lock for too long. */
 int weir_strict_gives_up(void);
+#undef weir_port_gives_up
+#define weir_port_gives_up() weir_strict_gives_up()
 
 WEIR_INLINE int weir_exchange_lock(u32 *lock)
 {
@@ -93,21 +95,12 @@ WEIR_INLINE int weir_lock_within(u32 *lock, u64 *waited, u64 limit)
 	return 0;
 }
 
-/* (Waiting begins with an attempt here, so that the tests decide by one throw.) */
-#define weir_lock_at_once(lock) 0
-
 /* See weir/unverified.h. */
 #define weir_impatient_lock(lock, waited, limit) weir_lock_within(lock, &(waited), limit)
 
 WEIR_INLINE void weir_spin_unlock(u32 *lock)
 {
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
-}
-
-/* With a full barrier behind it. */
-WEIR_INLINE void weir_unlock_fenced(u32 *lock)
-{
-	(void)__atomic_exchange_n(lock, 0, __ATOMIC_SEQ_CST);
 }
 
 /* The CPU in whose name this thread calls; entering a call of schedule.h sets it. */

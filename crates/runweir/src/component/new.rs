@@ -159,6 +159,6 @@ mod tests {
         let text = "/* f(\n * x */\nf(a,\n\t\t\tb(c,\n  d),\n e);\ng();\n";
         assert_eq!(aligned(text), "/* f(\n * x */\nf(a,\n  b(c,\n    d),\n  e);\ng();\n");
         let (code, _) = skeleton(Kind::Order);
-        assert!(code.contains("NAME_update(struct NAME"));
+        assert!(code.contains("NAME_step(struct NAME"));
     }
 }

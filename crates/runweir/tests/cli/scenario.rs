@@ -208,9 +208,9 @@ fn a_component_of_ones_own_is_built_loaded_and_run() {
         runweir(&["component", "build", source, "-o", dir.path().join("n.so").to_str().expect("UTF-8")]);
     assert_eq!(built.status, 0, "{}", built.stderr);
     let said = runweir_in(dir.path(), &["component", "check", "n.so"]);
-    assert_eq!(said.stdout, "newest_first: the task that came last goes first\n");
+    assert_eq!(said.stdout, "newest_first: the newest task goes first\n");
     let manual = runweir_in(dir.path(), &["--load", "n.so", "components", "newest_first"]);
-    assert!(manual.stdout.contains("newest_first - the task that came last goes first"), "{}", manual.stdout);
+    assert!(manual.stdout.contains("newest_first - the newest task goes first"), "{}", manual.stdout);
     std::fs::write(dir.path().join("t.weir"), "annotate affinity;\nentry -> newest_first -> cpus;\n")
         .expect("writable");
     let args =

@@ -128,8 +128,7 @@ impl<R: Runtime> Host<R> {
             seed: config.seed,
             nr_cpus: config.nr_cpus,
             nr_classes: classes.len() as u32,
-            exclusive: 0,
-            unused: 0,
+            unused: [0; 2],
             patience: 0,
             classes: classes.as_ptr(),
         };

@@ -3,8 +3,24 @@
  * Between a component in Rust and the framework: inline functions of the headers get an address, and the layouts that support.rs writes
  * down are checked. Part of the generated unit.
  */
-_Static_assert(__builtin_offsetof(struct weir_change, task) == 0, "support.rs: Record");
-_Static_assert(__builtin_offsetof(struct weir_change, kind) == 8, "support.rs: Record");
+_Static_assert(__builtin_offsetof(struct weir_step, key) == 0, "support.rs: Step");
+_Static_assert(__builtin_offsetof(struct weir_step, urgency) == 8, "support.rs: Step");
+_Static_assert(__builtin_offsetof(struct weir_step, gate) == 16, "support.rs: Step");
+_Static_assert(__builtin_offsetof(struct weir_step, tie) == 24, "support.rs: Step");
+_Static_assert(__builtin_offsetof(struct weir_step, urgent) == 32, "support.rs: Step");
+_Static_assert(__builtin_offsetof(struct weir_step, in) == 36, "support.rs: Step");
+_Static_assert(__builtin_offsetof(struct weir_step, runs) == 40, "support.rs: Step");
+_Static_assert(__builtin_offsetof(struct weir_step, keeps_tie) == 44, "support.rs: Step");
+_Static_assert(__builtin_offsetof(struct weir_step, why) == 48, "support.rs: Step");
+_Static_assert(__builtin_offsetof(struct weir_step, want) == 52, "support.rs: Step");
+_Static_assert(sizeof(struct weir_step) == 56, "support.rs: Step");
+_Static_assert(WEIR_ARRIVED == 0 && WEIR_PICKED == 1 && WEIR_LEFT == 2 && WEIR_REVIEW == 3,
+	       "support.rs: What");
+_Static_assert(WEIR_WHY_ADMITTED == 0 && WEIR_WHY_WOKE == 1 && WEIR_WHY_REQUEUED == 2 &&
+		       WEIR_WHY_CAME == 3 && WEIR_WHY_AGAIN == 4 && WEIR_WHY_BLOCKED == 5 &&
+		       WEIR_WHY_ENDED == 6 && WEIR_WHY_WENT == 7 && WEIR_WHY_NONE == 8,
+	       "support.rs: Why");
+_Static_assert(WEIR_WITHHOLD == ~0u && WEIR_KEY_NONE == ~0ull, "support.rs: WITHHOLD, KEY_NONE");
 _Static_assert(__builtin_offsetof(struct weir_msg, topic) == 0, "support.rs: Msg");
 _Static_assert(__builtin_offsetof(struct weir_msg, cpu) == 4, "support.rs: Msg");
 _Static_assert(__builtin_offsetof(struct weir_msg, task) == 8, "support.rs: Msg");
@@ -19,6 +35,11 @@ _Static_assert(WEIR_ENOMEM == 1 && WEIR_EINVAL == 2 && WEIR_ENOENT == 5 && WEIR_
 u32 weir_rs_task_id(const struct weir_task *t)
 {
 	return t->id;
+}
+
+void weir_rs_slice(struct weir_task *t, u64 ns)
+{
+	weir_store(&t->slice_ns, ns);
 }
 
 u32 weir_rs_nr(const struct weir_pipe *p)
@@ -39,6 +60,11 @@ struct weir_task *weir_rs_first(const struct weir_pipe *p)
 struct weir_task *weir_rs_next(const struct weir_pipe *p, const struct weir_task *t)
 {
 	return weir_pipe_next(p, t);
+}
+
+struct weir_task *weir_rs_member(struct weir_pipe *p, struct weir_task *after)
+{
+	return (struct weir_task *)weir_member(p, after);
 }
 
 u32 weir_rs_nr_in(const struct weir_instance *i)
@@ -71,16 +97,9 @@ u64 weir_rs_property(const struct weir_instance *i, u32 topic, struct weir_task 
 	return weir_property(i->sched, topic, t);
 }
 
-int weir_rs_insert_urgent(struct weir_instance *i, struct weir_task *t, u64 key,
-			  struct weir_pipe *in)
+struct weir_pipe *weir_rs_first_allowed(struct weir_instance *i, struct weir_task *t)
 {
-	return weir_insert_urgent(i, t, key, in);
-}
-
-int weir_rs_route(struct weir_instance *i, struct weir_pipe *in, struct weir_task *t,
-		  struct weir_pipe *to)
-{
-	return weir_route(i, in, t, to);
+	return weir_first_allowed(i, weir_affinity(i->sched, t));
 }
 
 u64 weir_rs_now(const struct weir_instance *i)

@@ -45,56 +45,164 @@ impl Task {
         // SAFETY: the framework gives valid tasks.
         unsafe { weir_rs_task_id(self) }
     }
+
+    /// How long it may run at a time, ns; 0: the runtime chooses; [`UNLIMITED`]: until it waits. In a step.
+    pub fn set_slice(self, ns: u64) {
+        // SAFETY: likewise.
+        unsafe { weir_rs_slice(self, ns) }
+    }
 }
+
+/// Of [`Task::set_slice`].
+pub const UNLIMITED: u64 = u64::MAX;
 
 /// A pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Pipe(*mut c_void);
 
-/// What happened to a task of an in-pipe.
+/// The change that a step hears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Added,
-    Removed,
-    Moved,
+pub enum What {
+    /// The task comes: where does it go?
+    Arrived,
+    /// It got a CPU; the answer does not matter. Only with `hears: picked`.
+    Picked,
+    /// It is gone; likewise, with `hears: left`.
+    Left,
+    /// It waits behind the instance or is withheld by it: where does it go now? Or it runs: how urgent is it?
+    Review,
 }
 
-/// A change of an in-pipe.
-#[derive(Clone, Copy, Debug)]
-pub struct Change {
-    pub task: Task,
-    pub kind: Kind,
-}
+impl What {
+    /// `enum weir_what`
+    pub fn of(number: u32) -> Self {
+        match number {
+            0 => What::Arrived,
+            1 => What::Picked,
+            2 => What::Left,
+            _ => What::Review,
+        }
+    }
 
-/// `struct weir_change`
-#[repr(C)]
-struct Record {
-    task: Task,
-    kind: u32,
-    handled: u32,
-}
-
-/// The changes of an in-pipe that the component has not seen.
-#[derive(Debug)]
-pub struct Changes(Pipe, u32);
-
-impl Iterator for Changes {
-    type Item = Change;
-
-    fn next(&mut self) -> Option<Change> {
-        // SAFETY: the pipe is locked during the call; a record stays until the next one is taken.
-        let record = unsafe { weir_change_next(self.0, &mut self.1).as_ref() }?;
-        let kind = match record.kind {
-            ADDED => Kind::Added,
-            REMOVED => Kind::Removed,
-            _ => Kind::Moved,
-        };
-        Some(Change { task: record.task, kind })
+    fn number(self) -> u32 {
+        self as u32
     }
 }
 
-/// The tasks of a pipe, in their order.
+/// Why the change happens: `enum weir_why`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    Admitted,
+    Woke,
+    Requeued,
+    Came,
+    Again,
+    Blocked,
+    Ended,
+    Went,
+    None,
+}
+
+/// What a step gets beside the task, and where its answer goes beside the port.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Step {
+    /// In: of the ordering stage before ([`KEY_NONE`]: none). Out: the place in a keyed out-pipe, smaller goes first.
+    pub key: u64,
+    urgency: u64,
+    /// Out, in gated out-pipes: from which time of the pipe on the task is eligible.
+    pub gate: u64,
+    tie: u64,
+    urgent: u32,
+    input: u32,
+    runs: u32,
+    keeps_tie: u32,
+    why: u32,
+    want: u32,
+}
+
+/// A task without a key.
+pub const KEY_NONE: u64 = u64::MAX;
+const WITHHOLD: u32 = u32::MAX;
+
+/// The answer of a step: an out-port; `None`: the task is withheld until it is asked for ([`Instance::review`]).
+pub type Port = Option<u32>;
+
+/// What the framework gets from a step.
+pub fn port(answer: Port) -> u32 {
+    answer.unwrap_or(WITHHOLD)
+}
+
+fn answer(port: u32) -> Port {
+    (port != WITHHOLD).then_some(port)
+}
+
+impl Step {
+    /// The task's urgency: where its path ends, it preempts the CPU with the least urgent task.
+    pub fn urgent(&mut self, key: u64) {
+        self.urgent = 1;
+        self.urgency = key;
+        self.gate = 0;
+    }
+
+    /// The answer of an order by `key`: port 0, that place, and that urgency.
+    pub fn place_urgent(&mut self, key: u64) -> Port {
+        self.key = key;
+        self.urgent(key);
+        Some(0)
+    }
+
+    /// Among equal keys the order before the key that came in decides.
+    pub fn keep_tie(&mut self) {
+        self.keeps_tie = 1;
+    }
+
+    /// The in-port by which the task came.
+    pub fn input(&self) -> u32 {
+        self.input
+    }
+
+    /// [`What::Left`], [`What::Review`]: it runs, or ran.
+    pub fn runs(&self) -> bool {
+        self.runs != 0
+    }
+
+    pub fn why(&self) -> Why {
+        match self.why {
+            0 => Why::Admitted,
+            1 => Why::Woke,
+            2 => Why::Requeued,
+            3 => Why::Came,
+            4 => Why::Again,
+            5 => Why::Blocked,
+            6 => Why::Ended,
+            7 => Why::Went,
+            _ => Why::None,
+        }
+    }
+
+    /// The port that [`Instance::send_by`] asked for.
+    pub fn want(&self) -> Port {
+        answer(self.want)
+    }
+}
+
+/// The members of a pipe: the tasks that wait in it and behind it.
+#[derive(Debug)]
+pub struct Members(Pipe, Task);
+
+impl Iterator for Members {
+    type Item = Task;
+
+    fn next(&mut self) -> Option<Task> {
+        // SAFETY: the pipe's lock is held by whoever lists its members.
+        self.1 = unsafe { weir_rs_member(self.0, self.1) };
+        some(self.1)
+    }
+}
+
+/// The tasks that are linked in a pipe, in their order.
 #[derive(Debug)]
 pub struct Tasks(Pipe, Option<Task>, bool);
 
@@ -118,17 +226,18 @@ fn some(task: Task) -> Option<Task> {
 }
 
 impl Pipe {
-    /// What has changed since the last update. The pipe is an in-pipe, locked.
-    pub fn changes(self) -> Changes {
-        Changes(self, 0)
-    }
-
-    /// Its tasks. It is locked.
+    /// The tasks that are linked in this very pipe: of an in-pipe, those that the instance withholds. In a step, or under
+    /// [`Instance::lock`].
     pub fn tasks(self) -> Tasks {
         Tasks(self, None, false)
     }
 
-    /// Number of its tasks.
+    /// All of its members that its home holds. Likewise.
+    pub fn members(self) -> Members {
+        Members(self, Task(core::ptr::null_mut()))
+    }
+
+    /// Number of its members.
     pub fn len(self) -> u32 {
         // SAFETY: the framework gives valid pipes.
         unsafe { weir_rs_nr(self) }
@@ -139,46 +248,18 @@ impl Pipe {
         self.len() == 0
     }
 
-    /// Is the task in it?
+    /// Is the task a member?
     pub fn has(self, task: Task) -> bool {
         // SAFETY: valid handles.
         unsafe { weir_rs_has(self, task) != 0 }
     }
 
-    /// Add at the end.
-    pub fn append(self, task: Task) -> Result {
-        // SAFETY: valid handles; the in-pipe of the task is locked.
-        done(unsafe { weir_pipe_append(self, task) })
-    }
-
-    /// Add at the beginning.
-    pub fn prepend(self, task: Task) -> Result {
-        // SAFETY: likewise.
-        done(unsafe { weir_pipe_prepend(self, task) })
-    }
-
-    /// Add, or move, to the place that it has in `input`.
-    pub fn mirror(self, task: Task, input: Pipe) -> Result {
-        // SAFETY: likewise.
-        done(unsafe { weir_pipe_mirror(self, task, input) })
-    }
-
-    /// Add, or move, by key: least first. The pipe is keyed.
-    pub fn insert(self, task: Task, key: u64) -> Result {
-        // SAFETY: likewise.
-        done(unsafe { weir_pipe_insert(self, task, key) })
-    }
-
-    /// The same; among equal keys the order of `input` holds.
-    pub fn insert_stable(self, task: Task, key: u64, input: Pipe) -> Result {
-        // SAFETY: likewise.
-        done(unsafe { weir_pipe_insert_stable(self, task, key, input) })
-    }
-
-    /// Remove.
-    pub fn remove(self, task: Task) -> Result {
-        // SAFETY: likewise.
-        done(unsafe { weir_pipe_remove(self, task) })
+    /// Tasks that wait behind it plus CPUs there that run one, and the number of its idle CPUs.
+    pub fn load(self) -> (u32, u32) {
+        let mut idle = 0;
+        // SAFETY: valid handle.
+        let load = unsafe { weir_pipe_load(self, &mut idle) };
+        (load, idle)
     }
 }
 
@@ -253,17 +334,60 @@ impl Instance {
         unsafe { weir_rs_property(self.me(), topic, task) }
     }
 
-    /// Put a task of in-pipe `input` into an out-pipe with an urgency, and preempt a CPU that runs a less urgent one.
-    pub fn insert_urgent(&self, task: Task, key: u64, input: Pipe) -> Result {
+    /// Have the step asked about the task once more, when the call holds no lock any longer.
+    pub fn review(&self, task: Task) {
         // SAFETY: valid handles.
-        done(unsafe { weir_rs_insert_urgent(self.me(), task, key, input) })
+        unsafe { weir_review(self.me(), task) };
     }
 
-    /// For distributors: put a task of `input` into an out-pipe, or withhold it.
-    pub fn route(&self, input: Pipe, task: Task, to: Option<Pipe>) -> Result {
+    /// The same for all tasks behind the instance, and those that it withholds. Not in a step.
+    pub fn review_all(&self) -> Result {
+        // SAFETY: valid handle.
+        done(unsafe { weir_review_all(self.me()) })
+    }
+
+    /// The same for one task, which is to go by that port: [`Step::want`]. Not in a step.
+    pub fn send_by(&self, task: Task, port: u32) -> Result {
+        // SAFETY: valid handles.
+        done(unsafe { weir_move(self.me(), task, port) })
+    }
+
+    /// The out-port by which a waiting task went.
+    pub fn port_of(&self, task: Task) -> Port {
+        // SAFETY: valid handles.
+        answer(unsafe { weir_port_of(self.me(), task) })
+    }
+
+    /// The answer of a step that withholds the task until a time (0: for want of a path), which WITHHELD says.
+    pub fn withhold(&self, what: What, task: Task, until_ns: u64) -> Port {
+        // SAFETY: valid handles.
+        answer(unsafe { weir_withhold(self.me(), what.number(), task, until_ns) })
+    }
+
+    /// The answer of a distributor: by this out-pipe; none: the task is withheld.
+    pub fn send(&self, what: What, task: Task, to: Option<Pipe>) -> Port {
         let to = to.unwrap_or(Pipe(core::ptr::null_mut()));
         // SAFETY: valid handles.
-        done(unsafe { weir_rs_route(self.me(), input, task, to) })
+        answer(unsafe { weir_send(self.me(), what.number(), task, to) })
+    }
+
+    /// The first out-pipe behind which a CPU is online that the task may use.
+    pub fn first_allowed(&self, task: Task) -> Option<Pipe> {
+        // SAFETY: valid handles.
+        let pipe = unsafe { weir_rs_first_allowed(self.me(), task) };
+        (!pipe.0.is_null()).then_some(pipe)
+    }
+
+    /// The answer of a step that could not do its work: that is counted, and the task goes on as the stage before left it.
+    pub fn failed(&self, task: Task, why: Error) -> Port {
+        // SAFETY: valid handles.
+        answer(unsafe { weir_step_failed(self.me(), task, -why.0) })
+    }
+
+    /// Take the lock that steps are taken under, for the other functions. It is given back when the guard is dropped.
+    pub fn lock(&self) -> Result<Guard> {
+        // SAFETY: valid handle.
+        done(unsafe { weir_steps_lock(self.me()) }).map(|()| Guard(self.me()))
     }
 
     /// Time, ns.
@@ -290,30 +414,45 @@ impl Instance {
     }
 }
 
+/// The lock that steps are taken under.
+#[derive(Debug)]
+pub struct Guard(*const c_void);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // SAFETY: it was taken.
+        unsafe { weir_steps_unlock(self.0) };
+    }
+}
+
 /// A state is its instance, too.
 pub trait State: Deref<Target = Instance> + DerefMut {}
 
 unsafe extern "C" {
-    fn weir_change_next(pipe: Pipe, at: *mut u32) -> *mut Record;
-    fn weir_pipe_append(pipe: Pipe, task: Task) -> i32;
-    fn weir_pipe_prepend(pipe: Pipe, task: Task) -> i32;
-    fn weir_pipe_mirror(pipe: Pipe, task: Task, input: Pipe) -> i32;
-    fn weir_pipe_insert(pipe: Pipe, task: Task, key: u64) -> i32;
-    fn weir_pipe_insert_stable(pipe: Pipe, task: Task, key: u64, input: Pipe) -> i32;
-    fn weir_pipe_remove(pipe: Pipe, task: Task) -> i32;
+    fn weir_review(me: *const c_void, task: Task) -> i32;
+    fn weir_review_all(me: *const c_void) -> i32;
+    fn weir_move(me: *const c_void, task: Task, port: u32) -> i32;
+    fn weir_port_of(me: *const c_void, task: Task) -> u32;
+    fn weir_withhold(me: *const c_void, what: u32, task: Task, until_ns: u64) -> u32;
+    fn weir_send(me: *const c_void, what: u32, task: Task, to: Pipe) -> u32;
+    fn weir_step_failed(me: *const c_void, task: Task, error: i32) -> u32;
+    fn weir_steps_lock(me: *const c_void) -> i32;
+    fn weir_steps_unlock(me: *const c_void) -> i32;
+    fn weir_pipe_load(pipe: Pipe, idle: *mut u32) -> u32;
     fn weir_rs_task_id(task: Task) -> u32;
+    fn weir_rs_slice(task: Task, ns: u64);
     fn weir_rs_nr(pipe: Pipe) -> u32;
     fn weir_rs_has(pipe: Pipe, task: Task) -> i32;
     fn weir_rs_first(pipe: Pipe) -> Task;
     fn weir_rs_next(pipe: Pipe, task: Task) -> Task;
+    fn weir_rs_member(pipe: Pipe, after: Task) -> Task;
     fn weir_rs_nr_in(me: *const c_void) -> u32;
     fn weir_rs_nr_out(me: *const c_void) -> u32;
     fn weir_rs_in(me: *const c_void, port: u32) -> Pipe;
     fn weir_rs_out(me: *const c_void, port: u32) -> Pipe;
     fn weir_rs_publish(me: *const c_void, topic: u32, task: Task, cpu: u32, value: u64);
     fn weir_rs_property(me: *const c_void, topic: u32, task: Task) -> u64;
-    fn weir_rs_insert_urgent(me: *const c_void, task: Task, key: u64, input: Pipe) -> i32;
-    fn weir_rs_route(me: *const c_void, input: Pipe, task: Task, to: Pipe) -> i32;
+    fn weir_rs_first_allowed(me: *const c_void, task: Task) -> Pipe;
     fn weir_rs_now(me: *const c_void) -> u64;
     fn weir_rs_timer(me: *const c_void, at_ns: u64);
     fn weir_rs_random(me: *const c_void) -> u64;

@@ -19,8 +19,8 @@ pub struct Inner<'a> {
     pub graph: &'a Graph,
 }
 
-/// The topology in the DOT language, left to right. Postponed pipes are dashed; dotted lines lead
-/// from annotators to the components that ask them.
+/// The topology in the DOT language, left to right. Postponed pipes and components that belong to no home are dashed; dotted lines lead from
+/// annotators to the components that ask them.
 pub fn dot(graph: &Graph) -> String {
     dot_nested(graph, &[])
 }
@@ -86,9 +86,10 @@ fn body(out: &mut String, graph: &Graph, prefix: &str) -> Ends {
             _ => {}
         }
         let s = style(b.kind, b.class);
+        let shared = if b.shared { ", style=\"rounded,filled,dashed\"" } else { "" };
         let _ = writeln!(
             out,
-            "  {prefix}{i} [label=\"{label}\", color=\"{}\", fillcolor=\"{}\"];",
+            "  {prefix}{i} [label=\"{label}\", color=\"{}\", fillcolor=\"{}\"{shared}];",
             s.border, s.light
         );
     }

@@ -23,6 +23,8 @@ pub(crate) struct Box {
     /// Members, as indices into [`Graph::nodes`].
     pub members: Vec<usize>,
     pub count: usize,
+    /// In no home: drawn with a dashed border.
+    pub shared: bool,
 }
 
 /// A line to draw: one pipe or a bundle.
@@ -160,6 +162,7 @@ fn boxed(graph: &Graph, members: &[usize]) -> Box {
         instances: members.iter().filter_map(|m| graph.nodes[*m].instance).collect(),
         members: members.to_vec(),
         count,
+        shared: first.shared,
     }
 }
 

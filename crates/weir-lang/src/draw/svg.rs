@@ -106,7 +106,8 @@ fn sheet(out: &mut String) {
          .weir .postponed{stroke-dasharray:6 4}\n\
          .weir .tip{fill:var(--line)}\n\
          .weir .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 5;opacity:.6}\n\
-         .weir rect{stroke-width:1.5}\n",
+         .weir rect{stroke-width:1.5}\n\
+         .weir .shared rect{stroke-dasharray:5 3}\n",
     );
     for s in &STYLES {
         let _ = writeln!(
@@ -193,8 +194,13 @@ fn draw_box(out: &mut String, b: &Box, size: Size, at: Point, options: &SvgOptio
     let (x, y) = (at.x - w / 2.0, at.y - h / 2.0);
     let data = join(&b.instances);
     let data = if data.is_empty() { String::new() } else { format!(" data-instance=\"{data}\"") };
-    let _ = write!(out, "<g class=\"box {}\"{data}>", style(b.kind, b.class).word);
-    let _ = write!(out, "<title>{}</title>", escape(&format!("{} {}", b.title, b.detail)));
+    let (shared, says) = if b.shared {
+        (" shared", " (in no home: several exits lie ahead, or changes wait)")
+    } else {
+        ("", "")
+    };
+    let _ = write!(out, "<g class=\"box {}{shared}\"{data}>", style(b.kind, b.class).word);
+    let _ = write!(out, "<title>{}</title>", escape(&format!("{} {}{says}", b.title, b.detail)));
     let round = match b.kind {
         NodeKind::Entry => h / 2.0,
         NodeKind::Cpus => 3.0,

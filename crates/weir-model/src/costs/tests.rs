@@ -28,9 +28,9 @@ fn operations_are_charged_by_kind_and_steps() {
     let c = Costs::default();
     let op = |kind, n| c.prices().of(&OpRecord { kind, object: 0, n });
     assert_eq!(op(OpKind::Lock, 0) + op(OpKind::Unlock, 0), c.lock_uncontended);
-    assert_eq!(op(OpKind::Add, 10), c.core.pipe_add + 10 * c.core.key_step);
-    assert_eq!(op(OpKind::Put, 10), op(OpKind::Lock, 0) + op(OpKind::Add, 10) + op(OpKind::Unlock, 0));
-    assert_eq!(op(OpKind::Take, 3), op(OpKind::Lock, 0) + op(OpKind::Remove, 3) + op(OpKind::Unlock, 0));
+    assert_eq!(op(OpKind::Link, 10), c.core.pipe_add + 10 * c.core.key_step);
+    assert_eq!(op(OpKind::Unlink, 3), c.core.pipe_remove + 3 * c.core.key_step);
+    assert_eq!(op(OpKind::Post, 0), c.lock_uncontended);
     assert_eq!(op(OpKind::Scan, 64), 64 * c.core.scan);
     // Source 0, 8.5: 500, 1000 and 2000 iterations take 1.25, 2.5 and 5 us.
     assert_eq!([500, 1_000, 2_000].map(|n| op(OpKind::Burn, n)), [1_250, 2_500, 5_000]);
@@ -38,33 +38,24 @@ fn operations_are_charged_by_kind_and_steps() {
     let dear = Costs { core: CoreCosts { scan: MAX_OP_NS, ..c.core }, ..c };
     assert!(dear.prices().of(&OpRecord { kind: OpKind::Scan, object: 0, n: u32::MAX }) > 0);
     let z = Costs::zero();
-    assert_eq!(z.prices().of(&OpRecord { kind: OpKind::Update, object: 0, n: 9 }), 0);
+    assert_eq!(z.prices().of(&OpRecord { kind: OpKind::Link, object: 0, n: 9 }), 0);
 }
 
-/// A carried task's way costs what that of a linked one does, operation by operation, or the steps alone.
+/// A step costs what a stage does whose pipes link the task, or is charged alone.
 #[test]
 fn stages_are_charged_as_linked_or_as_carried() {
-    let linked = Costs::default().prices();
-    let of = |p: &Prices, kind, n| p.of(&OpRecord { kind, object: 0, n });
-    let update = of(&linked, OpKind::Update, 1) + of(&linked, OpKind::UpdateEnd, 0);
-    let lock = of(&linked, OpKind::Lock, 0) + of(&linked, OpKind::Unlock, 0);
-    assert_eq!(of(&linked, OpKind::Step, 0) + of(&linked, OpKind::StepEnd, 0), lock + update);
-    assert_eq!(of(&linked, OpKind::Step, OpRecord::STEP_ALONE), lock + update);
-    let enters = of(&linked, OpKind::Step, OpRecord::STEP_ENTERS);
-    assert_eq!(enters, lock + of(&linked, OpKind::Add, 0) + update);
-    assert_eq!(of(&linked, OpKind::Pass, 0), of(&linked, OpKind::Put, 0));
-    assert_eq!(of(&linked, OpKind::Leave, 0), of(&linked, OpKind::Take, 0));
+    let c = Costs::default();
+    let linked = c.prices();
+    let step = |what: u32, pipe: u32| OpRecord { kind: OpKind::Step, object: 0, n: what | (pipe + 1) << 8 };
+    let (arrived, picked) = (step(0, 3), step(1, 3));
+    let stage = c.core.update + c.core.change + c.core.pipe_add + 2 * c.lock_uncontended;
+    assert_eq!((linked.of(&arrived), linked.of(&picked)), (stage, c.core.update + c.core.change));
+    assert_eq!((linked.lock_of(&arrived), linked.lock_of(&picked)), (Some(3), None));
+    assert_eq!(linked.leaving(2), 2 * (c.core.pipe_remove + c.lock_uncontended));
 
-    let c = Costs { stages: Stages::Carried, ..Costs::default() };
-    let carried = c.prices();
-    assert_eq!(of(&carried, OpKind::Step, OpRecord::STEP_ENTERS), c.core.step);
-    assert_eq!(of(&carried, OpKind::Step, OpRecord::STEP_ALONE), c.core.step + c.lock_uncontended);
-    assert_eq!(of(&carried, OpKind::Pass, 0) + of(&carried, OpKind::Leave, 0), 0);
-    assert_eq!(of(&carried, OpKind::Put, 3), of(&linked, OpKind::Put, 3));
-    let locks = |p: &Prices, kind, n| p.locks(&OpRecord { kind, object: 0, n });
-    assert!(locks(&linked, OpKind::Step, 0) && locks(&linked, OpKind::Pass, 0));
-    assert!(!locks(&carried, OpKind::Step, OpRecord::STEP_ENTERS) && !locks(&carried, OpKind::Leave, 0));
-    assert!(locks(&carried, OpKind::Step, OpRecord::STEP_ALONE) && locks(&carried, OpKind::Take, 0));
+    let carried = Costs { stages: Stages::Carried, ..c }.prices();
+    assert_eq!((carried.of(&arrived), carried.of(&picked)), (c.core.step, c.core.step));
+    assert_eq!((carried.lock_of(&arrived), carried.leaving(2)), (None, 0));
 }
 
 #[test]

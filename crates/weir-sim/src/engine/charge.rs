@@ -157,31 +157,31 @@ impl Held {
     }
 }
 
-/// The code of an instance runs: of which one, or for a task in which pipe; since when, and what had been waited until then.
+/// The code of an instance runs: which lock was taken for it, since when, and what had been waited until then.
 #[derive(Clone, Copy, Debug)]
 struct Running {
-    of: u32,
+    locked: Option<u32>,
     began: u64,
     waited: u64,
 }
 
 impl Running {
-    const NONE: Running = Running { of: NONE, began: 0, waited: 0 };
+    const NONE: Running = Running { locked: None, began: u64::MAX, waited: 0 };
 
     /// Another one is called by it.
     #[inline(always)]
-    fn enclose(&mut self, outer: &mut Vec<Running>, of: u32, began: u64, waited: u64) {
-        if self.of != NONE {
+    fn enclose(&mut self, outer: &mut Vec<Running>, locked: Option<u32>, began: u64, waited: u64) {
+        if self.began != u64::MAX {
             outer.push(*self);
         }
-        *self = Running { of, began, waited };
+        *self = Running { locked, began, waited };
     }
 
     /// It is over.
     #[inline(always)]
     fn end(&mut self, outer: &mut Vec<Running>) -> Option<Running> {
         let done = *self;
-        if done.of == NONE {
+        if done.began == u64::MAX {
             return None;
         }
         *self = outer.pop().unwrap_or(Running::NONE);
@@ -238,6 +238,8 @@ pub struct Charger<'a> {
     instances: Vec<InstanceTime>,
     held: Vec<Held>,
     running: Vec<Running>,
+    /// By pipe: how many pipes a task has passed that is linked there.
+    ways: Vec<u32>,
     /// By instance: the CPU whose own timer it has.
     homes: Vec<Option<CpuNo>>,
     prices: Prices,
@@ -254,6 +256,7 @@ impl<'a> Charger<'a> {
             instances: Vec::new(),
             held: Vec::new(),
             running: Vec::new(),
+            ways: Vec::new(),
             homes: Vec::new(),
             prices: costs.prices(),
             call_ns: costs.core.call,
@@ -267,6 +270,7 @@ impl<'a> Charger<'a> {
         self.locks = (0..plan.pipes.len()).map(|_| PipeLock::default()).collect();
         self.sections.clear();
         self.instances = vec![InstanceTime::default(); plan.instances.len()];
+        self.ways = plan.pipes.iter().map(|p| p.depth).collect();
         self.homes = (0..plan.instances.len() as u32).map(|i| timer_home(plan, i)).collect();
     }
 
@@ -336,54 +340,34 @@ impl<'a> Charger<'a> {
         while let [op, after @ ..] = left {
             let these = std::mem::replace(&mut left, after);
             match op.kind {
-                OpKind::Put | OpKind::Take | OpKind::Pass | OpKind::Leave => {
-                    if !self.prices.locks(op) {
-                        continue;
-                    }
-                    let price = self.prices.by_steps(op);
-                    let lock = slot(&mut self.locks, op.object);
-                    if lock.is_at_hand(cpu, now) {
-                        lock.acquired += 1;
-                        lock.held_ns += price;
-                        lock.last = (t, t + price);
-                        t += price;
-                        continue;
-                    }
-                    let (begin, hand_over) = self.acquire(these, cpu, t);
-                    wait_ns += begin - t;
-                    t = begin + hand_over + price;
-                    self.locks[op.object as usize].take(&mut self.sections, begin, t, now);
-                }
                 OpKind::Lock => {
-                    let begin = self.enter(these, cpu, now, &mut t, &mut wait_ns);
+                    let begin = self.enter(op.object, these, cpu, now, &mut t, &mut wait_ns);
                     held.enclose(&mut self.held, op.object, begin);
                     t += self.prices.by_steps(op);
+                }
+                OpKind::Unlink => {
+                    let more = self.ways.get(op.object as usize).copied().unwrap_or(0);
+                    t += self.prices.of(op) + self.prices.leaving(more);
                 }
                 OpKind::Unlock => {
                     t += self.prices.by_steps(op);
                     self.release(&mut held, op.object, t, now);
                 }
                 OpKind::Step => {
-                    if self.prices.locks(op) {
-                        let begin = self.enter(these, cpu, now, &mut t, &mut wait_ns);
-                        held.enclose(&mut self.held, op.object, begin);
+                    let lock = self.prices.lock_of(op);
+                    if let Some(pipe) = lock {
+                        let begin = self.enter(pipe, these, cpu, now, &mut t, &mut wait_ns);
+                        held.enclose(&mut self.held, pipe, begin);
                     }
                     t += self.prices.step(op);
-                    running.enclose(&mut self.running, op.object, t - self.prices.step_code(), wait_ns);
+                    running.enclose(&mut self.running, lock, t - self.prices.inside(op), wait_ns);
                 }
                 OpKind::StepEnd => {
                     if let Some(step) = running.end(&mut self.running) {
                         self.ran(op.object, (t - step.began) - (wait_ns - step.waited));
-                        self.release(&mut held, step.of, t, now);
-                    }
-                }
-                OpKind::Update => {
-                    running.enclose(&mut self.running, op.object, t, wait_ns);
-                    t += self.prices.by_steps(op);
-                }
-                OpKind::UpdateEnd => {
-                    if let Some(update) = running.end(&mut self.running) {
-                        self.ran(update.of, (t - update.began) - (wait_ns - update.waited));
+                        if let Some(pipe) = step.locked {
+                            self.release(&mut held, pipe, t, now);
+                        }
                     }
                 }
                 _ => t += self.prices.of(op),
@@ -395,15 +379,24 @@ impl<'a> Charger<'a> {
         Walk { end: t, wait_ns }
     }
 
-    /// `cpu` takes the lock of the first of these operations at `t`, or as soon as it can: since when it has it.
+    /// `cpu` takes the lock of `pipe` at `t`, or as soon as it can, for the section that begins with the first of these operations: since
+    /// when it has it.
     #[inline(always)]
-    fn enter(&mut self, ops: &[OpRecord], cpu: CpuNo, now: u64, t: &mut u64, wait_ns: &mut u64) -> u64 {
-        let lock = slot(&mut self.locks, ops[0].object);
+    fn enter(
+        &mut self,
+        pipe: u32,
+        ops: &[OpRecord],
+        cpu: CpuNo,
+        now: u64,
+        t: &mut u64,
+        wait_ns: &mut u64,
+    ) -> u64 {
+        let lock = slot(&mut self.locks, pipe);
         if lock.is_at_hand(cpu, now) {
             lock.acquired += 1;
             return *t;
         }
-        let (begin, hand_over) = self.acquire(ops, cpu, *t);
+        let (begin, hand_over) = self.acquire(pipe, ops, cpu, *t);
         *wait_ns += begin - *t;
         *t = begin + hand_over;
         begin
@@ -431,10 +424,11 @@ impl<'a> Charger<'a> {
         slot(&mut self.locks, pipe).take(&mut self.sections, begin, t, now);
     }
 
-    /// `cpu` wants the lock of the first of these operations at `t`: from when on it has it, and what the hand-over takes.
+    /// `cpu` wants the lock of `pipe`, for the section that begins with the first of these operations, at `t`: from when on it has it, and
+    /// what the hand-over takes.
     #[inline(never)]
-    fn acquire(&mut self, ops: &[OpRecord], cpu: CpuNo, t: u64) -> (u64, u64) {
-        let lock = slot(&mut self.locks, ops[0].object);
+    fn acquire(&mut self, pipe: u32, ops: &[OpRecord], cpu: CpuNo, t: u64) -> (u64, u64) {
+        let lock = slot(&mut self.locks, pipe);
         let holder = std::mem::replace(&mut lock.holder, cpu);
         lock.acquired += 1;
         let is_free = lock.is_free(t);
@@ -443,13 +437,13 @@ impl<'a> Charger<'a> {
         }
         let hand_over =
             if holder == NONE { 0 } else { self.by_distance(&self.costs.lock_handover, holder, cpu) };
-        if is_free { (t, hand_over) } else { (self.wait_for_lock(ops, t, hand_over), hand_over) }
+        if is_free { (t, hand_over) } else { (self.wait_for_lock(pipe, ops, t, hand_over), hand_over) }
     }
 
     /// From when on the lock can be had for all of its section.
-    fn wait_for_lock(&mut self, ops: &[OpRecord], t: u64, hand_over: u64) -> u64 {
+    fn wait_for_lock(&mut self, pipe: u32, ops: &[OpRecord], t: u64, hand_over: u64) -> u64 {
         let hold = self.section_ns(ops);
-        let lock = &mut self.locks[ops[0].object as usize];
+        let lock = &mut self.locks[pipe as usize];
         let begin = lock.gap(&self.sections, t, hold + hand_over);
         lock.wait_ns += begin - t;
         begin
@@ -464,8 +458,7 @@ impl<'a> Charger<'a> {
             ns += self.prices.of(op);
             let over = match first.kind {
                 OpKind::Lock => op.kind == OpKind::Unlock && op.object == first.object,
-                // A component in a step carries no other task.
-                OpKind::Step => op.kind == OpKind::StepEnd,
+                OpKind::Step => op.kind == OpKind::StepEnd && op.object == first.object,
                 _ => true,
             };
             if over {
@@ -506,16 +499,17 @@ mod tests {
         costs.lock_handover.llc = 50;
         costs.core.call = 100;
         costs.core.pipe_add = 30;
-        costs.core.update = 5;
+        costs.core.step = 5;
+        costs.stages = weir_model::costs::Stages::Carried;
         let mut c = Charger::new(&machine, &costs, &Plan::default());
-        // Lock 0, an update that adds under lock 1, unlock both.
+        // Lock 0, a step under it, with lock 1 inside, a link, unlock.
         let ops = [
             record(OpKind::Lock, 0, 0),
-            record(OpKind::Update, 7, 1),
+            record(OpKind::Step, 7, 0),
             record(OpKind::Lock, 1, 0),
-            record(OpKind::Add, 1, 0),
             record(OpKind::Unlock, 1, 0),
-            record(OpKind::UpdateEnd, 7, 0),
+            record(OpKind::StepEnd, 7, 0),
+            record(OpKind::Link, 0, 0),
             record(OpKind::Unlock, 0, 0),
         ];
         let alone = 100 + 10 + 5 + 10 + 30;
@@ -524,94 +518,54 @@ mod tests {
         // for two hand-overs.
         let first_end = 1000 + alone;
         let walk = c.walk(&ops, 1, 1, 1020, 1020);
-        assert_eq!(walk, Walk { end: first_end + 55 + alone - 100 + 45, wait_ns: first_end - 1120 });
-        let locks: Vec<_> = c.locks().collect();
-        assert_eq!(locks[0], (0, 55 + 155, first_end - 1120));
-        assert_eq!(locks[1], (1, 40 + 90, 0));
+        assert_eq!(walk, Walk { end: first_end + alone - 100 + 100, wait_ns: first_end - 1120 });
         let (instance, time) = c.instances().next().unwrap();
-        assert_eq!((instance, time.updates, time.ns), (7, 2, 45 + 95));
+        assert_eq!((instance, time.updates, time.ns), (7, 2, 15 + 65));
     }
 
     /// CPUs that make calls, and when: some wait for others.
     const CALLS: [(u32, u64); 7] = [(0, 0), (1, 20), (2, 30), (0, 40), (3, 900), (1, 901), (2, 5_000)];
 
-    /// Two logs cost, and keep others waiting, alike.
-    fn assert_charged_alike(machine: &Machine, costs: &Costs, one: &[OpRecord], other: &[OpRecord]) {
-        let mut a = Charger::new(machine, costs, &Plan::default());
-        let mut b = Charger::new(machine, costs, &Plan::default());
-        let mut waited = 0;
-        for (cpu, now) in CALLS {
-            let walk = a.walk(one, 1, cpu, now, now);
-            assert_eq!(walk, b.walk(other, 1, cpu, now, now));
-            waited += walk.wait_ns;
-        }
-        assert!(waited > 0);
-        assert_eq!(a.locks().collect::<Vec<_>>(), b.locks().collect::<Vec<_>>());
-        let times =
-            |c: &mut Charger<'_>| c.instances().map(|(i, t)| (i, t.ns, t.updates)).collect::<Vec<_>>();
-        assert_eq!(times(&mut a), times(&mut b));
-    }
-
-    /// One record for what a pipe's lock was taken for costs, and keeps others waiting, as the three that it stands for.
-    #[test]
-    fn one_record_for_three_is_charged_like_them() {
-        let machine = Machine::smp(4);
-        let costs = Costs::default();
-        let three = [
-            record(OpKind::Update, 1, 1),
-            record(OpKind::Lock, 3, 0),
-            record(OpKind::Add, 3, 2),
-            record(OpKind::Unlock, 3, 0),
-            record(OpKind::UpdateEnd, 1, 0),
-            record(OpKind::Lock, 4, 0),
-            record(OpKind::Remove, 4, 1),
-            record(OpKind::Unlock, 4, 0),
-        ];
-        let one = [
-            record(OpKind::Update, 1, 1),
-            record(OpKind::Put, 3, 2),
-            record(OpKind::UpdateEnd, 1, 0),
-            record(OpKind::Take, 4, 1),
-        ];
-        assert_charged_alike(&machine, &costs, &three, &one);
-    }
-
-    /// A step and its end cost, and keep others waiting, as what they stand for; where stages are charged as carried, they keep nobody
-    /// waiting.
+    /// As source 0 has a stage: a lock, an addition, an update of one change, and another lock; and calls wait for its in-pipe. Where stages
+    /// are charged as the core works, they wait for homes alone.
     #[test]
     fn a_step_is_charged_like_what_it_stands_for() {
-        let linked = [
-            record(OpKind::Lock, 3, 0),
-            record(OpKind::Add, 3, 0),
-            record(OpKind::Update, 1, 1),
+        // The task comes through pipe 3 and is linked in pipe 4.
+        let ops = [
+            record(OpKind::Step, 1, 4 << 8),
             record(OpKind::Request, 9, 0),
-            record(OpKind::Put, 4, 0),
-            record(OpKind::UpdateEnd, 1, 0),
-            record(OpKind::Unlock, 3, 0),
-            record(OpKind::Take, 4, 0),
-        ];
-        let carried = [
-            record(OpKind::Step, 3, OpRecord::STEP_ENTERS),
-            record(OpKind::Request, 9, 0),
-            record(OpKind::Pass, 4, 0),
             record(OpKind::StepEnd, 1, 0),
-            record(OpKind::Leave, 4, 0),
+            record(OpKind::Link, 4, 0),
         ];
         let machine = Machine::smp(4);
         let costs = Costs::default();
-        assert_charged_alike(&machine, &costs, &linked, &carried);
+        let core = &costs.core;
+        let stage = 2 * costs.lock_uncontended + core.pipe_add + core.update + core.change;
+        let mut c = Charger::new(&machine, &costs, &Plan::default());
+        let alone = core.call + stage + core.request + core.pipe_add;
+        assert_eq!(c.walk(&ops, 1, 0, 0, 0), Walk { end: alone, wait_ns: 0 });
+        assert!(c.walk(&ops, 1, 1, 20, 20).wait_ns > 0);
+        assert_eq!(c.locks().map(|l| l.0).collect::<Vec<_>>(), [3]);
 
         let costs = Costs { stages: weir_model::costs::Stages::Carried, ..costs };
         let mut c = Charger::new(&machine, &costs, &Plan::default());
-        let alone = costs.core.call + costs.core.step + costs.core.request;
+        let alone = core.call + core.step + core.request + core.pipe_add;
         for (cpu, now) in CALLS {
-            assert_eq!(c.walk(&carried, 1, cpu, now, now), Walk { end: now + alone, wait_ns: 0 });
+            assert_eq!(c.walk(&ops, 1, cpu, now, now), Walk { end: now + alone, wait_ns: 0 });
         }
         assert_eq!(c.locks().count(), 0);
-        let step = [record(OpKind::Step, 3, OpRecord::STEP_ALONE), record(OpKind::StepEnd, 1, 0)];
-        let first = c.walk(&step, 1, 0, 10_000, 10_000);
-        assert_eq!(first.end, 10_000 + costs.core.call + costs.lock_uncontended + costs.core.step);
-        assert!(c.walk(&step, 1, 1, 10_001, 10_001).wait_ns > 0);
+    }
+
+    /// A task that is taken out leaves all pipes on its way.
+    #[test]
+    fn a_task_leaves_the_pipes_that_it_has_passed() {
+        let machine = Machine::smp(4);
+        let costs = Costs::default();
+        let mut c = Charger::new(&machine, &costs, &Plan::default());
+        c.ways = vec![0, 2];
+        let out = |c: &mut Charger<'_>, pipe| c.walk(&[record(OpKind::Unlink, pipe, 0)], 0, 0, 0, 0).end;
+        assert_eq!(out(&mut c, 0), costs.core.pipe_remove);
+        assert_eq!(out(&mut c, 1), 3 * costs.core.pipe_remove + 2 * costs.lock_uncontended);
     }
 
     #[test]

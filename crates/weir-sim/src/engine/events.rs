@@ -240,8 +240,8 @@ impl Sim<'_> {
     /// The event of `c` is handled now: what the records refer to that were fetched while the one before was handled.
     #[inline(never)]
     fn fetch_further(&self, c: CpuNo) {
-        let (no, id) = self.on[c as usize];
-        self.sched.now_due(c, id);
+        let (no, _) = self.on[c as usize];
+        self.sched.now_due(c);
         if let Some(task) = self.tasks.get(no as usize) {
             let program = &self.programs[task.program as usize];
             weir_core::soon(program);

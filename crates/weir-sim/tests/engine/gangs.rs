@@ -184,8 +184,10 @@ fn a_coordinator_interrupts_and_local_timers_are_ignored() {
     assert_eq!(gang.carry_ns, each * (costs.timer_interrupt + 4 * costs.ipi_send));
     assert!(sent.iter().all(|s| s.1 == 0 && s.2 != 0 && s.3 == "central"));
     assert_eq!(sent.len() as u64, gang.signals);
-    // The interrupt to the last CPU leaves after those to the others, and arrives after `wakeup_ipi`.
-    assert!(gang.skew_max_ns > 2 * costs.ipi_send && gang.skew_max_ns < 10_000, "{gang:?}");
+    // The interrupt to the last CPU leaves after those to the others, and arrives after `wakeup_ipi`. The largest skew is the first
+    // slot's: all twelve tasks come at 0, and CPU 0 pays for their admissions, some 0.8 us each, before it chooses its member; the others
+    // are about 1.2 us.
+    assert!(gang.skew_max_ns > 2 * costs.ipi_send && gang.skew_max_ns < 11_000, "{gang:?}");
     let bars = g.bars.iter().filter(|b| b.0.starts_with("rest") && b.2 % (40 * MS) < MS && b.3 < 990 * MS);
     let lengths: Vec<u64> = bars.map(|b| b.3 - b.2).collect();
     assert!(lengths.len() >= 60 && lengths.iter().all(|l| (19 * MS..21 * MS).contains(l)), "{lengths:?}");

@@ -9,7 +9,7 @@
  * answers:  -
  * params:   -
  * per-task: -
- * cost:     O(1) per change; takes the in-pipe lock and the out-pipe lock
+ * cost:     O(1) per change; no lock of its own
  * batch:    the out-pipe holds the tasks of the in-pipe, in its order
  * source:   ours, for a test
  *
@@ -27,23 +27,16 @@ WEIR_COMPONENT(hearer, .summary = "count in a task's slice which messages about 
 
 static int hearer_count(struct hearer weir_mem *self, struct weir_task weir_mem *t)
 {
-	u32 cpu = weir_load(&t->cpu);
+	u32 cpu = weir_last_cpu(t);
 	int mine = cpu < WEIR_MAX_CPUS && weir_mask_test(weir_out(&self->inst, 0)->cpus, cpu);
 
 	weir_store(&t->slice_ns, t->slice_ns + (mine ? 1 : 1000));
 	return 0;
 }
 
-WEIR_ENTRY int hearer_update(struct hearer weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 hearer_step(struct hearer weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			   struct weir_step weir_mem *s)
 {
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		err = weir_route(&self->inst, in, c->task, weir_out(&self->inst, 0));
-		if (err)
-			return err;
-	}
 	return 0;
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! later_first - the task that came last goes first, written in Rust
+//! later_first - the newest task goes first, written in Rust
 //!
 //! class:    order
 //! ordering: total
-//! pipes:    in 1, out 1
+//! pipes:    in 1, out 1 keyed
 //! asks:     PRIORITY
 //! params:   scale count 1 [1, 1000]; unused but by tests
 //! state:    seen
 //! per-task: times
 //!
-//! batch: the out-pipe holds the tasks of the in-pipe, the one that came last first.
+//! batch: the out-pipe holds the tasks of the in-pipe, the one with the greatest number first.
 //!
 //! example:  entry -> later_first -> cpu 0;
 
@@ -20,17 +20,14 @@ pub fn construct(me: &mut State) -> Result {
     if me.outs() == 1 { Ok(()) } else { Err(Error::PORTS) }
 }
 
-/// Replay the changes of the in-pipe.
-pub fn update(me: &mut State, input: Pipe) -> Result {
-    let out = me.out(0);
-    for change in input.changes() {
-        if change.kind == Kind::Added {
-            out.prepend(change.task)?;
-            me.seen += 1;
-            me.of(change.task).times += 1;
-        }
+/// Where does a task stand that comes?
+pub fn step(me: &mut State, what: What, task: Task, step: &mut Step) -> Port {
+    if what == What::Arrived {
+        me.seen += 1;
+        me.of(task).times += 1;
     }
-    Ok(())
+    step.key = !u64::from(task.id());
+    Some(0)
 }
 
 pub fn on_priority(me: &mut State, msg: &Msg) -> Result {

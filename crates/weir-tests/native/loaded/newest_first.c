@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * newest_first - the task that came last goes first
+ * newest_first - the newest task goes first
  *
  * class:     order
- * pipes:     in 1, out 1
+ * pipes:     in 1, out 1, keyed
  * listens:   -
  * answers:   -
  * params:    scale count 1 [1, 1000]; unused but by tests
- * cost:      O(1) per change; takes the in-pipe lock and the out-pipe lock
- * batch:     the out-pipe holds the tasks of the in-pipe, the one that came last first
+ * cost:      O(1) per change; no lock of its own
+ * batch:     the out-pipe holds the tasks of the in-pipe, the one with the greatest number first
  * source:    ours, an example of a component that is loaded
  */
 #include <weir/component.h>
@@ -18,24 +18,15 @@ struct newest_first {
 	u64 scale; /* (c) */
 };
 
-WEIR_COMPONENT(newest_first, .summary = "the task that came last goes first", .cls = WEIR_ORDER,
+WEIR_COMPONENT(newest_first, .summary = "the newest task goes first", .cls = WEIR_ORDER,
 	       .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .keyed_out = 1,
 	       WEIR_PARAMS(newest_first, WEIR_PARAM(newest_first, scale, COUNT, 1, 1, 1000,
 						    "unused but by tests")));
 
-WEIR_ENTRY int newest_first_update(struct newest_first weir_mem *self,
-				   struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 newest_first_step(struct newest_first weir_mem *self, u32 what,
+				 struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		if (c->kind != WEIR_ADDED)
-			continue;
-		err = weir_pipe_prepend(out, c->task);
-		if (err)
-			return err;
-	}
+	s->key = ~(u64)t->id;
 	return 0;
 }

@@ -17,7 +17,7 @@ pub struct Calls {
     pub leave: u64,
     /// A CPU takes the next task, which leaves the pipes on its way.
     pub pick: u64,
-    /// A task that waits for its next job is in no pipe.
+    /// A task that waits for its next job is in no pipe, and the stages on its way hear that it has left.
     pub block: u64,
 }
 
@@ -29,9 +29,10 @@ impl Calls {
         let lock = costs.lock_uncontended + farthest(machine, |d| costs.handover(d));
         let stage = core.update + core.change + core.pipe_add + core.pipe_remove + 2 * lock;
         let asked = 4 * core.request + 2 * core.notify;
-        let look = core.scan * u64::from(machine.nr_cpus());
+        let look = core.scan * plan.map_or(u64::from(machine.nr_cpus()), looked_at);
         let search = core.key_step * u64::from(usize::BITS - tasks.leading_zeros());
-        let way = depth * stage + search;
+        // The home where it is linked is locked besides.
+        let way = depth * stage + search + lock;
         // What a postponed pipe holds back goes on when a CPU asks.
         let postponed = plan.is_some_and(|p| p.pipes.iter().any(|pipe| pipe.postponed));
         Self {
@@ -42,7 +43,7 @@ impl Calls {
                 + asked
                 + look
                 + if postponed { tasks as u64 * way } else { 0 },
-            block: core.call + asked,
+            block: core.call + lock + depth * (core.update + core.change) + asked,
         }
     }
 
@@ -76,6 +77,21 @@ pub fn of(costs: &Costs, machine: &Machine, plan: Option<&Plan>, tasks: usize) -
         slice_ns: costs.timer_interrupt + decision_ns + costs.context_switch + migration_ns,
         slice_period_ns: if costs.slice_tick > 0 { costs.slice_tick } else { costs.slice_default },
     }
+}
+
+/// What a task's way looks at in the most: the out-ports of each stage that chooses among several, and the CPUs at its exit.
+fn looked_at(plan: &Plan) -> u64 {
+    let mut behind = vec![0; plan.instances.len()];
+    for exit in plan.exits.iter().flatten() {
+        behind[plan.pipes[*exit as usize].to.0 as usize] += 1;
+    }
+    // Each instance comes after those that feed it.
+    for (i, inst) in plan.instances.iter().enumerate().rev() {
+        let far = inst.outs.iter().map(|o| behind[plan.pipes[*o as usize].to.0 as usize]).max().unwrap_or(0);
+        let ports = if inst.outs.len() > 1 { inst.outs.len() as u64 } else { 0 };
+        behind[i] += ports + far;
+    }
+    behind.into_iter().max().unwrap_or(0)
 }
 
 /// The most that something costs between two CPUs.

@@ -98,8 +98,15 @@ void model_loaded(const volatile void *word, u32 bytes, u64 value);
 		seen_;                             \
 	})
 #else
-#define weir_cas(p, old, new) \
-	MODEL_DO(p, new, MODEL_WRITE, __sync_val_compare_and_swap(p_, (old), v_))
+/* What it saw is what a spin loop waits to change. */
+#define weir_cas(p, old, new)                                                            \
+	({                                                                               \
+		__auto_type at_ = (p);                                                   \
+		__auto_type saw_ = MODEL_DO(at_, new, MODEL_WRITE,                       \
+					    __sync_val_compare_and_swap(p_, (old), v_)); \
+		model_loaded(at_, sizeof(*at_), (u64)saw_);                              \
+		saw_;                                                                    \
+	})
 #endif
 
 /* 0: as for model_patient_lock(). */

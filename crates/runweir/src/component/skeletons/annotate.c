@@ -45,7 +45,7 @@ WEIR_ENTRY int NAME_on_weight(struct NAME weir_mem *self, const struct weir_msg 
 	return 0;
 }
 
-/* Somebody asks, perhaps with a pipe locked: take no lock but your own. */
+/* Somebody asks, perhaps in a step: take no lock but weir_instance_lock(). */
 WEIR_ENTRY int NAME_answer_weight(struct NAME weir_mem *self, struct weir_msg *msg)
 {
 	struct NAME_task weir_mem *t;

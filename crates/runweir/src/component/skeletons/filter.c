@@ -1,66 +1,52 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * NAME - let only the first tasks pass
+ * NAME - hold back tasks that no CPU behind it may run
  *
- * class:    filter
- * pipes:    in 1, out 1
- * listens:  -
- * answers:  -
- * params:   limit count 4 [1, 65536]; tasks that pass at most
- * cost:     O(limit) per update; takes the in-pipe lock and the out-pipe lock
- * batch:    the out-pipe holds the first tasks of the in-pipe, at most the limit, in its order
- * source:   ours
+ * class:     filter
+ * pipes:     in 1, out 1
+ * listens:   AFFINITY: the task passes from now on, or no longer. CPU_STATUS: look at all tasks again
+ * publishes: WITHHELD: a task is held back
+ * asks:      AFFINITY: where the task may run; needed
+ * answers:   -
+ * params:    -
+ * cost:      O(1) per change, O(tasks) when a CPU comes or goes; no lock of its own
+ * batch:     the out-pipe holds the tasks of the in-pipe that an online CPU behind it may run, in its order
+ * source:    ours
  *
  * Say here what it promises, and when it is the wrong choice. Every task must come to pass some day.
  *
- * example:  entry -> NAME(limit = 8) -> fifo -> cpus;
+ * example:   annotate affinity; entry -> NAME -> fifo -> cpus;
  */
 #include <weir/component.h>
 
 /* The state of an instance. The framework's part comes first; parameters are u64 fields. */
 struct NAME {
 	struct weir_instance inst;
-	u64 limit; /* (c) */
 };
 
-/* The facts. It counts, so it wants to hear of tasks that leave the in-pipe, too. */
-WEIR_COMPONENT(NAME, .summary = "let only the first tasks pass", .cls = WEIR_FILTER,
+/* The facts: what the language, the checker and the manual know. Topics that code uses are listed here. */
+WEIR_COMPONENT(NAME, .summary = "hold back tasks that no CPU behind it may run", .cls = WEIR_FILTER,
 	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
-	       WEIR_PARAMS(NAME,
-			   WEIR_PARAM(NAME, limit, COUNT, 4, 1, 65536, "tasks that pass at most")));
+	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
+	       .reviews = WEIR_TOPIC_BIT(AFFINITY), .publishes = WEIR_TOPIC_BIT(WITHHELD),
+	       .asks = WEIR_TOPIC_BIT(AFFINITY), .needs = WEIR_TOPIC_BIT(AFFINITY));
 
 /*
- * The in-pipe has changed, and is locked. Tasks that moved step out first, so that those which stay stand as in the
- * in-pipe; one walk over the first tasks puts in what is missing and takes out what has become too much.
+ * May @t pass, which comes, or whose affinity has changed? The answer is the out-port, 0, or that it is withheld: it waits in the
+ * in-pipe until it is looked at again. (A filter that counts those that pass sets .hears and .serial, too.)
  */
-WEIR_ENTRY int NAME_update(struct NAME weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY u32 NAME_step(struct NAME weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			 struct weir_step weir_mem *s)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	struct weir_task weir_mem *t, *before = 0;
-	struct weir_change weir_mem *c;
-	u64 n = 0;
-	int err;
+	weir_use(s);
+	if (weir_pipe_allows(weir_out(&self->inst, 0), weir_affinity(self->inst.sched, t)))
+		return 0;
+	return weir_withhold(&self->inst, what, t, 0);
+}
 
-	weir_for_change(c, in) {
-		err = c->kind == WEIR_MOVED ? weir_pipe_remove(out, c->task) : 0;
-		if (err)
-			return err;
-	}
-	weir_for_task(t, in) {
-		if (n >= self->limit && weir_pipe_nr(out) <= self->limit)
-			break;
-		if (n >= self->limit)
-			err = weir_pipe_remove(out, t);
-		else if (weir_pipe_has(out, t))
-			err = 0;
-		else
-			err = before ? weir_pipe_insert_after(out, t, before)
-				     : weir_pipe_prepend(out, t);
-		if (err)
-			return err;
-		before = t;
-		n++;
-	}
-	return 0;
+/* A CPU comes or goes: the step is asked about all tasks once more. */
+WEIR_ENTRY int NAME_on_cpu_status(struct NAME weir_mem *self, const struct weir_msg *msg)
+{
+	(void)msg;
+	return weir_review_all(&self->inst);
 }

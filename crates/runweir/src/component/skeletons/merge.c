@@ -7,7 +7,7 @@
  * listens:  -
  * answers:  -
  * params:   -
- * cost:     O(log n) per change; takes one in-pipe lock and the out-pipe lock
+ * cost:     O(log n) per change; no lock of its own
  * batch:    the out-pipe holds the tasks of in-port 0 in their order, then those of in-port 1, and so on
  * source:   ours
  *
@@ -27,17 +27,13 @@ WEIR_COMPONENT(NAME, .summary = "join several pipes, the lower ports first", .cl
 	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = 1,
 	       .keyed_out = 1);
 
-/* One of the in-pipes has changed, and is locked. The key is its port; among equals tasks stand as in it. */
-WEIR_ENTRY int NAME_update(struct NAME weir_mem *self, struct weir_pipe weir_mem *in)
+/* Where does @t go? The key is the port by which it came; among equals the order of arrival stays. */
+WEIR_ENTRY u32 NAME_step(struct NAME weir_mem *self, u32 what, struct weir_task weir_mem *t,
+			 struct weir_step weir_mem *s)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		err = weir_pipe_insert_stable(out, c->task, in->to_port, in);
-		if (err)
-			return err;
-	}
+	weir_use(self);
+	weir_use(what);
+	weir_use(t);
+	s->key = s->in;
 	return 0;
 }

@@ -35,7 +35,7 @@ WEIR_ENTRY int NAME_on_marker(struct NAME weir_mem *self, const struct weir_msg 
 	return 0;
 }
 
-/* Somebody asks, perhaps with a pipe locked: take no lock but your own. */
+/* Somebody asks, perhaps in a step: take no lock but weir_instance_lock(). */
 WEIR_ENTRY int NAME_answer_status(struct NAME weir_mem *self, struct weir_msg *msg)
 {
 	msg->value = weir_load(&self->nr);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * How each call of a runtime (schedule.c, pick.c, notify.c, remote.c) begins and ends. Inline, because every call pays for it; what is
- * rarely needed is in call.c.
+ * How each call of a runtime (schedule.c, pick.c, settle.c, remote.c) begins and ends. Inline, because every call pays for it; what is
+ * rarely needed is in settle.c.
  */
-#ifndef WEIR_CALL_H
-#define WEIR_CALL_H
+#ifndef WEIR_SETTLE_H
+#define WEIR_SETTLE_H
 
 #include "internal.h"
 
@@ -15,25 +15,22 @@
 WEIR_INLINE int weir_may_go_in(const struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
 	weir_store(&ctx->readers, 1);
-	if (!s->exclusive)
-		weir_light_fence();
+	weir_light_fence();
 	return !weir_load_acquire(&s->writer);
 }
 
 /* The calling CPU's context, if it may enter. */
 WEIR_INLINE struct weir_ctx weir_mem *weir_begin_call(struct weir_sched weir_mem *s, u32 cpu)
 {
-#if WEIR_CARRY && WEIR_DEEP
 	struct weir_ctx weir_mem *ctx = &s->ctx[cpu];
 
 	weir_port_set_cpu(cpu);
 	weir_budget_reset();
 	ctx->waited = 0;
 	/* The common case: nothing prevents entry. */
-	if (WEIR_SWAPS && weir_may_go_in(s, ctx) && s->graph)
-		return ctx;
-#endif
-	return weir_enter(s, cpu) ? 0 : weir_ctx(s);
+	if (weir_unlikely(!WEIR_SWAPS || !weir_may_go_in(s, ctx)))
+		return weir_enter(s, cpu) ? 0 : ctx;
+	return ctx;
 }
 
 WEIR_INLINE void weir_end_call(struct weir_ctx weir_mem *ctx)
@@ -45,15 +42,14 @@ WEIR_INLINE void weir_end_call(struct weir_ctx weir_mem *ctx)
 /* The message has a recipient. */
 WEIR_INLINE int weir_is_heard(const struct weir_sched weir_mem *s, u32 topic)
 {
-	return (s->graph->subscribed | s->rt_topics) >> topic & 1;
+	return s->graph->wanted >> topic & 1;
 }
 
-/* Work left by a message or a postponed entry. */
-WEIR_INLINE void weir_settle_call(struct weir_sched weir_mem *s,
-				  const struct weir_ctx weir_mem *ctx)
+/* What the call has left to do, without a lock. */
+WEIR_INLINE void weir_settle_call(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
-	if (weir_unlikely(ctx->work_head || ctx->nr_msgs))
-		weir_drain(s, 0, 0);
+	if (weir_unlikely(ctx->todo))
+		weir_settle(s, ctx);
 }
 
 #endif
