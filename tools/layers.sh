@@ -19,7 +19,7 @@ components, [concurrency.md](concurrency.md) the locks, [crates.md](crates.md) t
 
 ## Files
 
-An arrow leads from a file in `core/src` to one whose functions it calls; a header counts as its file (`settle.h`, `place.h`: what each call pays for, inline), and
+An arrow leads from a file in `core/src` to one whose functions it calls; a header counts as its file (`settle.h`, `place.h`, `schedule.h`: what each call pays for, inline), and
 `kit` stands for all files in `core/kit`. Every file may use
 TEXT
 echo "\`$(echo "$below" | sed 's/|/`, `/g')\` and the inline functions of \`internal.h\`, whose arrows are left out."
@@ -70,7 +70,7 @@ because remote messages that come in make the calls of a runtime. No other file 
 | 3 | \`place\` | the steps of the stages on its way, then its link, under the lock of its home |
 | 4 | \`order\` | if the pipe is keyed: its place there |
 | 5 | \`preempt\` | if the exit has several CPUs, or the only one sleeps, or the task is urgent: a CPU for it |
-| 6 | \`pick\` | \`weir_pick()\`: a CPU claims it, and it leaves the pipe |
+| 6 | \`pick\` | \`weir_pick()\`: a CPU claims it, and it leaves the pipe. \`weir_yield()\`: 1 to 6 in one call, for a CPU whose task goes back |
 
 What is rare is beside this way. \`home\`: the lock is taken, so the task goes into the inbox of its home, or waits in a postponed pipe. \`settle\`: tasks in this CPU's hand and messages, from one loop, so that
 there is no recursion at run time: a message is queued, a task is noted, and both are handled when no lock is held. tools/test-ports.sh checks that no call chain returns

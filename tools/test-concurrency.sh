@@ -204,7 +204,8 @@ try_mutant() { # folder name scenario file,file... sed-script
 		fi
 		case $file in
 		*.c) changed+=("$tree/core/src/$file") ;;
-		settle.h) mapfile -t -O ${#changed[@]} changed < <(grep -l "\"$file\"" "$tree"/core/src/*.c) ;;
+		# (schedule.h includes settle.h.)
+		settle.h | schedule.h) mapfile -t -O ${#changed[@]} changed < <(grep -lE "\"(schedule[.]h|$file)\"" "$tree"/core/src/*.c) ;;
 		*) changed=("$tree"/core/{src,kit}/*.c "$work/components/components.c") ;;
 		esac
 	done
@@ -257,10 +258,12 @@ mutant "a wish that nobody grants" stop-kick home.c 's/if (w & WEIR_WANT \&\& h-
 mutant "an unlock that ignores the inbox" stop-inbox home.c '/weir_let_go(/,/^}/s/seen = weir_cas(&h->word, w, w & (WEIR_LOCKED . WEIR_RECORDED));/seen = weir_cas(\&h->word, w, 0); if (seen == w) break;/'
 mutant "a task finds no inbox" stop-inbox home.c 's/^\t\tleave(s, h, t, 0);/\t\t;/'
 mutant "notes that are cleared unseen" move-block settle.c 's/return weir_cas(&t->pend, WEIR_TOKEN, 0) == WEIR_TOKEN;/weir_store(\&t->pend, 0); return 1;/'
-mutant "a block leaves no note" move-block schedule.c '/^WEIR_INLINE void leave_home/,/^}/s/if (weir_unlikely(weir_load_acquire(&t->pend)))/if (0)/'
+mutant "a block leaves no note" move-block schedule.h '/^WEIR_INLINE int weir_leave_home/,/^}/s/if (weir_unlikely(weir_load_acquire(&t->pend)))/if (0)/'
 mutant "a review that finds a task in hand is lost" idle-withheld place.c '/^WEIR_GLOBAL int weir_in_hand/,/^}/s/weir_fetch_add(&s->changes, 1);/return 1;/'
-mutant "a call that does not look for changes" leave-admit schedule.c 's/if (weir_unlikely(seen != weir_load(&s->changes)))/if (0)/'
-mutant "a CPU declines a claim without a place" decline-waiting schedule.c '/^WEIR_GLOBAL WEIR_RARE int weir_end_this_claim/,/^}/s/if (!h || weir_home_lock(s, h))/if (!h) return end_claim(s, t, claim, WEIR_UNCONSIDERED) == claim ? 0 : -WEIR_ESTATE; if (weir_home_lock(s, h))/'
+mutant "a call that does not look for changes" leave-admit schedule.h 's/if (weir_unlikely(seen != weir_load(&s->changes)))/if (0)/'
+mutant "a CPU that yields does not look for changes" yield-leave schedule.h 's/seen == weir_load(&s->changes))$/1)/'
+mutant "a CPU that yields unlocks and believes that it has the lock" yield-pick schedule.h '/^WEIR_INLINE int submit/,/^}/s/return 1;/{ weir_home_unlock(s, y); return 1; }/'
+mutant "a CPU declines a claim without a place" decline-waiting schedule.c '/^WEIR_GLOBAL WEIR_RARE int weir_end_this_claim/,/^}/s/if (!h || weir_home_lock(s, h))/if (!h) return weir_end_claim(s, t, claim, WEIR_UNCONSIDERED) == claim ? 0 : -WEIR_ESTATE; if (weir_home_lock(s, h))/'
 mutant "a CPU declines a later claim" decline-other schedule.c '/^WEIR_GLOBAL WEIR_RARE int weir_end_this_claim/,/^}/s/if (weir_load_acquire(&t->claim) != claim)/claim = weir_load_acquire(\&t->claim); if (0)/'
 mutant "a CPU declines without the lock of the place" decline schedule.c '/^WEIR_GLOBAL WEIR_RARE int weir_end_this_claim/,/^}/{s/ || weir_home_lock(s, h)//;s/weir_home_unlock(s, h);/;/}'
 mutant "a CPU chooses and keeps the place of its last task" leave-behind pick.c '/^WEIR_INLINE void chooses/,/^}/s/if (WEIR_DECLINES \&\& .*/if (0)/'
@@ -280,7 +283,7 @@ mutant "a change in a postponed pipe wakes nobody" idle-admit-postponed home.c '
 mutant "topics are held without the lock" topic-hold-remove broker.c '/^int weir_topic_hold/,/^}/{s/lock_topics(s)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
 mutant "locks are waited for without bound" stop-inbox home.c 's/while (err \&\& weir_wait(ctx->waited, s->patience) \&\& weir_loop)/while (err)/'
 mutant "what a CPU runs is recorded after its claim" stop-block pick.c 's/^\tweir_store(&c->curr, t);/\t;/;s/^\tweir_unlink_at(exit, exit, t, simple);/\tweir_store(\&c->curr, t);&/'
-mutant "a CPU keeps what was taken from it" stop-block schedule.c '/^WEIR_INLINE u64 end_claim/,/^}/s/(void)weir_cas(&s->cpus\[cpu\].curr, t, 0);/;/'
+mutant "a CPU keeps what was taken from it" stop-block schedule.h '/^WEIR_INLINE u64 weir_end_claim/,/^}/s/(void)weir_cas(&s->cpus\[cpu\].curr, t, 0);/;/'
 mutant "a CPU lets go of what it has not claimed" claim-block pick.c 's/weir_cas(&t->claim, w, weir_claim_on(w, cpu)) != w)/(weir_store(\&t->claim, weir_claim_on(w, cpu)), 0))/'
 
 wait

@@ -33,7 +33,7 @@ unsafe extern "C" {
     fn weir_admit(s: Ptr, cpu: u32, t: Ptr) -> i32;
     fn weir_unblock(s: Ptr, cpu: u32, t: Ptr) -> i32;
     fn weir_block(s: Ptr, cpu: u32, t: Ptr) -> i32;
-    fn weir_relinquish(s: Ptr, cpu: u32, t: Ptr) -> i32;
+    fn weir_yield(s: Ptr, cpu: u32, t: Ptr, blocks: i32, next: *mut Ptr) -> i32;
     fn weir_pick(s: Ptr, cpu: u32, target: u32) -> Ptr;
     fn weir_notify(s: Ptr, cpu: u32, msg: *const Message) -> i32;
 }
@@ -176,9 +176,11 @@ impl Ours {
 pub fn turn(s: Ptr, cpu: u32, t: Ptr) -> Ptr {
     // SAFETY: a valid scheduler; the CPU runs the task.
     unsafe {
-        if !t.is_null() {
-            weir_relinquish(s, cpu, t);
+        if t.is_null() {
+            return weir_pick(s, cpu, cpu);
         }
-        weir_pick(s, cpu, cpu)
+        let mut next = t;
+        assert_eq!(weir_yield(s, cpu, t, 0, &raw mut next), 0);
+        next
     }
 }

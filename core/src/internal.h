@@ -399,6 +399,10 @@ int weir_enter(struct weir_sched weir_mem *s, u32 cpu);
 int weir_announce(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t, u32 cpu);
 
 /* schedule.c */
+/* @t, which has come to ctx->reached, leaves the home of before, if that is another one. 1: whoever has the lock of that sees to it. */
+int weir_leave_other(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
+/* It is placed at ctx->reached: a lock that is taken, a postponed pipe. 0. */
+int weir_submit_slowly(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 number);
 int weir_forget(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 
 /* swap.c */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* The one question of a runtime: what does this CPU run next? And the hand-over, which gives the answer with the question. */
-#include "place.h"
-#include "settle.h"
+#include "schedule.h"
 
 /* A shared exit may hold tasks that must not run on this CPU. */
 WEIR_INLINE int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *exit,
@@ -282,15 +281,17 @@ WEIR_COLD static struct weir_ctx weir_mem *enter_to_pick(struct weir_sched weir_
 	return weir_ctx(s);
 }
 
-/* The search in the common case: the exit has a task. Null: another case; then nothing was done. */
+/* The search in the common case: the exit has a task. Null: another case; then nothing was done. @locked: its home is. */
 WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *s,
-						    struct weir_ctx weir_mem *ctx, u32 target)
+						    struct weir_ctx weir_mem *ctx, u32 target,
+						    int locked)
 {
 	struct weir_pipe weir_mem *exit = s->ctx[target].exit;
 	struct weir_task weir_mem *t;
 	int idle;
 
-	if (weir_unlikely(!exit || ctx->todo || !weir_load(&exit->nr) || weir_home_lock(s, exit)))
+	if (!locked &&
+	    weir_unlikely(!exit || ctx->todo || !weir_load(&exit->nr) || weir_home_lock(s, exit)))
 		return 0;
 	if (weir_unlikely(weir_load(&s->cpus[target].away))) {
 		idle = weir_mask_test(s->idle, target);
@@ -332,22 +333,53 @@ WEIR_INLINE void picked(struct weir_sched weir_mem *s, struct weir_ctx weir_mem 
 	weir_settle_call(s, ctx);
 }
 
-WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32 target)
+/* What @target runs next, and the end of the call. @locked: the home of its exit is. */
+WEIR_INLINE struct weir_task weir_mem *choose(struct weir_sched weir_mem *s,
+					      struct weir_ctx weir_mem *ctx, u32 target, int locked)
 {
-	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
 	struct weir_task weir_mem *t;
 
-	if (weir_unlikely(!ctx))
-		ctx = enter_to_pick(s, cpu, target);
-	if (weir_unlikely(!ctx))
-		return 0;
 	chooses(s, target);
-	t = pick_at_once(s, ctx, target);
+	t = pick_at_once(s, ctx, target, locked);
 	if (weir_unlikely(!t))
 		t = search(s, ctx, target);
 	picked(s, ctx, t, target);
 	weir_end_call(ctx);
 	return t;
+}
+
+WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32 target)
+{
+	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
+
+	if (weir_unlikely(!ctx))
+		ctx = enter_to_pick(s, cpu, target);
+	if (weir_unlikely(!ctx))
+		return 0;
+	return choose(s, ctx, target, 0);
+}
+
+WEIR_FLAT int weir_yield(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t,
+			 int blocks, struct weir_task weir_mem **next)
+{
+	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
+	u32 topic = blocks ? WEIR_TOPIC_BLOCK : WEIR_TOPIC_RELINQUISH;
+	struct weir_pipe weir_mem *exit;
+	int locked;
+
+	if (weir_unlikely(!ctx))
+		return -WEIR_EAGAIN;
+	/* Who hears of it hears before the choice. */
+	exit = weir_is_heard(s, topic) ? 0 : ctx->exit;
+	locked = blocks ? weir_go_out(s, cpu, t, exit)
+			: weir_go_in(s, ctx, cpu, t, WEIR_WHY_REQUEUED, exit);
+	weir_settle_call(s, ctx);
+	if (weir_unlikely(locked < 0)) {
+		weir_end_call(ctx);
+		return locked;
+	}
+	*next = choose(s, ctx, cpu, locked);
+	return 0;
 }
 
 /*

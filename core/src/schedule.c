@@ -4,8 +4,7 @@
  * their caller: the verifier checks their parts separately, and components are called with as few frames above them as possible
  * (docs/decisions/0012).
  */
-#include "place.h"
-#include "settle.h"
+#include "schedule.h"
 
 struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu, u64 cookie)
 {
@@ -19,52 +18,6 @@ struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu,
 	return t;
 }
 
-/*
- * CPU @c, whose own call this is, runs @t no longer: it does not choose meanwhile, and others let go of its task under the lock of the home from
- * which it was picked. (But it may be choosing if a task may be declined.)
- */
-WEIR_INLINE void leave_cpu(struct weir_cpu weir_mem *c, struct weir_task weir_mem *t)
-{
-	if (WEIR_DECLINES)
-		(void)weir_cas(&c->curr, t, 0);
-	else
-		weir_store(&c->curr, 0);
-}
-
-/*
- * From state @from, which is not schedulable, to schedulable. Calls about one task do not overlap, and a pick changes schedulable tasks
- * only, so nobody else writes the word now, unless runtimes decline tasks.
- */
-WEIR_INLINE int make_schedulable(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
-				 u32 from, u32 *number)
-{
-	u64 w = weir_load_acquire(&t->claim), to;
-	u32 cpu = weir_claim_raw_cpu(w);
-
-	if (weir_claim_state(w) != from)
-		return -WEIR_ESTATE;
-	to = weir_claim_next(w);
-	*number = weir_claim_number(to);
-	if (!WEIR_DECLINES)
-		weir_store_release(&t->claim, to);
-	else if (weir_cas(&t->claim, w, to) != w)
-		return -WEIR_ESTATE;
-	if (from == WEIR_RUNNING &&
-	    !weir_unlikely(cpu >= s->nr_cpus || weir_load(&s->cpus[cpu].curr) != t)) {
-		struct weir_cpu weir_mem *c = &s->cpus[cpu];
-
-		/*
-		 * A choosing CPU takes any arriving task, unless it was preempted for a task that still waits: then it counts as
-		 * running that one (weir_attract()).
-		 */
-		if (weir_load(&c->curr_key) == weir_load(&t->key))
-			weir_store(&c->curr_key, WEIR_KEY_NONE);
-		leave_cpu(c, t);
-	}
-	return 0;
-}
-
-/* @t, which has come to ctx->reached, leaves the home of before, if that is another one. 1: whoever has the lock of that sees to it. */
 WEIR_GLOBAL WEIR_RARE int weir_leave_other(struct weir_sched weir_mem *s weir_arg,
 					   struct weir_task weir_mem *t weir_arg)
 {
@@ -85,7 +38,6 @@ WEIR_GLOBAL WEIR_RARE int weir_leave_other(struct weir_sched weir_mem *s weir_ar
 	return 0;
 }
 
-/* It is placed at ctx->reached: a lock that is taken, a postponed pipe. 0. */
 WEIR_GLOBAL WEIR_RARE int weir_submit_slowly(struct weir_sched weir_mem *s weir_arg,
 					     struct weir_task weir_mem *t weir_arg, u32 number)
 {
@@ -105,86 +57,14 @@ WEIR_GLOBAL WEIR_RARE int weir_submit_slowly(struct weir_sched weir_mem *s weir_
 	return 0;
 }
 
-/* What is not the common case of submit(). */
-WEIR_INLINE void submit_slowly(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			       struct weir_pipe weir_mem *to, struct weir_task weir_mem *t,
-			       u32 number)
-{
-	ctx->reached = to;
-	if (!weir_leave_other(s, t))
-		weir_submit_slowly(s, t, number);
-}
-
-/* Place @t, which has just become schedulable, from the entry of @cpu on; @pend: what was noted of it before that. */
-WEIR_INLINE void submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			struct weir_task weir_mem *t, u32 cpu, u32 number, u32 pend, u32 why)
-{
-	u32 seen = weir_load(&s->changes), home;
-	struct weir_pipe weir_mem *to, *y;
-
-	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
-	/* (One that still waits in a postponed pipe stays there.) */
-	if (weir_unlikely(pend)) {
-		/* Somebody has it in work: it goes on there. */
-		weir_note(s, t, WEIR_HAND);
-		return;
-	}
-	weir_store(&t->entry_cpu, cpu);
-	/* Its CPU has chosen again since, and all stages have heard that it left. */
-	if (WEIR_DECLINES && why == WEIR_WHY_REQUEUED && !weir_load(&t->home))
-		why = WEIR_WHY_CAME;
-	weir_begin_steps(ctx, why);
-	to = (struct weir_pipe weir_mem *)weir_walk_shared(ctx, ctx->entry, t);
-	y = weir_holder(to);
-	if (weir_unlikely(to->kind == WEIR_AT_REST || weir_home_lock(s, y))) {
-		submit_slowly(s, ctx, to, t, number);
-	} else {
-		home = weir_load(&t->home);
-		/* (Somebody who looked at it meanwhile may have found that it ran here no longer.) */
-		if (why == WEIR_WHY_REQUEUED && weir_unlikely(!home))
-			ctx->step.why = WEIR_WHY_CAME;
-		if (weir_unlikely(home && home != y->mark)) {
-			/* It leaves another home first, and no call holds two locks. */
-			weir_home_unlock(s, y);
-			submit_slowly(s, ctx, to, t, number);
-		} else {
-			weir_place_from(ctx, y, to, t, number, 0, 0);
-			weir_home_unlock(s, y);
-		}
-	}
-	/*
-	 * Unlocking was a barrier, as all is that leaves a task to others. It pairs with the one after the change: either this CPU sees the
-	 * change here, or the review of all tasks sees this one.
-	 */
-	if (weir_unlikely(seen != weir_load(&s->changes)))
-		weir_note(s, t, WEIR_AFRESH);
-}
-
-WEIR_INLINE u32 entered_as(u32 why)
-{
-	return why == WEIR_WHY_REQUEUED ? WEIR_TOPIC_RELINQUISH
-	       : why == WEIR_WHY_WOKE	? WEIR_TOPIC_UNBLOCK
-					: WEIR_TOPIC_ADMIT;
-}
-
 WEIR_INLINE int enter(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 why)
 {
 	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
-	u32 pend, number;
 	int err;
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	/* Before the claim: what is noted later is noted of a schedulable task. */
-	pend = weir_load_acquire(&t->pend);
-	err = make_schedulable(s, t, why == WEIR_WHY_REQUEUED ? WEIR_RUNNING : WEIR_UNCONSIDERED,
-			       &number);
-	if (!err) {
-		submit(s, ctx, t, cpu, number, pend, why);
-		weir_only_now(why);
-		if (weir_is_heard(s, entered_as(why)))
-			weir_announce(s, entered_as(why), t, cpu);
-	}
+	err = weir_go_in(s, ctx, cpu, t, why, 0);
 	weir_settle_call(s, ctx);
 	weir_end_call(ctx);
 	return err;
@@ -211,63 +91,6 @@ WEIR_FLAT int weir_let_in(struct weir_sched weir_mem *s, u32 cpu, struct weir_ta
 	return enter(s, cpu, t, why);
 }
 
-/* @t, which has just stopped waiting or running, is taken from its home. */
-WEIR_INLINE void leave_home(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 why)
-{
-	struct weir_pipe weir_mem *h;
-
-	/* Asked before the home: who has it in work looks at the claim after this note, or has placed it before. */
-	if (weir_unlikely(weir_load_acquire(&t->pend))) {
-		weir_note(s, t, WEIR_LOOK);
-		return;
-	}
-	h = weir_home_of(s, t);
-	if (!h)
-		return;
-	if (weir_home_lock(s, h)) {
-		weir_post(h, t, WEIR_LOOK, 0);
-		return;
-	}
-	weir_drop(s, h, t, why);
-	weir_home_unlock(s, h);
-}
-
-/* The claim of @t, which was @w, gets state @to, by one change. What it was then: @w, or another one, and nothing was done. */
-WEIR_INLINE u64 end_claim(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u64 w,
-			  u32 to)
-{
-	u32 cpu = weir_claim_cpu(w);
-	u64 seen = weir_cas(&t->claim, w, weir_claim_word(weir_claim_number(w), cpu, to));
-
-	/* Its CPU chooses next; another one may have it by now. */
-	if (seen == w && weir_claim_state(w) == WEIR_RUNNING && cpu < s->nr_cpus &&
-	    weir_load(&s->cpus[cpu].curr) == t) {
-		if (weir_load(&s->cpus[cpu].curr_key) == weir_load(&t->key))
-			weir_store(&s->cpus[cpu].curr_key, WEIR_KEY_NONE);
-		(void)weir_cas(&s->cpus[cpu].curr, t, 0);
-	}
-	return seen;
-}
-
-/* The same whatever the claim is, if the task lives (and, to block it, is not blocked). 0, or -WEIR_ESTATE. */
-WEIR_INLINE int end_any_claim(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 to)
-{
-	u64 w = weir_load_acquire(&t->claim), seen;
-
-	while (weir_loop) {
-		u32 state = weir_claim_state(w);
-
-		if (state == WEIR_FREE || state == WEIR_DEAD || state == WEIR_AWAY ||
-		    (state == WEIR_UNCONSIDERED && to != WEIR_DEAD))
-			return -WEIR_ESTATE;
-		seen = end_claim(s, t, w, to);
-		if (seen == w)
-			return 0;
-		w = seen;
-	}
-	return -WEIR_EAGAIN;
-}
-
 /*
  * This claim of @t, and no later one, is ended by a CPU whose task it need not be, with its place, under the lock of its home: whoever lets the task
  * in again finds neither, and no CPU picks it there meanwhile. A claim without a place is that of a call which is not complete: -WEIR_EAGAIN.
@@ -283,7 +106,7 @@ WEIR_GLOBAL WEIR_RARE int weir_end_this_claim(struct weir_sched weir_mem *s weir
 	if (!h || weir_home_lock(s, h))
 		return err;
 	if (weir_load(&t->home) == h->mark && weir_place_valid(s, t, claim)) {
-		err = end_claim(s, t, claim, WEIR_UNCONSIDERED) == claim ? 0 : -WEIR_ESTATE;
+		err = weir_end_claim(s, t, claim, WEIR_UNCONSIDERED) == claim ? 0 : -WEIR_ESTATE;
 		weir_only_now(s);
 		weir_only_now(h);
 		weir_only_now(t);
@@ -301,11 +124,7 @@ WEIR_FLAT int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_tas
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	err = end_any_claim(s, t, WEIR_UNCONSIDERED);
-	if (!err) {
-		leave_home(s, t, WEIR_WHY_BLOCKED);
-		weir_announce(s, WEIR_TOPIC_BLOCK, t, cpu);
-	}
+	err = weir_go_out(s, cpu, t, 0);
 	weir_settle_call(s, ctx);
 	weir_end_call(ctx);
 	return err;
@@ -346,9 +165,9 @@ WEIR_FLAT int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	err = end_any_claim(s, t, WEIR_DEAD);
+	err = weir_end_any_claim(s, t, WEIR_DEAD);
 	if (!err) {
-		leave_home(s, t, WEIR_WHY_ENDED);
+		weir_leave_home(s, t, WEIR_WHY_ENDED, 0);
 		weir_announce(s, WEIR_TOPIC_EXIT, t, cpu);
 		weir_settle_call(s, ctx);
 		weir_forget(s, t);

@@ -124,10 +124,10 @@ int weir_enqueue(u64 *ctx)
 	now_ready(live, state == WEIR_RUNNING ? WEIR_WAIT_RETURNED : WEIR_WAIT_WOKEN, start);
 	report(WEIR_EVENT_READY, weir_port_cpu(), t->id, p->pid,
 	       own->flags & WOKEN ? 1 | (u64)own->waker << 32 : 0);
-	call_begins();
 	call = state == WEIR_RUNNING ? WEIR_CALL_RELINQUISH
 	       : own->flags & KNOWN  ? WEIR_CALL_UNBLOCK
 				     : WEIR_CALL_ADMIT;
+	call_begins(call);
 	err = weir_let_in(SCHED, weir_port_cpu(), t,
 			  call == WEIR_CALL_RELINQUISH ? WEIR_WHY_REQUEUED
 			  : call == WEIR_CALL_UNBLOCK  ? WEIR_WHY_WOKE
@@ -245,7 +245,7 @@ int weir_dispatch(u64 *ctx)
 	if (!TIMERS_AT_ONCE && weir_live_u32(any_timer_news))
 		serve_timers();
 	if (weir_load(&NEWS(cpu)->priority)) {
-		call_begins();
+		call_begins(WEIR_CALL_NOTIFY);
 		if (!begin_priority_news())
 			weir_notify_end(SCHED);
 		weir_linux_call_over(WEIR_CALL_NOTIFY);
@@ -466,8 +466,8 @@ int weir_quiescent(u64 *ctx)
 	return 0;
 }
 
-SEC("struct_ops/weir_yield")
-bool weir_yield(u64 *ctx)
+SEC("struct_ops/weir_yield_task")
+bool weir_yield_task(u64 *ctx)
 {
 	struct task_struct *from = (struct task_struct *)ctx[0];
 	struct weir_linux_task *own = of(from);
@@ -625,7 +625,7 @@ struct sched_ext_ops weir_ops = {
 	.running = (void *)weir_running,
 	.stopping = (void *)weir_stopping,
 	.quiescent = (void *)weir_quiescent,
-	.yield = (void *)weir_yield,
+	.yield = (void *)weir_yield_task,
 	.set_weight = (void *)weir_set_weight,
 	.set_cpumask = (void *)weir_set_cpumask,
 	.cpu_release = (void *)weir_cpu_release,

@@ -324,20 +324,19 @@ static void clear(u32 *word)
 		__atomic_store_n(word, 0, __ATOMIC_SEQ_CST);
 }
 
-/* The next thread of a CPU that the caller holds, or null. From here on, `resched` is about the new thread. */
-struct weir_thread *cpu_choose(struct cpu *c)
+/* The policy has chosen @task, or nothing: that thread, or another one if it is gone by now. */
+static struct weir_thread *chosen(struct cpu *c, struct weir_task *task)
 {
 	struct weir_thread *t;
-	struct weir_task *task;
 	int there;
 
-	clear(&c->resched);
-	for (;;) {
-		task = weir_pick(rt.sched, c->id, c->id);
+	for (;; task = weir_pick(rt.sched, c->id, c->id)) {
 		t = task ? (struct weir_thread *)weir_load(&task->cookie) : 0;
 		if (t && t->kind == WEIR_WORK) {
 			/* A policy that does not go by instruction sets, since a swap: nobody can do this here. */
-			task_relinquish(c, t, 0);
+			spin(&t->lock);
+			weir_assert(!weir_relinquish(rt.sched, c->id, task));
+			unspin(&t->lock);
 			return 0;
 		}
 		if (!t || t->kind != WEIR_BOUND || !rt.fallback)
@@ -349,6 +348,31 @@ struct weir_thread *cpu_choose(struct cpu *c)
 		if (there)
 			return t;
 	}
+}
+
+struct weir_thread *cpu_choose(struct cpu *c)
+{
+	clear(&c->resched);
+	return chosen(c, weir_pick(rt.sched, c->id, c->id));
+}
+
+struct weir_thread *cpu_yield(struct cpu *c, struct weir_thread *t, enum left why)
+{
+	int blocks = why == LEFT_BLOCKED;
+	struct weir_task *next;
+
+	if (rt.joined) {
+		if (blocks)
+			join_block(t);
+		else
+			join_yield(t, why == LEFT_PREEMPTED);
+		return 0;
+	}
+	clear(&c->resched);
+	spin(&t->lock);
+	weir_assert(!weir_yield(rt.sched, c->id, t->task, blocks, &next));
+	unspin(&t->lock);
+	return chosen(c, next);
 }
 
 void pin(int tid, u32 linux_cpu)
@@ -390,12 +414,11 @@ void cpu_give(struct cpu *c, struct weir_thread *next)
 	futex_wake(&c->gate, 1);
 }
 
-/* The caller gives up @c. It has set its task's state. */
-void cpu_leave(struct cpu *c)
+void cpu_leave(struct cpu *c, struct weir_thread *next)
 {
 	/* The driver is in another process, which knows already. */
 	if (!rt.joined)
-		cpu_give(c, cpu_choose(c));
+		cpu_give(c, next);
 }
 
 /* A thread whose policy is in another process: its timer ends its slice. */
@@ -488,15 +511,26 @@ __attribute__((noinline)) void green_arrived(void)
 		thread_finish_park(before);
 }
 
-/*
- * @t is in the queue again, or parks: switch to the next thread directly, without the driver. Its stack may still be in use on a CPU that, in
- * turn, waits for this one: that is the driver's case, as it waits on a stack of its own.
- */
-static void green_next(struct cpu *c, struct weir_thread *t, enum request request)
+/* @t, which has @c, gives it up, if it has not done that yet (REQUEST_NOTHING): who is next? */
+static struct weir_thread *successor(struct cpu *c, struct weir_thread *t, enum request request,
+				     enum left why)
 {
-	struct weir_thread *next = c->next ? c->next : cpu_choose(c);
+	struct weir_thread *next = c->next;
 
 	c->next = 0;
+	if (next)
+		return next;
+	return request == REQUEST_NOTHING ? cpu_choose(c) : cpu_yield(c, t, why);
+}
+
+/*
+ * @t yields, or parks: switch to the next thread directly, without the driver. Its stack may still be in use on a CPU that, in
+ * turn, waits for this one: that is the driver's case, as it waits on a stack of its own.
+ */
+static void green_next(struct cpu *c, struct weir_thread *t, enum request request, enum left why)
+{
+	struct weir_thread *next = successor(c, t, request, why);
+
 	c->request = request;
 	if (next == t) {
 		green_begin(me(), c, t);
@@ -530,20 +564,23 @@ void switch_out(enum request request, enum left why)
 			weir_switch(&t->sp, c->sp);
 			__builtin_trap();
 		}
-		green_next(c, t, request);
+		green_next(c, t, request, why);
 		me()->disabled = depth;
 		set_errno(was);
 		return;
 	}
-	if (request == REQUEST_PARK)
-		thread_finish_park(t);
 	if (rt.joined) {
+		if (request != REQUEST_NOTHING)
+			cpu_yield(c, t, why);
+		if (request == REQUEST_PARK)
+			thread_finish_park(t);
 		has_not(c, t);
 		s->cpu = 0;
 	} else {
-		struct weir_thread *next = c->next ? c->next : cpu_choose(c);
+		struct weir_thread *next = successor(c, t, request, why);
 
-		c->next = 0;
+		if (request == REQUEST_PARK)
+			thread_finish_park(t);
 		if (next == t) {
 			/* A foreign CPU may have had it in between. */
 			__atomic_store_n(&t->cpu, (int)c->id, __ATOMIC_RELAXED);
@@ -715,15 +752,11 @@ static int must_go(struct cpu *c, struct weir_thread *t)
 	return 0;
 }
 
-/* Put the running thread back into the policy's queue. It keeps the CPU until switch_out(). */
+/* The running thread goes back into the policy's queue. */
 static void give_way(struct self *s)
 {
-	struct weir_thread *t = s->thread;
-	struct cpu *c = s->cpu;
-
-	count(&c->n.preemptions);
-	task_relinquish(c, t, 1);
-	switch_out(REQUEST_NOTHING, LEFT_PREEMPTED);
+	count(&s->cpu->n.preemptions);
+	switch_out(REQUEST_YIELD, LEFT_PREEMPTED);
 }
 
 /* `disabled` is clear again: handle what came while it was set. */

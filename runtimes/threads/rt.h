@@ -32,7 +32,7 @@ enum gate { GATE_SHUT = 0 }; /* else 1 + CPU */
 enum park { PARK_NONE, PARK_ASLEEP, PARK_PERMIT };
 
 /* What a green thread asks of the driver when it switches back to it. */
-enum request { REQUEST_NOTHING, REQUEST_PARK, REQUEST_EXIT };
+enum request { REQUEST_NOTHING, REQUEST_YIELD, REQUEST_PARK, REQUEST_EXIT };
 
 /* Why a thread left its CPU. */
 enum left { LEFT_BEGIN, LEFT_YIELD, LEFT_BLOCKED, LEFT_PREEMPTED, LEFT_ENDED };
@@ -240,11 +240,15 @@ void core_leave(u32 cpu);
 void kick(struct cpu *c);
 void interrupt(struct cpu *c);
 void cpu_begin(struct cpu *c, struct weir_thread *t);
+/* The next thread of a CPU that the caller holds, or null. From here on, `resched` is about the new thread. */
 struct weir_thread *cpu_choose(struct cpu *c);
+/* The same, once the policy has @t, which has @c, back: it blocks (LEFT_BLOCKED) or stays schedulable. (A policy in another process tells the next one itself.) */
+struct weir_thread *cpu_yield(struct cpu *c, struct weir_thread *t, enum left why);
 void cpu_give(struct cpu *c, struct weir_thread *next);
-void cpu_leave(struct cpu *c);
+/* The caller gives up @c, which is @next's. */
+void cpu_leave(struct cpu *c, struct weir_thread *next);
 void bound_wait(struct weir_thread *t);
-/* The running thread, which has set its task's state and is in hold(), gives up the CPU. Returns with the next CPU that it gets. */
+/* The running thread, which is in hold(), gives up the CPU; REQUEST_NOTHING: its task has already. Returns with the next CPU that it gets. */
 void switch_out(enum request request, enum left why);
 void preempt_point(void);
 void green_arrived(void);
@@ -317,8 +321,6 @@ int task_admit(struct weir_thread *t);
 void task_end(struct weir_thread *t);
 int task_set(struct weir_thread *t, enum weir_attribute what, int64_t value, int64_t value2);
 void task_unblock(struct weir_thread *t);
-void task_relinquish(struct cpu *c, struct weir_thread *t, int preempted);
-void task_block(struct cpu *c, struct weir_thread *t);
 /* As weir_hand_over(). @woken: @to sleeps, and the caller has the right to wake it. */
 int task_hand_over(struct cpu *c, struct weir_thread *t, struct weir_thread *to, int woken);
 

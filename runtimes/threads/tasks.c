@@ -215,28 +215,6 @@ void task_unblock(struct weir_thread *t)
 	core_leave(cpu);
 }
 
-void task_relinquish(struct cpu *c, struct weir_thread *t, int preempted)
-{
-	if (rt.joined) {
-		join_yield(t, preempted);
-		return;
-	}
-	spin(&t->lock);
-	weir_assert(!weir_relinquish(rt.sched, c->id, t->task));
-	unspin(&t->lock);
-}
-
-void task_block(struct cpu *c, struct weir_thread *t)
-{
-	if (rt.joined) {
-		join_block(t);
-		return;
-	}
-	spin(&t->lock);
-	weir_assert(!weir_block(rt.sched, c->id, t->task));
-	unspin(&t->lock);
-}
-
 int task_hand_over(struct cpu *c, struct weir_thread *t, struct weir_thread *to, int woken)
 {
 	struct weir_thread *first = t < to ? t : to, *second = t < to ? to : t;

@@ -294,7 +294,7 @@ static void bound_end(struct weir_thread *t)
 	watch_leaves(t);
 	if (c) {
 		has_not(c, t);
-		cpu_leave(c);
+		cpu_leave(c, rt.joined ? 0 : cpu_choose(c));
 	}
 	release();
 	wake_joiners(t);
@@ -629,8 +629,7 @@ WEIR_API void weir_thread_yield(void)
 	t = s->thread;
 	if (t && s->cpu) {
 		count(&s->cpu->n.yields);
-		task_relinquish(s->cpu, t, 0);
-		switch_out(REQUEST_NOTHING, LEFT_YIELD);
+		switch_out(REQUEST_YIELD, LEFT_YIELD);
 	}
 	release();
 }
@@ -662,7 +661,6 @@ static void park(struct weir_thread *t)
 		return;
 	}
 	count(&s->cpu->n.blocks);
-	task_block(s->cpu, t);
 	switch_out(REQUEST_PARK, LEFT_BLOCKED);
 	release();
 }
@@ -753,6 +751,7 @@ WEIR_API void weir_blocking_begin(void)
 	struct weir_thread *t;
 	struct self *s = me();
 	u64 set = 1ull << (rt.signal - 1);
+	struct weir_thread *next;
 	struct cpu *c;
 	int was = errno;
 
@@ -777,11 +776,11 @@ WEIR_API void weir_blocking_begin(void)
 		trace(c, 0, LEFT_BLOCKED);
 	count(&c->n.blocks);
 	__atomic_store_n(&t->deallocations, t->deallocations + 1, __ATOMIC_RELAXED);
-	task_block(c, t);
+	next = cpu_yield(c, t, LEFT_BLOCKED);
 	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
 	s->cpu = 0;
 	has_not(c, t);
-	cpu_leave(c);
+	cpu_leave(c, next);
 	release();
 	errno = was;
 }

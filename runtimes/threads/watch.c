@@ -95,6 +95,7 @@ static __attribute__((noinline, no_sanitize("thread"))) void has_none(struct sel
 static void take_for(struct weir_thread *t, struct cpu *c)
 {
 	static const struct itimerspec never;
+	struct weir_thread *next;
 	struct self *s = me();
 
 	hold();
@@ -108,10 +109,10 @@ static void take_for(struct weir_thread *t, struct cpu *c)
 	count(&c->n.strays);
 	__atomic_store_n(&t->deallocations, t->deallocations + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->astray, 1, __ATOMIC_SEQ_CST);
-	task_block(c, t);
+	next = cpu_yield(c, t, LEFT_BLOCKED);
 	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
 	has_not(c, t);
-	cpu_leave(c);
+	cpu_leave(c, next);
 	s->cpu = 0;
 	release();
 }
@@ -163,7 +164,7 @@ __attribute__((noinline)) void lost_point(void)
 void go_astray(void)
 {
 	struct self *s = me();
-	struct weir_thread *t = s->thread;
+	struct weir_thread *t = s->thread, *next;
 	struct cpu *c = s->cpu;
 
 	if (weir_load(&tracing) && !rt.joined)
@@ -173,11 +174,11 @@ void go_astray(void)
 	__atomic_store_n(&t->deallocations, t->deallocations + 1, __ATOMIC_RELAXED);
 	t->ran = clock_of(t->tid);
 	__atomic_store_n(&t->astray, 1, __ATOMIC_SEQ_CST);
-	task_block(c, t);
+	next = cpu_yield(c, t, LEFT_BLOCKED);
 	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
 	has_not(c, t);
 	s->cpu = 0;
-	cpu_leave(c);
+	cpu_leave(c, next);
 	__atomic_store_n(&s->lost, LOST_TAKEN, __ATOMIC_SEQ_CST);
 	watch_wake_up();
 }

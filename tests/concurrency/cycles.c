@@ -228,8 +228,8 @@ static void cycle(u32 kind, u32 cpu)
 		runs[cpu] = weir_pick(s, cpu, cpu);
 		return;
 	}
-	weir_relinquish(s, cpu, t);
-	runs[cpu] = weir_pick(s, cpu, cpu);
+	if (weir_yield(s, cpu, t, 0, &runs[cpu]))
+		abort();
 }
 
 int main(int argc, char **argv)

@@ -312,6 +312,12 @@ int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem 
 /* Claim the next task for CPU @target, or null. */
 struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32 target);
 /*
+ * weir_relinquish() (@blocks: weir_block()) and weir_pick() in one call, for @t, which runs on @cpu: @cpu runs *@next now, which may be @t; null: it is
+ * idle. The same choice, and under one lock where one home has them all. Errors as of the first of the two; then nothing was done.
+ */
+int weir_yield(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, int blocks,
+	       struct weir_task weir_mem **next);
+/*
  * A directed yield: @from, which runs on @cpu, gives up the CPU and becomes schedulable (null: the CPU is idle). @to,
  * schedulable or unconsidered, runs there next if the policy allows it: @to is in the CPU's exit, and no task there,
  * including @from, is more urgent. Among equals it goes before earlier arrivals. 0: @to is running on @cpu. 1: the policy

@@ -516,19 +516,27 @@ static void idle(struct hart *h)
 	}
 }
 
-u64 *next(struct hart *h)
+/* What the hart runs next. @left (null: none) has it until now, and goes back to the policy with the same call: it blocks, or stays schedulable. */
+static u64 *choose(struct hart *h, struct weir_task *left, int blocks)
 {
 	h->current = h->charged = 0;
-	for (;;) {
+	for (;; left = 0) {
 		struct weir_task *t;
 		struct kdcb *k;
 
-		home_unlock(h);
+		/* Nobody wakes or takes what leaves before all of it is done. */
+		if (!left)
+			home_unlock(h);
 		h->resched = 0;
 		/* What other harts have done before they asked is seen by this choice. */
 		if (SHARED)
 			weir_fetch_and(&remotes[h->cpu].asked, 0);
-		t = ASK(h, CALL_PICK, weir_pick(h->sched, cpu_of(h), cpu_of(h)));
+		if (left)
+			must(ASK(h, CALL_PICK, weir_yield(h->sched, cpu_of(h), left, blocks, &t)),
+			     "yield");
+		else
+			t = ASK(h, CALL_PICK, weir_pick(h->sched, cpu_of(h), cpu_of(h)));
+		home_unlock(h);
 		if (weir_gave_up(h->sched, cpu_of(h)))
 			h->resched = 1;
 		if (!t) {
@@ -563,7 +571,12 @@ u64 *next(struct hart *h)
 	}
 }
 
-void preempt(struct hart *h, u32 why)
+u64 *next(struct hart *h)
+{
+	return choose(h, 0, 0);
+}
+
+u64 *preempt(struct hart *h, u32 why)
 {
 	struct kdcb *k = h->charged;
 
@@ -573,8 +586,7 @@ void preempt(struct hart *h, u32 why)
 	}
 	stay_over(h, why);
 	ready(h, k, 0);
-	h->current = h->charged = 0;
-	must(ASK(h, CALL_RELINQUISH, weir_relinquish(h->sched, cpu_of(h), k->task)), "relinquish");
+	return choose(h, k->task, 0);
 }
 
 /* The current dispatcher, saved, gives up its core. */
@@ -596,15 +608,11 @@ u64 *yield(struct hart *h, struct kdcb *to)
 	if (waits) {
 		stay_over(h, WHY_BLOCK);
 		c->on = SCHED_BLOCKED;
-		h->current = h->charged = 0;
-		must(ASK(h, CALL_BLOCK, weir_block(h->sched, cpu_of(h), c->task)), "block");
-		return next(h);
+		return choose(h, c->task, 1);
 	}
 	/* One that runs on another hart, on borrowed time or not, needs no help. */
-	if (!to || to == c || to->on == SCHED_RUNNING || (SHARED && to->state == STATE_RUNNING)) {
-		preempt(h, WHY_YIELD);
-		return next(h);
-	}
+	if (!to || to == c || to->on == SCHED_RUNNING || (SHARED && to->state == STATE_RUNNING))
+		return preempt(h, WHY_YIELD);
 	stay_over(h, WHY_YIELD);
 	ready(h, c, 0);
 	h->current = h->charged = 0;

@@ -192,7 +192,7 @@ WEIR_INLINE u64 now(const struct hart *h)
 	return h->base + (CSR_READ(minstret) - h->start);
 }
 
-/* One scheduler for all harts: the lock of a home. A hart has at most one, and none while it passes its turn on or chooses. */
+/* One scheduler for all harts: the lock of a home. A hart has at most one, and none while it passes its turn on. */
 WEIR_INLINE void home_lock(struct hart *h, u32 home)
 {
 	if (!SHARED)
@@ -255,9 +255,10 @@ int sched_start(struct hart *h);
 u64 next_due(const struct hart *h);
 /* Handle everything due; sets resched if the core must choose again. */
 void events(struct hart *h);
+/* Where to go on. */
 u64 *next(struct hart *h);
 /* The current dispatcher leaves, and its time is over. */
-void preempt(struct hart *h, u32 why);
+u64 *preempt(struct hart *h, u32 why);
 u64 *yield(struct hart *h, struct kdcb *to);
 /* It has work. */
 void wake(struct hart *h, struct kdcb *k);

@@ -35,8 +35,7 @@ static u64 *after_interrupt(struct hart *h, u64 *area)
 	}
 	home_lock(h, k->home);
 	k->state = area == (u64 *)k->block->enabled ? STATE_ENABLED : STATE_DISABLED;
-	preempt(h, h->resched == 2 ? WHY_SLICE : WHY_PREEMPTED);
-	return next(h);
+	return preempt(h, h->resched == 2 ? WHY_SLICE : WHY_PREEMPTED);
 }
 
 /* A fault of the program: it gets an upcall, or the kernel ends it. */

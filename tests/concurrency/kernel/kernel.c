@@ -687,7 +687,7 @@ static void step(void)
 		count(BLOCKS);
 		break;
 	case 2:
-		CALL(yield, (u64)&t->p, 0);
+		CALL(yield_task, (u64)&t->p, 0);
 		t->p.scx.slice = 0;
 		count(YIELDS);
 		break;

@@ -892,6 +892,76 @@ static void reshape_pick_check(void)
 	REQUIRE(length(0) == !running(b));
 }
 
+/* --- to give up a CPU and choose in one call ----------------------------------------------------------- */
+
+/* CPU 0 runs a. */
+static void runs_setup(void)
+{
+	swap_setup();
+	admit(0, a);
+	REQUIRE(weir_pick(sched, 0, 0) == a);
+}
+
+static void runs_waits_setup(void)
+{
+	runs_setup();
+	admit(0, b);
+}
+
+static void yield_a_0(void)
+{
+	REQUIRE(!weir_yield(sched, 0, a, 0, &outcome.picked[0]));
+}
+
+static void yield_block_a_0(void)
+{
+	REQUIRE(!weir_yield(sched, 0, a, 1, &outcome.picked[0]));
+}
+
+static void yield_admit_check(void)
+{
+	REQUIRE(running(outcome.picked[0]) && length(0) == 1);
+}
+
+/* The one that CPU 0 has not, or nobody has it and CPU 1 will look again. */
+static void yield_pick_check(void)
+{
+	REQUIRE(running(outcome.picked[0]));
+	if (outcome.picked[1])
+		REQUIRE(running(outcome.picked[1]) && !length(0));
+	else
+		no_lost_wakeup(1);
+}
+
+static void yield_block_check(void)
+{
+	REQUIRE(weir_state(a) == WEIR_UNCONSIDERED);
+	REQUIRE(running(b) ? outcome.picked[0] == b : length(0) == 1 && !outcome.picked[0]);
+	no_lost_wakeup(0);
+}
+
+/* As many wait for either CPU; CPU 1 runs b, which may run on both. */
+static void yield_leave_setup(void)
+{
+	leave_setup();
+	admit(1, b);
+	REQUIRE(weir_pick(sched, 1, 1) == b);
+	bind(CTL, a, 0);
+	bind(CTL, c, 1);
+	admit(0, a);
+	admit(1, c);
+}
+
+static void yield_b_1(void)
+{
+	REQUIRE(!weir_yield(sched, 1, b, 0, &outcome.picked[1]));
+}
+
+static void yield_leave_check(void)
+{
+	REQUIRE(running(b) || waits_in(b, 0));
+}
+
 /* --- hand-over ------------------------------------------------------------------------------------- */
 
 /* CPU 0 or CPU 1 has it, and the loser says so. */
@@ -1407,6 +1477,11 @@ const struct scenario scenarios[] = {
 	THREE("swap-admit-pick", swap_setup, pick_0, admit_a_1, swap_ctl, idle_check),
 	TWO("replace-admit", swap_setup, admit_a_0, replace_queue, swap_admit_check),
 	TWO("replace-pick", swap_pick_setup, pick_0, replace_queue, swap_pick_check),
+	TWO("yield-admit", runs_setup, yield_a_0, admit_b_1, yield_admit_check),
+	TWO("yield-pick", runs_waits_setup, yield_a_0, pick_1, yield_pick_check),
+	TWO("yield-block", runs_setup, yield_block_a_0, admit_b_1, yield_block_check),
+	TWO("yield-swap", runs_setup, yield_a_0, swap_ctl, swap_pick_check),
+	TWO("yield-leave", yield_leave_setup, cpu_1_leaves, yield_b_1, yield_leave_check),
 	TWO("hand-over-claim", one_task_setup, hand_a_0, pick_1, hand_over_check),
 	TWO("hand-over-running", hand_over_running_setup, hand_b_a_0, pick_1,
 	    hand_over_running_check),
