@@ -148,7 +148,7 @@ WEIR_GLOBAL int weir_linux_begin_cpu_news(struct weir_sched weir_mem *s weir_arg
 WEIR_INLINE void serve_cpus(void)
 {
 	while (weir_live_u32(any_cpu_news) && weir_linux_begin_cpu_news(SCHED) && weir_loop) {
-		call_begins();
+		call_begins(WEIR_CALL_NOTIFY);
 		weir_notify_end(SCHED);
 		weir_linux_call_over(WEIR_CALL_NOTIFY);
 		weir_fence();

@@ -159,7 +159,7 @@ WEIR_GLOBAL int weir_linux_begin_group_news(void)
 WEIR_INLINE void serve_groups(void)
 {
 	while (weir_live_u32(any_group_news) && weir_linux_begin_group_news() && weir_loop) {
-		call_begins();
+		call_begins(WEIR_CALL_NOTIFY);
 		weir_notify_end(SCHED);
 		weir_linux_call_over(WEIR_CALL_NOTIFY);
 		weir_fence();

@@ -40,6 +40,7 @@ const u32 weir_live_layout[] = {
 	AT(weir_live_cpu, unused),
 	SIZE(weir_live_calls),
 	AT(weir_live_calls, nr),
+	AT(weir_live_calls, nr_timed),
 	AT(weir_live_calls, nr_long),
 	AT(weir_live_calls, total_ns),
 	AT(weir_live_calls, longest_ns),

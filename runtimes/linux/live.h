@@ -81,7 +81,8 @@ enum weir_live_call {
 /* Calls of the core by one CPU, of one kind. Written by that CPU. (a) all */
 struct weir_live_calls {
 	u64 nr;
-	u64 nr_long; /* of more than WEIR_LONG_CALL_NS */
+	u64 nr_timed; /* of these, timed: see call_begins(); the rest is about them */
+	u64 nr_long;  /* of more than WEIR_LONG_CALL_NS */
 	u64 total_ns;
 	u64 longest_ns; /* since the loader last read it: the loader resets it to 0 */
 };
@@ -110,7 +111,7 @@ struct weir_live_waits {
 
 /* Measurements of one CPU; a table in the arena. */
 struct weir_live_gauge {
-	u64 began_ns; /* (o) the present call of the core */
+	u64 began_ns; /* (o) the present call of the core; 0: it is not timed */
 	struct weir_live_calls calls[WEIR_NR_CALLS];
 	struct weir_live_waits waits[WEIR_NR_WAITS];
 };

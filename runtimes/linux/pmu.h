@@ -135,7 +135,7 @@ WEIR_INLINE void stint_ends(struct task_struct *p, struct weir_task weir_mem *t,
 
 	if (!counters_wanted())
 		return;
-	call_begins();
+	call_begins(WEIR_CALL_NOTIFY);
 	if (!begin_stint_news(t)) {
 		weir_notify_end(SCHED);
 		weir_linux_call_over(WEIR_CALL_NOTIFY);

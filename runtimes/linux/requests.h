@@ -217,7 +217,7 @@ WEIR_INLINE void serve_loader(void)
 {
 	int err = 0;
 
-	call_begins();
+	call_begins(WEIR_CALL_SWAP);
 	switch (weir_linux_take_request()) {
 	case WEIR_LINUX_NO_REST:
 		return;

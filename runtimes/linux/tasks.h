@@ -144,7 +144,7 @@ WEIR_INLINE void publish_changes(struct task_struct *p, struct weir_linux_task *
 	int err = 0;
 
 	while (own->dirty && err != -WEIR_EAGAIN && weir_loop) {
-		call_begins();
+		call_begins(WEIR_CALL_NOTIFY);
 		err = begin_change(p, own);
 		if (!err)
 			weir_notify_end(SCHED);

@@ -302,6 +302,7 @@ mod tests {
         let call = |call: &str, longest_ns| CallView {
             call: call.into(),
             calls: 50,
+            timed: 50,
             long: 1,
             total_ns: 100_000,
             longest_ns,

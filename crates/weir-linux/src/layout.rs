@@ -79,6 +79,8 @@ plain! {
     /// Calls of the core by one CPU, of one kind.
     "weir_live_calls" LiveCalls {
         nr: u64,
+        /// Of these, timed; the rest is about them.
+        nr_timed: u64,
         nr_long: u64,
         total_ns: u64,
         /// Since we looked last.

@@ -124,10 +124,15 @@ fn cpus(page: &mut Page, s: &Snapshot) {
 
 fn calls(page: &mut Page, s: &Snapshot) {
     type Value = fn(&CallView) -> String;
-    let families: [(&str, &str, &str, Value); 5] = [
+    let families: [(&str, &str, &str, Value); 6] = [
         ("core_calls_total", "counter", "Calls of the scheduler's core.", |c| c.calls.to_string()),
-        ("core_calls_long_total", "counter", "Of these, calls of more than 1 ms.", |c| c.long.to_string()),
-        ("core_call_seconds_total", "counter", "Time in these calls.", |c| seconds(c.total_ns)),
+        ("core_calls_timed_total", "counter", "Of these, calls that were timed.", |c| c.timed.to_string()),
+        ("core_calls_long_total", "counter", "Of the timed calls, those of more than 1 ms.", |c| {
+            c.long.to_string()
+        }),
+        ("core_call_seconds_total", "counter", "Time in all calls, by the mean of the timed ones.", |c| {
+            seconds(c.total_ns)
+        }),
         ("core_call_longest_seconds", "gauge", "The longest call since the attachment.", |c| {
             seconds(c.longest_ns)
         }),
