@@ -264,6 +264,7 @@ fn all_cells(runs: &[&Summary], all: &[Column<'_>]) -> Vec<(&'static str, Vec<Fi
                 text += &match (cells[0].mean, cells[i].mean) {
                     (0.0, _) => "       ".to_string(),
                     (a, b) if b / a >= 99.5 => format!(" {:>5.0}x", b / a),
+                    (a, b) if b > 0.0 && b / a < 0.005 => " <0.01x".to_string(),
                     (a, b) => format!(" {:>5.2}x", b / a),
                 };
             }
