@@ -119,15 +119,21 @@ WEIR_INLINE void announce(struct weir_sched weir_mem *s, u32 cpu)
  * @cpu has a task of the exit, whose home is locked, and counts as idle no more; @idle: it did when it looked. A kick that has hit it
  * meanwhile was for a task that may be left there: it is passed on.
  */
-WEIR_INLINE void awake(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu,
-		       int idle)
+WEIR_INLINE void wake(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu,
+		      int idle)
 {
-	if (!(weir_load(&s->cpus[cpu].away) & WEIR_CPU_SLEEPS))
-		return;
 	weir_fetch_and(&s->cpus[cpu].away, ~(u32)WEIR_CPU_SLEEPS);
 	weir_mask_set(s->busy, cpu);
 	if (idle && !weir_mask_clear(s->idle, cpu) && weir_load(&exit->nr))
 		weir_kick(exit, weir_pipe_first(exit));
+}
+
+/* The same, if it counts as idle. */
+WEIR_INLINE void awake(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu,
+		       int idle)
+{
+	if (weir_load(&s->cpus[cpu].away) & WEIR_CPU_SLEEPS)
+		wake(s, exit, cpu, idle);
 }
 
 /*
@@ -175,11 +181,18 @@ enum pick_stage {
 	PICK_OVER,
 };
 
+/* Another CPU has given @target a task since it began to choose (weir_give()). Certain under the lock of the exit's home. */
+WEIR_INLINE int is_given(const struct weir_sched weir_mem *s, u32 target)
+{
+	return WEIR_DECLINES && weir_load(&s->cpus[target].curr);
+}
+
 /* The home of the exit is locked, and is left so if it had a task for @target, in the context: 1. @announced: @target is, or was, in the idle set. */
 WEIR_INLINE int take_locked(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 			    struct weir_pipe weir_mem *exit, u32 target, int announced)
 {
-	ctx->picked = (struct weir_task weir_mem *)weir_take(s, exit, target);
+	ctx->picked =
+		is_given(s, target) ? 0 : (struct weir_task weir_mem *)weir_take(s, exit, target);
 	if (!ctx->picked) {
 		weir_home_unlock(s, exit);
 		return 0;
@@ -194,6 +207,8 @@ WEIR_GLOBAL u32 weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 	const struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[target];
 	struct weir_pipe weir_mem *exit;
 
+	if (is_given(s, target))
+		return PICK_OVER;
 	if (pc->exit == WEIR_NONE) {
 		announce(s, target);
 		nothing(s, target);
@@ -236,6 +251,27 @@ WEIR_GLOBAL u32 weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 	return take_locked(s, ctx, exit, target, 1) ? PICK_OVER : PICK_FETCH;
 }
 
+/* @target has found nothing, and perhaps announced that it is idle, but another CPU has given it a task meanwhile: that, unless it is gone again. */
+WEIR_GLOBAL WEIR_RARE u64 weir_given(struct weir_sched weir_mem *s weir_arg, u32 target)
+{
+	u32 no = s->graph->cpus[target].exit;
+	struct weir_pipe weir_mem *exit;
+	struct weir_task weir_mem *t;
+
+	if (no == WEIR_NONE)
+		return 0;
+	exit = &s->graph->pipes[no];
+	if (weir_home_lock(s, exit))
+		return 0;
+	t = weir_load(&s->cpus[target].curr);
+	if (t) {
+		weir_store(&s->cpus[target].curr_key, weir_load(&t->key));
+		wake(s, exit, target, 1);
+	}
+	weir_home_unlock(s, exit);
+	return (u64)t;
+}
+
 /* The full search. */
 WEIR_FLAT WEIR_RARE static struct weir_task weir_mem *search(struct weir_sched weir_mem *s,
 							     struct weir_ctx weir_mem *ctx,
@@ -261,7 +297,7 @@ WEIR_FLAT WEIR_RARE static struct weir_task weir_mem *search(struct weir_sched w
 		}
 		weir_settle_call(s, ctx);
 	}
-	return ctx->picked;
+	return is_given(s, target) ? (struct weir_task weir_mem *)weir_given(s, target) : 0;
 }
 
 /*
@@ -293,6 +329,10 @@ WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *
 	if (!locked &&
 	    weir_unlikely(!exit || ctx->todo || !weir_load(&exit->nr) || weir_home_lock(s, exit)))
 		return 0;
+	if (is_given(s, target)) {
+		weir_home_unlock(s, exit);
+		return 0;
+	}
 	if (weir_unlikely(weir_load(&s->cpus[target].away))) {
 		idle = weir_mask_test(s->idle, target);
 		t = (struct weir_task weir_mem *)weir_take(s, exit, target);
@@ -383,8 +423,8 @@ WEIR_FLAT int weir_yield(struct weir_sched weir_mem *s, u32 cpu, struct weir_tas
 }
 
 /*
- * Claim @to for @cpu, if it is in @exit and no task there that may run on this CPU is more urgent; 1: claimed. Earlier tasks of equal
- * urgency are passed over: that is the purpose of a hand-over.
+ * Claim @to for @cpu, if that has no task, @to is in @exit and no task there that may run on this CPU is more urgent; 1: claimed. Earlier
+ * tasks of equal urgency are passed over: that is the purpose of a hand-over.
  */
 WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg,
 				 struct weir_pipe weir_mem *exit weir_arg,
@@ -396,7 +436,8 @@ WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg,
 	if (weir_home_lock(s, exit))
 		return 0;
 	idle = weir_mask_test(s->idle, cpu);
-	if (weir_pipe_holds(exit, to) && may_run(s, exit, to, cpu)) {
+	if (!weir_load(&s->cpus[cpu].curr) && weir_pipe_holds(exit, to) &&
+	    may_run(s, exit, to, cpu)) {
 		u64 key = weir_load(&to->key);
 
 		weir_for_task(t, exit)
@@ -411,11 +452,34 @@ WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg,
 	return claimed;
 }
 
+/* @to is @target's from now on, if the policy allows it: 1. */
+WEIR_INLINE int give(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 target,
+		     struct weir_task weir_mem *to)
+{
+	u32 exit = s->graph->cpus[target].exit;
+	int given = exit != WEIR_NONE && weir_claim_given(s, &s->graph->pipes[exit], to, target);
+
+	picked(s, ctx, given ? to : 0, target);
+	return given;
+}
+
+WEIR_FLAT int weir_give(struct weir_sched weir_mem *s, u32 cpu, u32 target,
+			struct weir_task weir_mem *t)
+{
+	struct weir_ctx weir_mem *ctx = weir_begin_call(s, cpu);
+	int given;
+
+	if (!ctx)
+		return 0;
+	given = give(s, ctx, target, t);
+	weir_end_call(ctx);
+	return given;
+}
+
 WEIR_FLAT int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu,
 			     struct weir_task weir_mem *from, struct weir_task weir_mem *to)
 {
 	struct weir_ctx weir_mem *ctx;
-	u32 exit;
 	int err = from ? weir_relinquish(s, cpu, from) : 0;
 
 	if (!err && weir_state(to) == WEIR_UNCONSIDERED)
@@ -426,9 +490,7 @@ WEIR_FLAT int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu,
 	if (!ctx)
 		return 1;
 	chooses(s, cpu);
-	exit = s->graph->cpus[cpu].exit;
-	err = exit == WEIR_NONE || !weir_claim_given(s, &s->graph->pipes[exit], to, cpu);
-	picked(s, ctx, err ? 0 : to, cpu);
+	err = !give(s, ctx, cpu, to);
 	weir_end_call(ctx);
 	return err;
 }

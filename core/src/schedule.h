@@ -127,7 +127,7 @@ WEIR_INLINE u32 entered_as(u32 why)
 
 /* @t becomes schedulable. 1: see submit(). */
 WEIR_INLINE int weir_go_in(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 cpu,
-		       struct weir_task weir_mem *t, u32 why, struct weir_pipe weir_mem *keep)
+			   struct weir_task weir_mem *t, u32 why, struct weir_pipe weir_mem *keep)
 {
 	/* Before the claim: what is noted later is noted of a schedulable task. */
 	u32 pend = weir_load_acquire(&t->pend), number;
@@ -145,8 +145,8 @@ WEIR_INLINE int weir_go_in(struct weir_sched weir_mem *s, struct weir_ctx weir_m
 }
 
 /* @t, which has just stopped waiting or running, is taken from its home. 1: that is @keep (null: no home), and the caller has its lock now. */
-WEIR_INLINE int weir_leave_home(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 why,
-			   const struct weir_pipe weir_mem *keep)
+WEIR_INLINE int weir_leave_home(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
+				u32 why, const struct weir_pipe weir_mem *keep)
 {
 	struct weir_pipe weir_mem *h;
 
@@ -171,7 +171,7 @@ WEIR_INLINE int weir_leave_home(struct weir_sched weir_mem *s, struct weir_task 
 
 /* The claim of @t, which was @w, gets state @to, by one change. What it was then: @w, or another one, and nothing was done. */
 WEIR_INLINE u64 weir_end_claim(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u64 w,
-			  u32 to)
+			       u32 to)
 {
 	u32 cpu = weir_claim_cpu(w);
 	u64 seen = weir_cas(&t->claim, w, weir_claim_word(weir_claim_number(w), cpu, to));
@@ -187,7 +187,8 @@ WEIR_INLINE u64 weir_end_claim(struct weir_sched weir_mem *s, struct weir_task w
 }
 
 /* The same whatever the claim is, if the task lives (and, to block it, is not blocked). 0, or -WEIR_ESTATE. */
-WEIR_INLINE int weir_end_any_claim(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 to)
+WEIR_INLINE int weir_end_any_claim(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
+				   u32 to)
 {
 	u64 w = weir_load_acquire(&t->claim), seen;
 
@@ -207,7 +208,7 @@ WEIR_INLINE int weir_end_any_claim(struct weir_sched weir_mem *s, struct weir_ta
 
 /* @t blocks. 1: see weir_leave_home(). */
 WEIR_INLINE int weir_go_out(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t,
-			     const struct weir_pipe weir_mem *keep)
+			    const struct weir_pipe weir_mem *keep)
 {
 	int err = weir_end_any_claim(s, t, WEIR_UNCONSIDERED);
 

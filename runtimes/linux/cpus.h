@@ -13,6 +13,13 @@ WEIR_INLINE u32 presence_of(u32 cpu)
 	return weir_live_u32(presence[cpu & (WEIR_MAX_CPUS - 1)]);
 }
 
+/* A task can be sent to it: it is online, and no higher class has it. */
+WEIR_INLINE bool takes_tasks(u32 cpu)
+{
+	return presence_of(cpu) == HERE &&
+	       !weir_live_u64(weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)].away_ns);
+}
+
 /* A CPU went online (1) or offline (2): the next dispatch reports it. */
 static void note_cpu(u32 cpu, u32 news)
 {

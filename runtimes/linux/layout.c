@@ -11,6 +11,7 @@ const u32 weir_live_layout[] = {
 	AT(weir_live_cpu, dispatches),
 	AT(weir_live_cpu, dequeues),
 	AT(weir_live_cpu, direct),
+	AT(weir_live_cpu, given),
 	AT(weir_live_cpu, aside),
 	AT(weir_live_cpu, empty),
 	AT(weir_live_cpu, dropped),

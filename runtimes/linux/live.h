@@ -17,6 +17,7 @@ struct weir_live_cpu {
 	u64 dequeues;	/* tasks that left it because the kernel took them */
 	/* tasks that must not wait: per-CPU kernel threads, and those that the kernel pinned */
 	u64 direct;
+	u64 given; /* of the dispatches, those that an enqueue made for a CPU that waited for work */
 	u64 aside;   /* tasks without a path to an exit: run outside the graph */
 	u64 empty;   /* picks that found nothing */
 	u64 dropped; /* picks whose task ended or changed before it got here */

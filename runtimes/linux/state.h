@@ -71,7 +71,7 @@ struct weir_linux_news {
 	u32 entering; /* (o) 1 + the number of the task that an enqueue here lets into the graph */
 	/* (o) 1 + the number of a task for which a component later had no path, head of a list */
 	u32 late;
-	u32 unused;
+	u32 wakes; /* (o) 1 + the CPU that was woken for `entering`; 0: none */
 	/* (o) until then this CPU does not choose again just because a call gave up */
 	u64 again_ns;
 };

@@ -18,6 +18,8 @@ enum {
 
 #define SCX_DSQ_GLOBAL 0x8000000000000001ull
 #define SCX_DSQ_LOCAL  0x8000000000000002ull
+/* | a CPU: the queue of that one */
+#define SCX_DSQ_LOCAL_ON 0xc000000000000000ull
 
 struct bpf_perf_event_value {
 	u64 counter;

@@ -37,7 +37,12 @@ WEIR_FLAT void weir_rt_message(struct weir_sched weir_mem *s, const struct weir_
 	switch (msg->topic) {
 	case WEIR_TOPIC_KICK:
 		COUNT(kicks);
-		scx_bpf_kick_cpu(msg->cpu, SCX_KICK_IDLE);
+		/* For the task that an enqueue here lets in: that may send it there itself (send()). */
+		if (t && NEWS(weir_port_cpu())->entering == t->id + 1 &&
+		    !NEWS(weir_port_cpu())->wakes)
+			NEWS(weir_port_cpu())->wakes = msg->cpu + 1;
+		else
+			scx_bpf_kick_cpu(msg->cpu, SCX_KICK_IDLE);
 		break;
 	case WEIR_TOPIC_PREEMPT:
 		COUNT(preempts);
@@ -70,6 +75,34 @@ s32 weir_select_cpu(u64 *ctx)
 	return (s32)ctx[1];
 }
 
+/* (A separate function keeps its message out of the caller's frame.) */
+WEIR_GLOBAL u64 weir_linux_slice(struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_msg msg = { .topic = WEIR_TOPIC_SLICE, .task = t };
+
+	if (weir_request(SCHED, &msg) || msg.value == WEIR_SLICE_DEFAULT)
+		return weir_live.slice_ns;
+	return msg.value;
+}
+
+/*
+ * @p, which has just entered the graph as @t, had CPU @cpu woken, which waits for work: if the policy gives it @t, the kernel gets it at once, and that CPU
+ * need not dispatch.
+ */
+WEIR_INLINE void send(struct task_struct *p, struct weir_task weir_mem *t, s32 cpu, u64 enq_flags,
+		      u64 start)
+{
+	if (!takes_tasks(cpu) || p->migration_disabled || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
+	    !TIMED(PICK, weir_give(SCHED, weir_port_cpu(), cpu, t))) {
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+		return;
+	}
+	weir_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, weir_linux_slice(t), enq_flags);
+	COUNT(given);
+	if (take_out(t, start))
+		COUNT(dispatches);
+}
+
 SEC("struct_ops/weir_enqueue")
 int weir_enqueue(u64 *ctx)
 {
@@ -78,7 +111,7 @@ int weir_enqueue(u64 *ctx)
 	struct weir_linux_task *own = of(p);
 	struct weir_live_task weir_mem *live;
 	struct weir_task weir_mem *t;
-	u32 state, call;
+	u32 state, call, wakes;
 	u64 start;
 	int err;
 
@@ -119,6 +152,7 @@ int weir_enqueue(u64 *ctx)
 	live = live_task(t->id);
 	weir_store(&live->withheld, 0);
 	NEWS(weir_port_cpu())->entering = t->id + 1;
+	NEWS(weir_port_cpu())->wakes = 0;
 	start = bpf_ktime_get_ns();
 	put_in(t, start);
 	now_ready(live, state == WEIR_RUNNING ? WEIR_WAIT_RETURNED : WEIR_WAIT_WOKEN, start);
@@ -138,10 +172,15 @@ int weir_enqueue(u64 *ctx)
 	live = live_task(t->id);
 	own->flags = KNOWN;
 	report_cost(call, t->id, start);
+	wakes = NEWS(weir_port_cpu())->wakes;
 	if (!err && !weir_load(&live->withheld)) {
 		COUNT(enqueues);
+		if (wakes)
+			send((struct task_struct *)ctx[0], t, (s32)wakes - 1, ctx[1], start);
 		goto out;
 	}
+	if (wakes)
+		scx_bpf_kick_cpu((s32)wakes - 1, SCX_KICK_IDLE);
 	if (err == -WEIR_EAGAIN || (err == -WEIR_ESTATE && call == WEIR_CALL_RELINQUISH))
 		/* (A CPU that had chosen it, but where it may not run, has just blocked it.) */
 		COUNT(aside_given_up);
@@ -161,16 +200,6 @@ out:
 }
 
 /* --- dispatch --- */
-
-/* (A separate function keeps its message out of the dispatch's frame.) */
-WEIR_GLOBAL u64 weir_linux_slice(struct weir_task weir_mem *t weir_arg)
-{
-	struct weir_msg msg = { .topic = WEIR_TOPIC_SLICE, .task = t };
-
-	if (weir_request(SCHED, &msg) || msg.value == WEIR_SLICE_DEFAULT)
-		return weir_live.slice_ns;
-	return msg.value;
-}
 
 /*
  * Give a task that weir_pick() chose to the kernel. The insertion records the task's present queueing; only then we
@@ -448,6 +477,7 @@ int weir_quiescent(u64 *ctx)
 {
 	struct weir_linux_task *own = of((struct task_struct *)ctx[0]);
 	struct weir_task weir_mem *t;
+	u64 claim;
 
 	IN_ARENA;
 	if (!own || !own->task)
@@ -458,10 +488,15 @@ int weir_quiescent(u64 *ctx)
 		weir_store(&live_task(t->id)->ready_ns, 0);
 	if (weir_state(t) == WEIR_UNCONSIDERED)
 		return 0;
+	claim = weir_load(&t->claim);
 	if (!TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t))) {
 		if (take_out(t, bpf_ktime_get_ns()))
 			COUNT(dequeues);
 	}
+	/* It may not have arrived on the CPU that it was given to, which sleeps and has not announced that. */
+	if (weir_claim_state(claim) == WEIR_RUNNING &&
+	    (u32)bpf_get_current_pid_tgid() != (u32)((struct task_struct *)ctx[0])->pid)
+		scx_bpf_kick_cpu((s32)weir_claim_cpu(claim), SCX_KICK_IDLE);
 	go_on();
 	return 0;
 }

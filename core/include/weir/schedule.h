@@ -325,6 +325,12 @@ int weir_yield(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem
  */
 int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *from,
 		   struct weir_task weir_mem *to);
+/*
+ * Where WEIR_DECLINES is 1: @t, which waits, is given to CPU @target, which a KICK for @t has just taken out of the idle set, so that it need not
+ * choose: as if it had chosen @t. 1: it runs there, and a choice that @target has begun finds @t; 0: the policy has something else for @target,
+ * which is to be kicked.
+ */
+int weir_give(struct weir_sched weir_mem *s, u32 cpu, u32 target, struct weir_task weir_mem *t);
 /* Publish a message from the runtime or from user space. */
 int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *msg);
 /* Ask the responder of a topic. */

@@ -44,6 +44,7 @@ plain! {
         dispatches: u64,
         dequeues: u64,
         direct: u64,
+        given: u64,
         aside: u64,
         empty: u64,
         dropped: u64,

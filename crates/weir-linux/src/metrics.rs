@@ -18,7 +18,7 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 type OfCpu = fn(&CpuView) -> u64;
 
 /// Counters that each CPU has: name without prefix and suffix, meaning, value.
-const CPU_COUNTERS: [(&str, &str, OfCpu); 24] = [
+const CPU_COUNTERS: [(&str, &str, OfCpu); 25] = [
     ("context_switches", "Context switches to a task of this scheduler, by CPU.", |c| c.runs),
     ("migrations", "Context switches to a task that last ran on another CPU.", |c| c.migrations),
     ("enqueues", "Tasks that entered the graph, by the CPU that brought them.", |c| c.enqueues),
@@ -26,6 +26,9 @@ const CPU_COUNTERS: [(&str, &str, OfCpu); 24] = [
     ("dequeues", "Tasks that left the graph because the kernel took them back.", |c| c.dequeues),
     ("direct", "Tasks that could not wait (per-CPU kernel threads, pinned tasks), run at once.", |c| {
         c.direct
+    }),
+    ("given", "Of the dispatches, those without a choice: a waking task was given to an idle CPU.", |c| {
+        c.given
     }),
     ("aside", "Tasks that no exit of the topology leads to, run outside the graph.", |c| c.aside),
     ("empty_picks", "Choices that found no task.", |c| c.empty),

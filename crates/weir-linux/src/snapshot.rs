@@ -106,6 +106,9 @@ pub struct CpuView {
     pub dequeues: u64,
     /// Tasks that could not wait: per-CPU kernel threads and such.
     pub direct: u64,
+    /// Of the dispatches, those that an enqueue here made for an idle CPU, which chose nothing.
+    #[serde(default)]
+    pub given: u64,
     /// Tasks that no exit leads to: they ran outside the graph.
     pub aside: u64,
     /// Choices that found nothing.
@@ -250,6 +253,8 @@ pub struct Totals {
     /// Tasks that wait in the graph now.
     pub in_graph: u64,
     pub direct: u64,
+    #[serde(default)]
+    pub given: u64,
     pub aside: u64,
     pub empty: u64,
     pub dropped: u64,

@@ -113,6 +113,7 @@ impl View {
         totals.dispatches += n.dispatches;
         totals.dequeues += n.dequeues;
         totals.direct += n.direct;
+        totals.given += n.given;
         totals.aside += n.aside;
         totals.empty += n.empty;
         totals.dropped += n.dropped;
@@ -150,6 +151,7 @@ impl View {
             dispatches: n.dispatches,
             dequeues: n.dequeues,
             direct: n.direct,
+            given: n.given,
             aside: n.aside,
             empty: n.empty,
             dropped: n.dropped,

@@ -60,6 +60,7 @@ struct model_task {
 	struct dsq *dsq; /* where it waits for its CPU */
 	struct model_task *next;
 	u32 holding_cpu; /* (rq) which CPU is about to move it */
+	u32 sent;	 /* (rq) 1 + the CPU to whose local queue it is on its way; 0: none */
 	u32 sticky;
 	u64 ready_since; /* (a) ns */
 	u64 turns;	 /* (a) */
@@ -94,11 +95,14 @@ static u32 stop;
 static struct plan plans[4];
 static u64 nr_swaps;
 
-enum event { WAKE_UPS, BIRTHS, BLOCKS, YIELDS, SLEEPS, NR_EVENTS };
+enum event { WAKE_UPS, BIRTHS, BLOCKS, YIELDS, SLEEPS, SENT, NR_EVENTS };
 static u64 nr_events[NR_EVENTS]; /* (a) */
 static __thread u64 dice;
 static __thread u32 me;
 static __thread u32 kicks[NR_CPUS]; /* that the callbacks under way have asked for */
+/* Tasks that enqueues sent to other CPUs (process_ddsp_deferred_locals()). */
+static __thread struct model_task *sending[16];
+static __thread u32 nr_sending;
 
 static u64 roll(u64 n)
 {
@@ -136,6 +140,11 @@ static void wake_cpu(u32 cpu, u32 how)
 	pthread_mutex_unlock(&rqs[cpu].sleep_lock);
 }
 
+u64 bpf_get_current_pid_tgid(void)
+{
+	return rqs[me].curr ? (u64)rqs[me].curr->p.pid : 0;
+}
+
 /* A device: the CPU wakes somebody, whatever it does. */
 static void interrupt(u32 cpu)
 {
@@ -150,8 +159,11 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags)
 		kicks[cpu] |= (u32)flags;
 }
 
+static void deliver_sent(void);
+
 static void send_kicks(void)
 {
+	deliver_sent();
 	for (u32 cpu = 0; cpu < NR_CPUS; cpu++) {
 		if (kicks[cpu])
 			wake_cpu(cpu, kicks[cpu]);
@@ -325,6 +337,31 @@ static int move_here(struct model_task *t)
 	return 1;
 }
 
+/* Once no run queue is locked, what enqueues sent goes to the local queues of other CPUs, unless it was dequeued meanwhile. */
+static void deliver_sent(void)
+{
+	for (u32 i = 0; i < nr_sending; i++) {
+		struct model_task *t = sending[i];
+		u32 from, to = __atomic_load_n(&t->sent, __ATOMIC_RELAXED) - 1;
+
+		if (to >= NR_CPUS)
+			continue;
+		from = __atomic_load_n(&t->cpu, __ATOMIC_ACQUIRE);
+		lock_both(from, to);
+		if (t->cpu == from && t->sent == to + 1 && t->on_rq) {
+			t->sent = 0;
+			/* The kernel ends a scheduler that sends a task where it may not run. */
+			REQUIRE(may_run_on(t, to));
+			__atomic_store_n(&t->cpu, to, __ATOMIC_RELEASE);
+			dsq_add(&rqs[to].local, t);
+			count(SENT);
+		}
+		unlock_both(from, to);
+		wake_cpu(to, SCX_KICK_IDLE);
+	}
+	nr_sending = 0;
+}
+
 /* Tasks of the shared queue @q that may run here: the first one comes. */
 static bool consume(struct dsq *q)
 {
@@ -410,7 +447,19 @@ static void do_enqueue(struct model_task *t, u64 flags)
 		__atomic_store_n(&t->ops_state, OPSS(OPSS_QUEUED, seq), __ATOMIC_RELEASE);
 		return;
 	}
-	if (rq->direct_dsq == SCX_DSQ_LOCAL) {
+	if ((rq->direct_dsq & SCX_DSQ_LOCAL_ON) == SCX_DSQ_LOCAL_ON) {
+		u32 to = (u32)rq->direct_dsq;
+
+		REQUIRE(to < NR_CPUS);
+		if (to == t->cpu) {
+			dsq_add(&rqs[to].local, t);
+			wake_cpu(to, SCX_KICK_IDLE);
+		} else {
+			REQUIRE(nr_sending < 16);
+			t->sent = to + 1;
+			sending[nr_sending++] = t;
+		}
+	} else if (rq->direct_dsq == SCX_DSQ_LOCAL) {
 		dsq_add(&rqs[t->cpu].local, t);
 		wake_cpu(t->cpu, SCX_KICK_IDLE);
 	} else {
@@ -434,6 +483,7 @@ static void ops_dequeue(struct model_task *t)
 	while ((__atomic_load_n(&t->ops_state, __ATOMIC_ACQUIRE) & 3) == OPSS_DISPATCHING)
 		;
 	__atomic_store_n(&t->holding_cpu, NOWHERE, __ATOMIC_RELAXED);
+	t->sent = 0;
 	q = __atomic_load_n(&t->dsq, __ATOMIC_ACQUIRE);
 	if (q)
 		dsq_remove(q, t);
@@ -911,7 +961,7 @@ int main(int argc, char **argv)
 	printf("kernel: %llu turns, %llu wake-ups, %llu new tasks, %llu blocks, %llu yields, %llu "
 	       "sleeps; %llu enqueues, %llu dispatches, "
 	       "%llu dequeues, %llu aside (%llu given up), %llu kept, %llu dropped (%llu by the "
-	       "kernel), %llu waits given up, %llu swaps\n",
+	       "kernel), %llu waits given up, %llu sent, %llu arrived, %llu swaps\n",
 	       (unsigned long long)turns, (unsigned long long)nr_events[WAKE_UPS],
 	       (unsigned long long)nr_events[BIRTHS], (unsigned long long)nr_events[BLOCKS],
 	       (unsigned long long)nr_events[YIELDS], (unsigned long long)nr_events[SLEEPS],
@@ -919,7 +969,8 @@ int main(int argc, char **argv)
 	       (unsigned long long)SUM(dequeues), (unsigned long long)SUM(aside),
 	       (unsigned long long)SUM(aside_given_up), (unsigned long long)SUM(kept),
 	       (unsigned long long)SUM(dropped), (unsigned long long)lost,
-	       (unsigned long long)SUM(gave_up), (unsigned long long)nr_swaps);
+	       (unsigned long long)SUM(gave_up), (unsigned long long)SUM(given),
+	       (unsigned long long)nr_events[SENT], (unsigned long long)nr_swaps);
 	(void)moved;
 	REQUIRE(turns > 1000 && nr_swaps);
 	REQUIRE(!SUM(failures) && !SCHED->faults && !SCHED->lost_messages && !weir_port_faults);

@@ -154,10 +154,7 @@ static inline bool weir_in_interrupt(void)
 	return false;
 }
 
-static inline u64 bpf_get_current_pid_tgid(void)
-{
-	return 0;
-}
+u64 bpf_get_current_pid_tgid(void);
 
 static inline void weir_set_slice(struct task_struct *p, u64 slice)
 {

@@ -142,10 +142,12 @@ u64 weir_rt_now(struct weir_sched *s)
 void weir_rt_message(struct weir_sched *s, const struct weir_msg *msg)
 {
 	(void)s;
-	if (msg->topic == WEIR_TOPIC_KICK)
+	if (msg->topic == WEIR_TOPIC_KICK) {
 		outcome.kicks[msg->cpu]++;
-	else
+		outcome.kicked_for[msg->cpu] = msg->task;
+	} else {
 		outcome.preempts[msg->cpu]++;
+	}
 }
 
 void weir_rt_timer(struct weir_sched *s, u32 instance, u64 at_ns)

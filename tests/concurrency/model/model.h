@@ -38,6 +38,7 @@ struct outcome {
 	struct weir_task *picked[MODEL_MAX_THREADS];
 	int err[MODEL_MAX_THREADS];
 	u32 kicks[4];
+	struct weir_task *kicked_for[4]; /* by the last of them */
 	u32 preempts[4];
 };
 

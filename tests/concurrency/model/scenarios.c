@@ -962,6 +962,40 @@ static void yield_leave_check(void)
 	REQUIRE(running(b) || waits_in(b, 0));
 }
 
+/* --- a task that a CPU is given ------------------------------------------------------------------------ */
+
+/* CPU 0 lets a in; if CPU 1 was woken for it, that is given a. */
+static void admit_give_a_0(void)
+{
+	admit(0, a);
+	if (outcome.kicked_for[1] == a && weir_give(sched, 0, 1, a))
+		outcome.err[0] = 1;
+}
+
+static void give_setup(void)
+{
+	begin_balanced();
+	bind(CTL, a, 1);
+	bind(CTL, b, 1);
+	make_idle(1);
+}
+
+/*
+ * CPU 1 runs what it was given, also if its choice had begun before; if it began later, a has been left behind (and stands in the kernel's own queue).
+ * Nothing waits beside it unseen.
+ */
+static void give_check(void)
+{
+	if (outcome.err[0]) {
+		REQUIRE(weir_state(a) == WEIR_RUNNING && weir_last_cpu(a) == 1);
+		REQUIRE(running(a) || !a->home);
+	} else {
+		REQUIRE(running(a) ? outcome.picked[1] == a : outcome.kicks[1] || running(b));
+	}
+	REQUIRE(!outcome.picked[1] || sched->cpus[1].curr == outcome.picked[1]);
+	no_lost_wakeup(1);
+}
+
 /* --- hand-over ------------------------------------------------------------------------------------- */
 
 /* CPU 0 or CPU 1 has it, and the loser says so. */
@@ -1482,6 +1516,8 @@ const struct scenario scenarios[] = {
 	TWO("yield-block", runs_setup, yield_block_a_0, admit_b_1, yield_block_check),
 	TWO("yield-swap", runs_setup, yield_a_0, swap_ctl, swap_pick_check),
 	TWO("yield-leave", yield_leave_setup, cpu_1_leaves, yield_b_1, yield_leave_check),
+	TWO("give-pick", give_setup, admit_give_a_0, pick_1, give_check),
+	THREE("give-admit-pick", give_setup, admit_give_a_0, pick_1, admit_b_2, give_check),
 	TWO("hand-over-claim", one_task_setup, hand_a_0, pick_1, hand_over_check),
 	TWO("hand-over-running", hand_over_running_setup, hand_b_a_0, pick_1,
 	    hand_over_running_check),
