@@ -171,7 +171,6 @@ extern void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 extern void scx_bpf_dispatch_cancel(void) __ksym;
 extern s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 extern bool scx_bpf_task_running(const struct task_struct *p) __ksym;
-extern s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 extern void bpf_task_release(struct task_struct *p) __ksym;
 extern bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;

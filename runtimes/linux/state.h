@@ -93,6 +93,11 @@ static u32 some_gone;
 #define NEWS(cpu) IN_TABLE(struct weir_linux_news, all_news, cpu)
 /* Whose turn it is: the graph's or the queue beside it. */
 static u32 turns[WEIR_MAX_CPUS];
+/*
+ * By CPU: tasks that were sent to its queue beside the graph, and those of them that it has taken. Equal: nothing is there, and the kernel need not be
+ * asked. (The kernel may take others back: then it is asked in vain.)
+ */
+static u32 aside_sent[WEIR_MAX_CPUS], aside_taken[WEIR_MAX_CPUS];
 /* Address in the arena of one mask per CPU, for reporting affinities. */
 static u64 masks;
 

@@ -53,8 +53,21 @@ static void run_aside(struct task_struct *p, u64 enq_flags)
 
 	COUNT(aside);
 	now_ready_aside(p);
+	__sync_fetch_and_add(&aside_sent[cpu & (WEIR_MAX_CPUS - 1)], 1);
 	weir_dsq_insert(p, ASIDE(cpu), weir_live.slice_ns, enq_flags);
 	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
+/* A task that was sent there comes to CPU @cpu, which dispatches. */
+WEIR_INLINE bool take_aside(u32 cpu)
+{
+	u32 *taken = &aside_taken[cpu & (WEIR_MAX_CPUS - 1)];
+
+	if (weir_live_u32(aside_sent[cpu & (WEIR_MAX_CPUS - 1)]) == *taken ||
+	    !weir_dsq_move_to_local(ASIDE(cpu)))
+		return 0;
+	++*taken;
+	return 1;
 }
 
 /* Likewise, on any CPU that it may use. */

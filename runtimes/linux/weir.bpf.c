@@ -287,8 +287,7 @@ int weir_dispatch(u64 *ctx)
 	prev = (struct task_struct *)ctx[1];
 	here = presence_of(cpu) == HERE;
 	turn = ++turns[cpu & (WEIR_MAX_CPUS - 1)];
-	if ((turn & 1 || !here) && scx_bpf_dsq_nr_queued(ASIDE(cpu)) &&
-	    weir_dsq_move_to_local(ASIDE(cpu)))
+	if ((turn & 1 || !here) && take_aside(cpu))
 		return 0;
 	if (!here) {
 		/* The kernel itself moves its tasks away from here. */
@@ -357,7 +356,7 @@ int weir_dispatch(u64 *ctx)
 	COUNT(empty);
 	weir_only_now(turn);
 	weir_only_now(prev);
-	if (!(turn & 1) && weir_dsq_move_to_local(ASIDE(cpu)))
+	if (!(turn & 1) && take_aside(cpu))
 		return 0;
 	if (!ran && prev && prev->scx.flags & SCX_TASK_QUEUED)
 		continues(prev, cpu);
@@ -490,7 +489,7 @@ int weir_quiescent(u64 *ctx)
 		return 0;
 	claim = weir_load(&t->claim);
 	if (!TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t))) {
-		if (take_out(t, bpf_ktime_get_ns()))
+		if (weir_load(&live_task(t->id)->since_ns) && take_out(t, bpf_ktime_get_ns()))
 			COUNT(dequeues);
 	}
 	/* It may not have arrived on the CPU that it was given to, which sleeps and has not announced that. */

@@ -235,11 +235,6 @@ static struct dsq *dsq_of(u64 id)
 	return &aside[id - ASIDE(0)];
 }
 
-s32 scx_bpf_dsq_nr_queued(u64 id)
-{
-	return (s32)__atomic_load_n(&dsq_of(id)->nr, __ATOMIC_RELAXED);
-}
-
 void weir_dsq_insert(struct task_struct *p, u64 id, u64 slice, u64 enq_flags)
 {
 	struct rq *rq = &rqs[me];

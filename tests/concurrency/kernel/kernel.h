@@ -125,7 +125,6 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags);
 void scx_bpf_dispatch_cancel(void);
 s32 scx_bpf_task_cpu(const struct task_struct *p);
 bool scx_bpf_task_running(const struct task_struct *p);
-s32 scx_bpf_dsq_nr_queued(u64 dsq_id);
 struct task_struct *bpf_task_from_pid(s32 pid);
 void bpf_task_release(struct task_struct *p);
 void weir_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags);
