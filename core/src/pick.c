@@ -423,8 +423,8 @@ WEIR_FLAT int weir_yield(struct weir_sched weir_mem *s, u32 cpu, struct weir_tas
 }
 
 /*
- * Claim @to for @cpu, if that has no task, @to is in @exit and no task there that may run on this CPU is more urgent; 1: claimed. Earlier
- * tasks of equal urgency are passed over: that is the purpose of a hand-over.
+ * Claim @to for @cpu, if that has no task, @to is in @exit and no task there that may run on this CPU is more urgent; 1: claimed, and the home of @exit is
+ * still locked. Earlier tasks of equal urgency are passed over: that is the purpose of a hand-over.
  */
 WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg,
 				 struct weir_pipe weir_mem *exit weir_arg,
@@ -448,7 +448,8 @@ WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg,
 		if (claimed)
 			awake(s, exit, cpu, idle);
 	}
-	taken(s, weir_ctx(s), exit, claimed ? to : 0);
+	if (!claimed)
+		weir_home_unlock(s, exit);
 	return claimed;
 }
 
@@ -457,10 +458,13 @@ WEIR_INLINE int give(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 		     struct weir_task weir_mem *to)
 {
 	u32 exit = s->graph->cpus[target].exit;
-	int given = exit != WEIR_NONE && weir_claim_given(s, &s->graph->pipes[exit], to, target);
 
-	picked(s, ctx, given ? to : 0, target);
-	return given;
+	if (exit == WEIR_NONE || !weir_claim_given(s, &s->graph->pipes[exit], to, target))
+		to = 0;
+	else
+		taken(s, ctx, &s->graph->pipes[exit], to);
+	picked(s, ctx, to, target);
+	return to != 0;
 }
 
 WEIR_FLAT int weir_give(struct weir_sched weir_mem *s, u32 cpu, u32 target,
