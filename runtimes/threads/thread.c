@@ -294,7 +294,8 @@ static void bound_end(struct weir_thread *t)
 	watch_leaves(t);
 	if (c) {
 		has_not(c, t);
-		cpu_leave(c, rt.joined ? 0 : cpu_choose(c));
+		if (!rt.joined)
+			cpu_give(c, cpu_choose(c));
 	}
 	release();
 	wake_joiners(t);
