@@ -23,6 +23,10 @@ fn main() -> ExitCode {
     if json {
         args.remove(0);
     }
+    // All but the simulator is measured as several threads run it.
+    if args.first().is_none_or(|a| a != "sim-one") {
+        weir_core::Sched::for_threads();
+    }
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] if !json => {
             stages::run(false);

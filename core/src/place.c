@@ -475,6 +475,9 @@ WEIR_GLOBAL int weir_review_all(struct weir_instance weir_mem *self weir_arg)
 	struct weir_sched weir_mem *s = self->sched;
 	struct weir_graph weir_mem *g = s->graph;
 
+	/* As when the CPUs of a large machine start, one by one. */
+	if (!weir_load(&s->nr_tasks))
+		return 0;
 	weir_recall_posted(s);
 	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++) {
 		struct weir_pipe weir_mem *p = &g->pipes[i];

@@ -65,6 +65,25 @@ u64 weir_host_cookie(const struct weir_sched *s)
 	return s->cookie;
 }
 
+/* A scheduler that one thread at a time uses is about to be set up; see weir/port.h. */
+void weir_host_alone(void)
+{
+#ifdef WEIR_USERS
+	u32 unknown = WEIR_USERS_UNKNOWN;
+
+	__atomic_compare_exchange_n(&weir_port_users, &unknown, WEIR_USERS_ALONE, 0,
+				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+#endif
+}
+
+/* One that several use is: so it stays, as it may live as long as the process. */
+void weir_host_threads(void)
+{
+#ifdef WEIR_USERS
+	__atomic_store_n(&weir_port_users, WEIR_USERS_THREADS, __ATOMIC_RELAXED);
+#endif
+}
+
 /* From now on operations are recorded in @log: the calls come from one thread. */
 void weir_host_oplog(struct weir_sched *s, struct weir_oplog *log)
 {
@@ -143,9 +162,8 @@ static void count_all(const struct weir_sched *s)
 		weir_for_task(t, &g->pipes[i])
 			for (struct weir_pipe *p = &g->pipes[i]; p; p = weir_before(p, t))
 				p->len++;
-		if (!g->pipes[i].postponed)
-			continue;
-		for (u32 id = g->pipes[i].word >> 32; id; id = t->in_next) {
+		for (u32 id = g->pipes[i].postponed ? g->pipes[i].word >> 32 : 0; id;
+		     id = t->in_next) {
 			t = weir_record(s, id - 1);
 			if (weir_state(t) == WEIR_SCHEDULABLE)
 				for (struct weir_pipe *p = &g->pipes[i]; p; p = weir_before(p, t))
@@ -154,12 +172,51 @@ static void count_all(const struct weir_sched *s)
 	}
 }
 
+/* Tasks that a CPU finds in the inbox of @p, a postponed pipe, when it asks. */
+static u32 put_off(const struct weir_sched *s, const struct weir_pipe *p)
+{
+	const struct weir_task *t;
+	u32 n = 0;
+
+	for (u32 id = p->postponed ? p->word >> 32 : 0; id; id = t->in_next) {
+		t = weir_record(s, id - 1);
+		n += weir_state(t) == WEIR_SCHEDULABLE;
+	}
+	return n;
+}
+
+/* Tasks in @p and behind it. @joined: a stage there has several in-pipes, so some of them may have come another way. */
+static u32 from_here_on(const struct weir_sched *s, const struct weir_pipe *p, int *joined)
+{
+	const struct weir_instance *to = p->stages ? p->to : 0;
+	u32 n = p->nr + put_off(s, p);
+
+	for (u32 port = 0; to && !*joined && port < to->nr_out; port++)
+		n += from_here_on(s, to->out[port], joined);
+	if (to && to->nr_in > 1)
+		*joined = 1;
+	return n;
+}
+
+/* Members of @p. @counted: count_all() was called, and nothing has happened since; it is called if there is no other way. */
+static u32 members(const struct weir_sched *s, const struct weir_pipe *p, int *counted)
+{
+	int joined = 0;
+	u32 n = from_here_on(s, p, &joined);
+
+	if (!joined)
+		return n;
+	if (!*counted)
+		count_all(s);
+	*counted = 1;
+	return p->len;
+}
+
 u32 weir_host_pipe_len(const struct weir_sched *s, u32 pipe)
 {
-	if (pipe >= s->graph->nr_pipes)
-		return 0;
-	count_all(s);
-	return s->graph->pipes[pipe].len;
+	int counted = 0;
+
+	return pipe < s->graph->nr_pipes ? members(s, &s->graph->pipes[pipe], &counted) : 0;
 }
 
 /* The first pipe from @from on whose length is not what @known says for the first @nr pipes, which is put right; @nr: none. */
@@ -167,13 +224,14 @@ u32 weir_host_other_len(const struct weir_sched *s, u32 *known, u32 nr, u32 from
 {
 	const struct weir_graph *g = s->graph;
 	u32 end = nr < g->nr_pipes ? nr : g->nr_pipes;
+	int counted = 0;
 
-	if (!from)
-		count_all(s);
 	for (; from < end; from++) {
-		if (known[from] == g->pipes[from].len)
+		u32 len = members(s, &g->pipes[from], &counted);
+
+		if (known[from] == len)
 			continue;
-		known[from] = g->pipes[from].len;
+		known[from] = len;
 		return from;
 	}
 	return nr;

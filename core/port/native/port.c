@@ -10,6 +10,9 @@
 #include "guard.h"
 
 __thread u32 weir_port_cpu_tls;
+#ifdef WEIR_USERS
+u32 weir_port_users;
+#endif
 #if WEIR_STRICT
 __thread u32 weir_strict_budget;
 #endif
@@ -40,6 +43,8 @@ __attribute__((constructor(101))) static void use_barriers(void)
 
 void weir_port_heavy_fence(void)
 {
+	if (weir_alone())
+		return;
 	weir_fence();
 	if (weir_port_barriers && syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0))
 		weir_port_fail("membarrier of a registered process", __FILE__, __LINE__);

@@ -409,6 +409,8 @@ unsafe extern "C" {
     pub fn weir_host_learn_class(s: *mut CSched, id: u32, class: *const CClass);
     pub fn weir_host_setup(s: *mut CSched, cookie: u64, rt_topics: u64);
     pub fn weir_host_cookie(s: *const CSched) -> u64;
+    pub fn weir_host_alone();
+    pub fn weir_host_threads();
     pub fn weir_host_oplog(s: *mut CSched, log: *mut COpLog);
     pub fn weir_host_record(s: *mut CSched, on: u32);
     pub fn weir_host_soon(s: *const CSched, cpu: u32);

@@ -282,7 +282,7 @@ impl Host {
 }
 
 /// From now on, this many of 1024 attempts of this thread to have a pipe's lock fail, as they may in the kernel
-/// (docs/decisions/0014). Schedulers made by [`Sched::new`] take no locks.
+/// (docs/decisions/0014).
 #[cfg(feature = "strict")]
 pub fn strict_impatience(of_1024: u32, seed: u64) {
     // SAFETY: thread-local numbers.
@@ -363,6 +363,8 @@ pub(crate) unsafe fn init(cfg: &Config, memory: *mut u8) -> Result<*mut CSched, 
 
 impl Sched {
     pub fn new(cfg: &Config) -> Result<Self, Error> {
+        // SAFETY: calls of a handle need a reference that nobody else has.
+        unsafe { ffi::weir_host_alone() };
         let arena = new_arena(cfg)?;
         let memory = arena.as_ptr().cast_mut();
         // SAFETY: fresh, zeroed and page-aligned; it lives as long as the handle.
@@ -423,6 +425,13 @@ impl Sched {
             unsafe { ffi::weir_host_oplog(s, sched.log) };
         }
         Ok(sched)
+    }
+
+    /// From now on all calls of this process take the atomic instructions that several threads need, as those of [`crate::host::Host`] do: to measure
+    /// what they cost.
+    pub fn for_threads() {
+        // SAFETY: sets a word of the port.
+        unsafe { ffi::weir_host_threads() };
     }
 
     /// Address of the scheduler, which stands at the beginning of its memory.

@@ -105,6 +105,7 @@ fn measure(cpus: u32, tasks: u32, repeats: usize) -> Done<Point> {
     let machine = Machine::smp(cpus);
     let plans = [plan(TEXTS[0], &machine)?, plan(TEXTS[1], &machine)?];
     let config = Config { nr_cpus: cpus, arena_bytes: ARENA, checks: false, oplog: false, seed: 1 };
+    Sched::for_threads();
     let mut sched = Sched::new(&config).map_err(|e| failed(&e))?;
     sched.load(&plans[0]).map_err(|e| failed(&e))?;
     for i in 0..tasks {

@@ -40,13 +40,47 @@ void weir_port_fail(const char *what, const char *file, u32 line);
 #define weir_load_acquire(p)	 __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define weir_store(p, v)	 __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define weir_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
-/* Both return the old value. */
-#define weir_fetch_add(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
-#define weir_fetch_or(p, v)  __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
-#define weir_fetch_and(p, v) __atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL)
-#define weir_fence()	     __atomic_thread_fence(__ATOMIC_SEQ_CST)
-/* Old value; the exchange happened if it equals @old. */
-#define weir_cas(p, old, new) __sync_val_compare_and_swap((p), (old), (new))
+/*
+ * Who uses a scheduler of this process. As long as each has one thread at a time, as in a simulation, plain operations do, at a fifth of the price and
+ * less, as in a C library as long as its program has one thread. The program says so (host.h); a unit without WEIR_USERS never asks.
+ */
+enum { WEIR_USERS_UNKNOWN, WEIR_USERS_ALONE, WEIR_USERS_THREADS };
+#ifdef WEIR_USERS
+extern u32 weir_port_users;
+#define weir_alone() (weir_port_users == WEIR_USERS_ALONE)
+#else
+#define weir_alone() 0
+#endif
+
+/* The old value of *@p, which becomes @plain, in which that is called before_: by @atomic, which does the same, unless the caller is alone. */
+#define weir_change(p, atomic, plain)       \
+	({                                  \
+		__typeof__(*(p)) before_;   \
+		if (weir_alone()) {         \
+			before_ = *(p);     \
+			*(p) = (plain);     \
+		} else {                    \
+			before_ = (atomic); \
+		}                           \
+		before_;                    \
+	})
+
+/* All return the old value. */
+#define weir_fetch_add(p, v) \
+	weir_change(p, __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL), before_ + (v))
+#define weir_fetch_or(p, v) \
+	weir_change(p, __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL), before_ | (v))
+#define weir_fetch_and(p, v) \
+	weir_change(p, __atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL), before_ &(v))
+/* The exchange happened if it equals @from. */
+#define weir_cas(p, from, to)                                          \
+	weir_change(p, __sync_val_compare_and_swap((p), (from), (to)), \
+		    before_ == (from) ? (to) : before_)
+#define weir_fence()                                             \
+	do {                                                     \
+		if (!weir_alone())                               \
+			__atomic_thread_fence(__ATOMIC_SEQ_CST); \
+	} while (0)
 
 /* The kernel can have all threads of the process execute a barrier: then the frequent side needs none (membarrier(2)). */
 /* (c) 1: it can, and the process has said that it will ask for that */
@@ -68,7 +102,7 @@ void weir_port_relax(u32 spins);
 /* 1: the lock was free and is the caller's now. Never waits. */
 WEIR_INLINE int weir_try_lock(u32 *lock)
 {
-	return !__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE);
+	return !weir_change(lock, __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE), 1);
 }
 
 /* Never fails: a lock that only threads of this process hold, for a few instructions. */

@@ -119,6 +119,8 @@ impl<R: Runtime> Host<R> {
     /// There is no memory, or the number of CPUs makes no sense.
     pub fn new(config: &Config, runtime: R) -> Result<Self, Error> {
         let doing = "setting up the scheduler";
+        // SAFETY: sets a word of the port; schedulers with one thread each may go on meanwhile.
+        unsafe { ffi::weir_host_threads() };
         let arena = MmapOptions::new().len(config.arena_bytes).no_reserve_swap().map_anon();
         let arena = arena.map_err(|_| Error::of(-1, doing))?;
         let classes = class_table();
