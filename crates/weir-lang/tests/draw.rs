@@ -53,6 +53,20 @@ fn svg_shows_every_pipe_and_instance_once() {
     }
 }
 
+/// Where a program knows no variables, as librsvg, the colour before each is what it draws with.
+#[test]
+fn each_variable_has_a_colour_before_it() {
+    let text = svg(&compiled("decentral", "smp-4").graph, &SvgOptions::default());
+    let declarations: Vec<&str> = text.split([';', '{', '}']).collect();
+    let mut uses = 0;
+    for pair in declarations.windows(2).filter(|pair| pair[1].contains("var(")) {
+        let property = pair[1].split(':').next().expect("a declaration has one");
+        assert!(pair[0].starts_with(&format!("{property}:#")), "`{}` before `{}`", pair[0], pair[1]);
+        uses += 1;
+    }
+    assert!(uses > 4, "{text}");
+}
+
 #[test]
 fn large_machines_are_folded() {
     let text = svg(&compiled("hierarchical", "smp-4096").graph, &SvgOptions::default());

@@ -150,8 +150,8 @@ impl Plot {
              @media (prefers-color-scheme: dark) {{ .weir-plot {{ --ink: #e7ebf0; --soft: #a0abb7; --line: #2b323b; }} }}\n\
              :root[data-theme=\"light\"] .weir-plot {{ --ink: #16191d; --soft: #5c6670; --line: #dfe3e8; }}\n\
              :root[data-theme=\"dark\"] .weir-plot {{ --ink: #e7ebf0; --soft: #a0abb7; --line: #2b323b; }}\n\
-             .weir-plot text {{ fill: var(--soft); }} .weir-plot .name {{ fill: var(--ink); }}\n\
-             .weir-plot .grid {{ stroke: var(--line); }}\n</style>\n",
+             .weir-plot text {{ fill: #5c6670; fill: var(--soft); }} .weir-plot .name {{ fill: #16191d; fill: var(--ink); }}\n\
+             .weir-plot .grid {{ stroke: #dfe3e8; stroke: var(--line); }}\n</style>\n",
             escape(&self.y_title),
             escape(&self.x_title)
         );

@@ -90,22 +90,23 @@ pub fn svg(graph: &Graph, options: &SvgOptions) -> String {
     out
 }
 
-/// Style sheet; all rules are below `.weir`, so that a page may embed several pictures.
+/// Style sheet; all rules are below `.weir`, so that a page may embed several pictures. Programs that know no variables (librsvg, and those that use it)
+/// take the colour that stands before each.
 fn sheet(out: &mut String) {
     out.push_str(
         "<style>\n\
          .weir{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;--ink:#1f2933;--dim:#5b6773;--line:#7b8794;--paper:#fff}\n\
-         .weir text{fill:var(--ink);text-anchor:middle}\n\
+         .weir text{fill:#1f2933;fill:var(--ink);text-anchor:middle}\n\
          .weir .name{font-size:13px;font-weight:600}\n\
-         .weir .detail{font-size:11px;fill:var(--dim)}\n\
+         .weir .detail{font-size:11px;fill:#5b6773;fill:var(--dim)}\n\
          .weir .live{font-size:11px;font-weight:600}\n\
          .weir .count{font-size:11px;font-weight:700}\n\
          .weir .pill{font-size:9px;letter-spacing:.3px;font-weight:600;fill:#fff}\n\
-         .weir .pipe-label{font-size:10.5px;fill:var(--dim);paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}\n\
-         .weir .pipe{fill:none;stroke:var(--line);stroke-width:1.5}\n\
+         .weir .pipe-label{font-size:10.5px;fill:#5b6773;fill:var(--dim);paint-order:stroke;stroke:#fff;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}\n\
+         .weir .pipe{fill:none;stroke:#7b8794;stroke:var(--line);stroke-width:1.5}\n\
          .weir .postponed{stroke-dasharray:6 4}\n\
-         .weir .tip{fill:var(--line)}\n\
-         .weir .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 5;opacity:.6}\n\
+         .weir .tip{fill:#7b8794;fill:var(--line)}\n\
+         .weir .rule{stroke:#7b8794;stroke:var(--line);stroke-width:1;stroke-dasharray:2 5;opacity:.6}\n\
          .weir rect{stroke-width:1.5}\n\
          .weir .shared rect{stroke-dasharray:5 3}\n",
     );
