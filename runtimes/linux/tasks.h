@@ -165,16 +165,26 @@ WEIR_INLINE void publish_changes(struct task_struct *p, struct weir_linux_task *
 	}
 }
 
-/* The task is out of the graph. 1: the caller counts that; several CPUs may notice it at once. */
-static int take_out(struct weir_task weir_mem *t, u64 now)
+/*
+ * The task is out of the graph. 1: it was in, and the caller counts that; several CPUs may notice it at once. @now: 0 if the clock was not
+ * read yet.
+ */
+static int is_out(struct weir_task weir_mem *t, u64 now)
 {
 	struct weir_live_task weir_mem *live = live_task(t->id);
 	u64 since = weir_load(&live->since_ns);
 
 	if (!since || weir_cas(&live->since_ns, since, 0) != since)
 		return 0;
-	live->wait_ns += now - since;
+	live->wait_ns += (now ? now : bpf_ktime_get_ns()) - since;
 	return 1;
+}
+
+/* And no CPU chose it. */
+WEIR_INLINE void take_out(struct weir_task weir_mem *t, u64 now)
+{
+	if (is_out(t, now))
+		COUNT(dequeues);
 }
 
 /*
@@ -183,8 +193,7 @@ static int take_out(struct weir_task weir_mem *t, u64 now)
  */
 WEIR_INLINE void put_in(struct weir_task weir_mem *t, u64 now)
 {
-	if (take_out(t, now))
-		COUNT(dequeues);
+	take_out(t, now);
 	weir_store(&live_task(t->id)->since_ns, now);
 }
 
@@ -388,8 +397,7 @@ static void let_out(struct weir_task weir_mem *t)
 	    weir_load(&live_task(t->id)->withheld)) {
 		err = TIMED(BLOCK, weir_decline(SCHED, weir_port_cpu(), t, claim));
 		if (!err) {
-			if (take_out(t, bpf_ktime_get_ns()))
-				COUNT(dequeues);
+			take_out(t, 0);
 			run_anywhere(p);
 		} else if (err == -WEIR_EAGAIN) {
 			/* Another CPU is about to put it into a pipe: try again. */

@@ -99,7 +99,7 @@ WEIR_INLINE void send(struct task_struct *p, struct weir_task weir_mem *t, s32 c
 	}
 	weir_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, weir_linux_slice(t), enq_flags);
 	COUNT(given);
-	if (take_out(t, start))
+	if (is_out(t, start))
 		COUNT(dispatches);
 }
 
@@ -191,8 +191,8 @@ leave:
 		err = TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t));
 	if (call != WEIR_CALL_BLOCK)
 		not_in(t);
-	else if (!err && take_out(t, bpf_ktime_get_ns()))
-		COUNT(dequeues);
+	else if (!err)
+		take_out(t, 0);
 	run_aside((struct task_struct *)ctx[0], ctx[1]);
 out:
 	go_on();
@@ -238,8 +238,7 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 			/* Its own CPU may remove it at the same time, and let it in again: then it is in the graph. */
 			if (TIMED(BLOCK, weir_decline(SCHED, weir_port_cpu(), t, claim)) !=
 			    -WEIR_ESTATE) {
-				if (take_out(t, bpf_ktime_get_ns()))
-					COUNT(dequeues);
+				take_out(t, 0);
 				own->dirty |= DIRTY_AFFINITY;
 				if (done)
 					run_aside(p, 0);
@@ -331,21 +330,20 @@ int weir_dispatch(u64 *ctx)
 		weir_only_now(prev);
 		if ((u64)t == ran && prev) {
 			COUNT(kept);
-			if (take_out(t, start))
+			if (is_out(t, start))
 				COUNT(dispatches);
 			weir_store(&live_task(t->id)->ready_ns, 0);
 			weir_set_slice(prev, weir_linux_slice(t));
 			break;
 		}
 		if (hand_over(t, cpu, target)) {
-			if (take_out(t, start))
+			if (is_out(t, start))
 				COUNT(dispatches);
 			break;
 		}
 		/* It has left the graph anyway: the kernel has it, and enqueues it again if it must return. */
 		COUNT(dropped);
-		if (take_out(t, start))
-			COUNT(dequeues);
+		take_out(t, start);
 		if (target != cpu && NEWS(cpu)->rescued++ == ASIDE_AT_ONCE)
 			target = cpu;
 	}
@@ -424,8 +422,7 @@ int weir_running(u64 *ctx)
 	live->nr_runs++;
 	weir_store(&live->cpu, cpu);
 	/* By whatever path it got here. */
-	if (live->since_ns && take_out(t, bpf_ktime_get_ns()))
-		COUNT(dequeues);
+	take_out(t, 0);
 	now = bpf_ktime_get_ns();
 	if (live->ready_ns) {
 		weir_linux_waited(cpu, live->ready_as, now - live->ready_ns);
@@ -488,10 +485,8 @@ int weir_quiescent(u64 *ctx)
 	if (weir_state(t) == WEIR_UNCONSIDERED)
 		return 0;
 	claim = weir_load(&t->claim);
-	if (!TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t))) {
-		if (weir_load(&live_task(t->id)->since_ns) && take_out(t, bpf_ktime_get_ns()))
-			COUNT(dequeues);
-	}
+	if (!TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t)))
+		take_out(t, 0);
 	/* It may not have arrived on the CPU that it was given to, which sleeps and has not announced that. */
 	if (weir_claim_state(claim) == WEIR_RUNNING &&
 	    (u32)bpf_get_current_pid_tgid() != (u32)((struct task_struct *)ctx[0])->pid)
@@ -599,8 +594,7 @@ int weir_disable(u64 *ctx)
 	if (id >= weir_live.max_tasks)
 		return 0;
 	weir_store(&live_task(id)->pid, 0);
-	if (take_out(t, bpf_ktime_get_ns()))
-		COUNT(dequeues);
+	take_out(t, 0);
 	weir_store(&live_task(id)->ready_ns, 0);
 	weir_store(&live_task(id)->next_gone, weir_load(&NEWS(cpu)->gone));
 	weir_store(&NEWS(cpu)->gone, id + 1);
