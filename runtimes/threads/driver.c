@@ -369,6 +369,7 @@ struct weir_thread *cpu_yield(struct cpu *c, struct weir_thread *t, enum left wh
 		return 0;
 	}
 	clear(&c->resched);
+	leaves(t);
 	spin(&t->lock);
 	weir_assert(!weir_yield(rt.sched, c->id, t->task, blocks, &next));
 	unspin(&t->lock);
@@ -382,14 +383,6 @@ void pin(int tid, u32 linux_cpu)
 	CPU_ZERO(&set);
 	CPU_SET(linux_cpu, &set);
 	syscall(SYS_sched_setaffinity, tid, sizeof(set), &set);
-}
-
-/* @t, which is in the policy's queue again, no longer has @c; another CPU may have taken it since. */
-static void has_left(struct weir_thread *t, const struct cpu *c)
-{
-	int was = (int)c->id;
-
-	__atomic_compare_exchange_n(&t->cpu, &was, -1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* The caller holds @c no longer. */
@@ -491,12 +484,6 @@ static void green_begin(struct self *s, struct cpu *c, struct weir_thread *t)
 		s->pending = 1;
 }
 
-static void green_left(struct weir_thread *t, const struct cpu *c)
-{
-	has_left(t, c);
-	__atomic_store_n(&t->on_cpu, 0, __ATOMIC_RELEASE);
-}
-
 /* On the stack of a green thread that has got the CPU: if another one switched to it, that one's stack is free now. */
 __attribute__((noinline)) void green_arrived(void)
 {
@@ -506,7 +493,7 @@ __attribute__((noinline)) void green_arrived(void)
 	if (!before)
 		return;
 	c->leaving = 0;
-	green_left(before, c);
+	__atomic_store_n(&before->on_cpu, 0, __ATOMIC_RELEASE);
 	if (c->request == REQUEST_PARK)
 		thread_finish_park(before);
 }
@@ -560,6 +547,7 @@ void switch_out(enum request request, enum left why)
 		trace(c, 0, why);
 	if (t->kind == WEIR_GREEN) {
 		if (request == REQUEST_EXIT) {
+			leaves(t);
 			c->request = request;
 			weir_switch(&t->sp, c->sp);
 			__builtin_trap();
@@ -582,13 +570,11 @@ void switch_out(enum request request, enum left why)
 		if (request == REQUEST_PARK)
 			thread_finish_park(t);
 		if (next == t) {
-			/* A foreign CPU may have had it in between. */
 			__atomic_store_n(&t->cpu, (int)c->id, __ATOMIC_RELAXED);
 			cpu_begin(c, t);
 			return;
 		}
 		s->cpu = 0;
-		has_left(t, c);
 		cpu_give(c, next);
 	}
 	bound_wait(t);
@@ -610,7 +596,7 @@ static void run_green(struct cpu *c, struct weir_thread *t)
 	t = s->thread;
 	s->thread = 0;
 	s->disabled = 1;
-	green_left(t, c);
+	__atomic_store_n(&t->on_cpu, 0, __ATOMIC_RELEASE);
 	if (c->request == REQUEST_PARK)
 		thread_finish_park(t);
 	else if (c->request == REQUEST_EXIT)

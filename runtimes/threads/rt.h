@@ -244,6 +244,13 @@ void cpu_begin(struct cpu *c, struct weir_thread *t);
 struct weir_thread *cpu_choose(struct cpu *c);
 /* The same, once the policy has @t, which has @c, back: it blocks (LEFT_BLOCKED) or stays schedulable. (A policy in another process tells the next one itself.) */
 struct weir_thread *cpu_yield(struct cpu *c, struct weir_thread *t, enum left why);
+
+/* @t is about to go into the policy's queue, from where another CPU, even a foreign one, may take it at once. */
+WEIR_INLINE void leaves(struct weir_thread *t)
+{
+	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
+}
+
 void cpu_give(struct cpu *c, struct weir_thread *next);
 /* The caller gives up @c, which is @next's. */
 void cpu_leave(struct cpu *c, struct weir_thread *next);

@@ -224,6 +224,7 @@ int task_hand_over(struct cpu *c, struct weir_thread *t, struct weir_thread *to,
 		join_hand_over(t, to, woken);
 		return 1;
 	}
+	leaves(t);
 	spin(&first->lock);
 	spin(&second->lock);
 	if (to->task && (woken || weir_state(to->task) == WEIR_SCHEDULABLE)) {
