@@ -17,6 +17,8 @@ _Static_assert(__builtin_offsetof(struct weir_pipe, sched) == WEIR_LINE,
 	       "what is written with each task is the first line");
 _Static_assert(sizeof(struct weir_ctx) % WEIR_LINE == 0, "contexts are whole cache lines");
 _Static_assert(sizeof(struct weir_cpu) % WEIR_LINE == 0, "CPUs are whole cache lines");
+_Static_assert(__builtin_offsetof(struct weir_cpu, away) == WEIR_LINE,
+	       "what a CPU writes with each task is in no line that balancers read");
 _Static_assert(sizeof(struct weir_task) == 2 * WEIR_LINE, "a task is two cache lines");
 /* One bit each in the words of a class and of the runtime (shared with Rust). */
 _Static_assert(WEIR_MAX_TOPICS <= 64, "topics fit into a word");

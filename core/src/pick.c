@@ -36,6 +36,8 @@ WEIR_INLINE int claim(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *
 		weir_store(&c->curr_key, was);
 		return 0;
 	}
+	if (weir_unlikely(!weir_load(&c->runs)))
+		weir_store(&c->runs, 1);
 	weir_unlink_at(exit, exit, t, simple);
 	return 1;
 }
@@ -111,6 +113,7 @@ WEIR_GLOBAL int weir_catch_up(struct weir_sched weir_mem *s weir_arg, u32 target
 /* @cpu has found nothing, and is about to look again. */
 WEIR_INLINE void announce(struct weir_sched weir_mem *s, u32 cpu)
 {
+	weir_store(&s->cpus[cpu].runs, 0);
 	weir_fetch_or(&s->cpus[cpu].away, (u32)WEIR_CPU_SLEEPS);
 	weir_mask_set(s->idle, cpu);
 }
@@ -355,6 +358,7 @@ WEIR_GLOBAL WEIR_RARE int weir_leave_behind(struct weir_sched weir_mem *s weir_a
 	if (!t || weir_cas(&s->cpus[cpu].curr, t, 0) != t)
 		return 0;
 	weir_store(&s->cpus[cpu].curr_key, WEIR_KEY_NONE);
+	weir_store(&s->cpus[cpu].runs, 0);
 	return weir_note(s, t, WEIR_LOOK);
 }
 

@@ -11,14 +11,16 @@
 
 /*
  * CPU @c, whose own call this is, runs @t no longer: it does not choose meanwhile, and others let go of its task under the lock of the home from
- * which it was picked. (But it may be choosing if a task may be declined.)
+ * which it was picked. (But it may be choosing if a task may be declined.) @chooses: the call goes on with a choice, which says whether it runs one.
  */
-WEIR_INLINE void leave_cpu(struct weir_cpu weir_mem *c, struct weir_task weir_mem *t)
+WEIR_INLINE void leave_cpu(struct weir_cpu weir_mem *c, struct weir_task weir_mem *t, int chooses)
 {
 	if (WEIR_DECLINES)
 		(void)weir_cas(&c->curr, t, 0);
 	else
 		weir_store(&c->curr, 0);
+	if (!chooses)
+		weir_store(&c->runs, 0);
 }
 
 /*
@@ -26,7 +28,7 @@ WEIR_INLINE void leave_cpu(struct weir_cpu weir_mem *c, struct weir_task weir_me
  * only, so nobody else writes the word now, unless runtimes decline tasks.
  */
 WEIR_INLINE int make_schedulable(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
-				 u32 from, u32 *number)
+				 u32 from, u32 *number, int chooses)
 {
 	u64 w = weir_load_acquire(&t->claim), to;
 	u32 cpu = weir_claim_raw_cpu(w);
@@ -49,7 +51,7 @@ WEIR_INLINE int make_schedulable(struct weir_sched weir_mem *s, struct weir_task
 		 */
 		if (weir_load(&c->curr_key) == weir_load(&t->key))
 			weir_store(&c->curr_key, WEIR_KEY_NONE);
-		leave_cpu(c, t);
+		leave_cpu(c, t, chooses);
 	}
 	return 0;
 }
@@ -131,8 +133,9 @@ WEIR_INLINE int weir_go_in(struct weir_sched weir_mem *s, struct weir_ctx weir_m
 {
 	/* Before the claim: what is noted later is noted of a schedulable task. */
 	u32 pend = weir_load_acquire(&t->pend), number;
-	int err = make_schedulable(
-		s, t, why == WEIR_WHY_REQUEUED ? WEIR_RUNNING : WEIR_UNCONSIDERED, &number);
+	int err =
+		make_schedulable(s, t, why == WEIR_WHY_REQUEUED ? WEIR_RUNNING : WEIR_UNCONSIDERED,
+				 &number, keep != 0);
 
 	if (err)
 		return err;
@@ -181,7 +184,8 @@ WEIR_INLINE u64 weir_end_claim(struct weir_sched weir_mem *s, struct weir_task w
 	    weir_load(&s->cpus[cpu].curr) == t) {
 		if (weir_load(&s->cpus[cpu].curr_key) == weir_load(&t->key))
 			weir_store(&s->cpus[cpu].curr_key, WEIR_KEY_NONE);
-		(void)weir_cas(&s->cpus[cpu].curr, t, 0);
+		if (weir_cas(&s->cpus[cpu].curr, t, 0) == t)
+			weir_store(&s->cpus[cpu].runs, 0);
 	}
 	return seen;
 }

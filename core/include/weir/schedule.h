@@ -94,26 +94,30 @@ struct weir_remote_msg {
 enum { WEIR_CPU_SLEEPS = 1, WEIR_CPU_OFF = 2 };
 
 struct weir_cpu {
+	/* What the CPU writes for itself with each task, and others read if they want its task: a line. */
 	struct weir_task weir_mem *curr; /* (a) task it runs */
 	u64 curr_key; /* (a) urgency of it, or of the task to be chosen; none while it chooses */
-	u32 online;   /* (a) */
-	u32 core;     /* (b) */
-	u32 llc;      /* (b) */
-	u32 node;     /* (b) */
-	u32 isa;      /* (b) */
-	u32 capacity; /* (b) */
 	/*
 	 * (a) calls of this CPU that gave up waiting for another one; only these calls write it
 	 */
 	u64 nr_gave_up;
 	/* (a) likewise: tasks left in the inbox of a pipe whose lock was taken */
 	u64 nr_inboxed;
+	u64 unused[4];
+	/* What balancers on all CPUs read, and what rarely changes: another line. */
 	/*
 	 * (a) WEIR_CPU_SLEEPS: it found nothing when it looked last: only then may it be among the idle ones; set before it is put there.
 	 * WEIR_CPU_OFF: it is offline. Mostly neither
 	 */
 	u32 away;
-	u32 unused; /* a line of its own */
+	u32 runs; /* (a) it runs a task: as `curr` says, or, within a call of its own, said before: see weir_cpu_runs() */
+	u32 online;   /* (a) */
+	u32 core;     /* (b) */
+	u32 llc;      /* (b) */
+	u32 node;     /* (b) */
+	u32 isa;      /* (b) */
+	u32 capacity; /* (b) */
+	u64 unused2[4];
 };
 
 /* A message that waits for delivery. */

@@ -66,16 +66,18 @@ plain! {
     "weir_cpu" Cpu {
         curr: u64,
         curr_key: u64,
+        nr_gave_up: u64,
+        nr_inboxed: u64,
+        unused: [u64; 4],
+        away: u32,
+        runs: u32,
         online: u32,
         core: u32,
         llc: u32,
         node: u32,
         isa: u32,
         capacity: u32,
-        nr_gave_up: u64,
-        nr_inboxed: u64,
-        away: u32,
-        unused: u32,
+        unused2: [u64; 4],
     }
     /// The beginning of `struct weir_graph`.
     "weir_graph" Graph {
