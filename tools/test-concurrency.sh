@@ -82,7 +82,7 @@ if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/
 	sanitized=1
 	# A lock that does not lock: the sanitizer must see it.
 	mkdir -p "$work/port/weir"
-	sed 's/return !__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE);/return 1;/' core/port/native/weir/port.h \
+	sed 's/return !weir_change(lock, __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE), 1);/return 1;/' core/port/native/weir/port.h \
 		>"$work/port/weir/port.h"
 	cmp -s core/port/native/weir/port.h "$work/port/weir/port.h" && fail "mutant: port without locks: does not apply"
 	spawn build_stress core/port/native "$work/stress" "${tsan[@]}"
@@ -285,7 +285,7 @@ mutant "a change in a postponed pipe wakes nobody" idle-admit-postponed home.c '
 mutant "topics are held without the lock" topic-hold-remove broker.c '/^int weir_topic_hold/,/^}/{s/lock_topics(s)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
 mutant "locks are waited for without bound" stop-inbox home.c 's/while (err \&\& weir_wait(ctx->waited, s->patience) \&\& weir_loop)/while (err)/'
 mutant "what a CPU runs is recorded after its claim" stop-block pick.c 's/^\tweir_store(&c->curr, t);/\t;/;s/^\tweir_unlink_at(exit, exit, t, simple);/\tweir_store(\&c->curr, t);&/'
-mutant "a CPU keeps what was taken from it" stop-block schedule.h '/^WEIR_INLINE u64 weir_end_claim/,/^}/s/(void)weir_cas(&s->cpus\[cpu\].curr, t, 0);/;/'
+mutant "a CPU keeps what was taken from it" stop-block schedule.h '/^WEIR_INLINE u64 weir_end_claim/,/^}/s/weir_cas(&s->cpus\[cpu\].curr, t, 0) == t/0/'
 mutant "a CPU lets go of what it has not claimed" claim-block pick.c 's/weir_cas(&t->claim, w, weir_claim_on(w, cpu)) != w)/(weir_store(\&t->claim, weir_claim_on(w, cpu)), 0))/'
 
 wait

@@ -65,9 +65,9 @@ WEIR_COLD static u32 load_balancer_cost_of_several(const struct weir_pipe weir_m
 	return idle ? load : load | LOAD_BALANCER_BUSY;
 }
 
+/* @last: the task ran there last, and may just have left it. */
 WEIR_PART u32 load_balancer_cost(const struct weir_pipe weir_mem *out weir_arg,
-				 const struct weir_cpumask weir_mem *mask weir_arg,
-				 const struct weir_cpu weir_mem *me weir_arg)
+				 const struct weir_cpumask weir_mem *mask weir_arg, int last)
 {
 	const struct weir_cpu weir_mem *only = out->only;
 	u32 load, away;
@@ -76,7 +76,7 @@ WEIR_PART u32 load_balancer_cost(const struct weir_pipe weir_mem *out weir_arg,
 		return load_balancer_cost_of_several(out, mask);
 	if (mask && !weir_mask_test(mask, out->cpu))
 		return LOAD_BALANCER_NEVER;
-	load = weir_home_nr(out->tally) + weir_cpu_runs(only, me);
+	load = weir_home_nr(out->tally) + weir_cpu_runs(only, last);
 	away = weir_load(&only->away);
 	if (weir_unlikely(away)) {
 		if (away & WEIR_CPU_OFF)
@@ -96,10 +96,9 @@ static u32 load_balancer_choose(struct load_balancer weir_mem *self, struct weir
 	u32 cpu = weir_claim_raw_cpu(weir_load(&t->claim)), nr = self->inst.nr_out;
 	u32 last = cpu < self->map.nr ? self->map.port[cpu] - 1u : WEIR_WITHHOLD;
 	u32 best = WEIR_WITHHOLD, least = weir_limit(LOAD_BALANCER_NEVER);
-	const struct weir_cpu weir_mem *me = weir_this_cpu(self->inst.sched);
 
 	if (last < nr) {
-		least = load_balancer_cost(out[last], mask, me);
+		least = load_balancer_cost(out[last], mask, 1);
 		if (least != LOAD_BALANCER_NEVER)
 			best = last;
 		if (least < LOAD_BALANCER_BUSY && !self->full)
@@ -118,7 +117,7 @@ static u32 load_balancer_choose(struct load_balancer weir_mem *self, struct weir
 
 		if (i == weir_limit(last))
 			continue;
-		cost = load_balancer_cost(out[i], mask, me);
+		cost = load_balancer_cost(out[i], mask, 0);
 		if (cost < least) {
 			best = i;
 			least = cost;

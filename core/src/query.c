@@ -101,7 +101,7 @@ WEIR_GLOBAL u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe weir_arg,
 		return weir_out_load(pipe, idle);
 	if (pipe->lone) {
 		/* Its tasks may end in the homes of others (WEIR_BY_IN). */
-		busy = weir_cpu_runs(pipe->lone, weir_this_cpu(s));
+		busy = weir_cpu_runs(pipe->lone, pipe->lone == weir_this_cpu(s));
 		busy += weir_pipe_nr(pipe);
 		*idle = !busy ||
 			(weir_load(&pipe->lone->away) && weir_mask_test(s->idle, pipe->cpu));

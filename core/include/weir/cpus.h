@@ -61,12 +61,12 @@ WEIR_INLINE const struct weir_cpu weir_mem *weir_this_cpu(const struct weir_sche
 }
 
 /*
- * 1: @c, a CPU of this domain, runs a task. Of another one than the caller's (@me) that is what its last call said. While a call gives up a task and
- * takes the next (weir_yield()), that is 1; so such a CPU takes no line of memory from those that compare loads.
+ * 1: @c, a CPU of this domain, runs a task: @now, or as its last call said. While a call of @c gives up a task and takes the next (weir_yield()), it still
+ * runs one by the latter: so @c takes no line of memory from those who compare its load with others'.
  */
-WEIR_INLINE u32 weir_cpu_runs(const struct weir_cpu weir_mem *c, const struct weir_cpu weir_mem *me)
+WEIR_INLINE u32 weir_cpu_runs(const struct weir_cpu weir_mem *c, int now)
 {
-	return c == me ? weir_load(&c->curr) != 0 : weir_load(&c->runs);
+	return now ? weir_load(&c->curr) != 0 : weir_load(&c->runs);
 }
 
 /* The urgency of that task, 0 while the CPU chooses; a component may set it to that of the task about to run. */
@@ -119,7 +119,7 @@ WEIR_INLINE u32 weir_out_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 	if (weir_unlikely(!only))
 		return weir_pipe_load(pipe, idle);
 	/* A CPU that is about to choose runs nothing. */
-	load = weir_home_nr(pipe->tally) + weir_cpu_runs(only, weir_this_cpu(pipe->sched));
+	load = weir_home_nr(pipe->tally) + weir_cpu_runs(only, only == weir_this_cpu(pipe->sched));
 	/* A CPU that chooses from an empty pipe takes a new task without a KICK. */
 	*idle = !load || (weir_load(&only->away) && weir_mask_test(pipe->sched->idle, pipe->cpu));
 	return load;
