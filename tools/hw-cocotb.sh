@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # The engine and the board as their users see them, in cocotb benches (hw/cocotb) on Verilator: an AXI4-Lite master drives
-# weir_laxity_axil, and a reference in Python checks its choices; weir_ulx3s runs a program, read from its serial port and LEDs.
+# weir_laxity_axil, and a reference in Python checks its choices; weir_ulx3s runs a program, read from its serial port and LEDs; a
+# LiteX SoC runs one, read from its LEDs.
 #
 #   tools/hw-cocotb.sh [DECISIONS]
 #
@@ -23,6 +24,13 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 hw/board/ulx3s/build.sh --hex --out "$work" -D TICK=3000 -D TICKS=100
+
+echo "hw-cocotb: the LiteX SoC and its program" >&2
+mkdir "$work/litex"
+"$bin/python3" hw/board/litex/soc.py "$work/litex" >"$work/litex/soc.log" 2>&1 || { tail -5 "$work/litex/soc.log" >&2 && exit 1; }
+riscv64-unknown-elf-gcc -march=rv32im -mabi=ilp32 -O2 -ffreestanding -nostdlib -nostartfiles -Wall -I "$work/litex" -I hw/sw \
+	-T "$work/litex/program.ld" hw/board/litex/tasks.c -o "$work/litex/program.elf"
+riscv64-unknown-elf-objcopy -O verilog --verilog-data-width=4 "$work/litex/program.elf" "$work/litex/weir_litex_rom.init"
 
 packages=$(echo "$bin"/../lib/python3*/site-packages)
 core=$(echo "$tools"/../lib/python3*/site-packages/pythondata_cpu_picorv32/verilog/picorv32.v)

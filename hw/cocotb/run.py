@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 """Build modules with Verilator, and run their benches: run.py FOLDER DECISIONS VERSION CORE. tools/hw-cocotb.sh starts it.
 
-FOLDER has the board's program.hex. DECISIONS: of each policy in each size. VERSION: what STATUS should say. CORE: picorv32.v.
+FOLDER has the board's program.hex, and the LiteX SoC in litex/. DECISIONS: of each policy in each size. VERSION: what STATUS should
+say. CORE: picorv32.v.
 """
 
 import subprocess
@@ -22,7 +23,7 @@ def say(text):
     print(f"hw-cocotb: {text}", file=sys.stderr, flush=True)
 
 
-def run(name, module, sources, parameters, environment, plusargs=()):
+def run(name, module, sources, parameters=None, environment=None, plusargs=(), where=here):
     say(f"{name}: building")
     folder = work / name
     folder.mkdir()
@@ -30,7 +31,7 @@ def run(name, module, sources, parameters, environment, plusargs=()):
     runner = get_runner("verilator")
     try:
         runner.build(
-            sources=sources, hdl_toplevel=module, parameters=parameters, build_dir=folder, log_file=log,
+            sources=sources, hdl_toplevel=module, parameters=parameters or {}, build_dir=folder, log_file=log,
             # Lint is for tools/hw-lint.sh; a parameter that a module refuses is an error.
             build_args=["-Wno-fatal", "-Wno-lint", "-Wno-style", "-Wno-TIMESCALEMOD", "-Werror-USERERROR"],
         )
@@ -38,8 +39,8 @@ def run(name, module, sources, parameters, environment, plusargs=()):
         sys.exit("\n".join(log.read_text().splitlines()[-20:]))
     say(f"{name}: running")
     results = runner.test(
-        hdl_toplevel=module, test_module=f"{module}_test", test_dir=here, build_dir=folder, plusargs=list(plusargs),
-        extra_env={f"WEIR_{k}": str(v) for k, v in environment.items()}, results_xml=str(folder / "results.xml"),
+        hdl_toplevel=module, test_module=f"{module}_test", test_dir=where, build_dir=folder, plusargs=list(plusargs),
+        extra_env={f"WEIR_{k}": str(v) for k, v in (environment or {}).items()}, results_xml=str(folder / "results.xml"),
     )
     tests, failed = get_results(results)
     say(f"{name}: {tests} tests, {failed} failed")
@@ -57,4 +58,5 @@ for tasks, cpus, select, clocks, privileged in SIZES:
 board = [core, *rtl, hw / "soc/weir_soc_device.sv", hw / "soc/weir_soc.sv", *sorted((hw / "board/ulx3s").glob("*.sv"))]
 failed += run("weir_ulx3s", "weir_ulx3s", board, {"BitClocks": 16}, {"BIT_CLOCKS": 16, "TICKS": 100},
               [f"+hex={work / 'program.hex'}"])
+failed += run("weir_litex", "weir_litex", [core, *rtl, work / "litex/weir_litex.v"], where=work / "litex")
 sys.exit(failed != 0)
