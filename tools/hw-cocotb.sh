@@ -23,7 +23,7 @@ if ! tools=$(tools/hw-setup.sh --where) || ! bin=$(tools/hw-setup.sh --cocotb) |
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-hw/board/ulx3s/build.sh --hex --out "$work" -D TICK=3000 -D TICKS=100
+hw/board/ulx3s/build.sh --hex --out "$work" -D TICK=3000 -D TICKS=50
 
 echo "hw-cocotb: the LiteX SoC and its program" >&2
 mkdir "$work/litex"

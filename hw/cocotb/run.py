@@ -26,7 +26,7 @@ def say(text):
 def run(name, module, sources, parameters=None, environment=None, plusargs=(), where=here):
     say(f"{name}: building")
     folder = work / name
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     log = folder / "build.log"
     runner = get_runner("verilator")
     try:
@@ -56,7 +56,7 @@ for tasks, cpus, select, clocks, privileged in SIZES:
          "VERSION": version},
     )
 board = [core, *rtl, hw / "soc/weir_soc_device.sv", hw / "soc/weir_soc.sv", *sorted((hw / "board/ulx3s").glob("*.sv"))]
-failed += run("weir_ulx3s", "weir_ulx3s", board, {"BitClocks": 16}, {"BIT_CLOCKS": 16, "TICKS": 100},
+failed += run("weir_ulx3s", "weir_ulx3s", board, {"BitClocks": 16}, {"BIT_CLOCKS": 16, "TICKS": 50},
               [f"+hex={work / 'program.hex'}"])
 failed += run("weir_litex", "weir_litex", [core, *rtl, work / "litex/weir_litex.v"], where=work / "litex")
 sys.exit(failed != 0)

