@@ -53,7 +53,9 @@ class WeirLaxity(LiteXModule):
             platform.add_source(str(rtl / file))
 
     def attach(self, soc, name, origin):
-        """On the bus, and to an interrupt of the CPU if it has any."""
+        """On the bus, and to an interrupt of the CPU if it has any. The engine sees the 16 low bits of addresses."""
+        if origin % 0x10000:
+            raise ValueError(f"{name}: origin is {origin:#x}; the engine's window begins at a multiple of 64 KiB")
         size = 1 << (self.windows - 1).bit_length()
         soc.bus.add_slave(name, self.bus, SoCRegion(origin=origin, size=size, cached=False))
         if soc.irq.enabled:
