@@ -17,7 +17,7 @@ CARGO := cargo
 LOCKED := --locked
 
 .PHONY: help setup build demo test test-all test-rust test-live test-tools check fmt vm-setup bench docs threads bare deb install uninstall clean \
-	hw-setup hw-test hw-prove hw-area hw-activity python test-python release
+	hw-setup hw-test hw-cocotb hw-prove hw-area hw-activity hw-bitstream python test-python release
 
 help: ## this list
 	@echo "Runweir: CPU schedulers made of components. Targets:"
@@ -85,11 +85,14 @@ test-python: ## the Python package in an environment of its own: tests, notebook
 bench: setup ## the benchmarks: stages against a monolith, simulator speed
 	@tools/bench.sh
 
-hw-setup: ## install what simulation, proofs and synthesis of the hardware need (Debian and PyPI, 350 MB)
+hw-setup: ## install what simulation, proofs and synthesis of the hardware need (Debian and PyPI, 450 MB)
 	@tools/hw-setup.sh
 
 hw-test: ## the RTL in lock step with its model and with the components (DECISIONS=20000 each)
 	@tools/hw-test.sh $(DECISIONS)
+
+hw-cocotb: ## cocotb benches: the engine behind AXI4-Lite, the board's top (DECISIONS=60 of each policy and size)
+	@tools/hw-cocotb.sh $(DECISIONS)
 
 hw-prove: ## prove the properties of the RTL, refuse its mutants (ARGS=--quick: seconds each, no mutants)
 	@hw/formal/prove.sh $(ARGS)
@@ -99,6 +102,9 @@ hw-area: ## LUTs, flip-flops and MHz of the scheduling engine by tasks, on an EC
 
 hw-activity: ## how often LUTs and flip-flops of the scheduling engine switch, by tasks (ARGS: see hw/syn/activity.sh)
 	@hw/syn/activity.sh $(ARGS)
+
+hw-bitstream: ## a bitstream for the ULX3S board, into build/ulx3s; fails if it is slower than 25 MHz (ARGS: see hw/board/ulx3s/build.sh)
+	@hw/board/ulx3s/build.sh $(ARGS)
 
 MDBOOK := build/tools/bin/mdbook
 $(MDBOOK):

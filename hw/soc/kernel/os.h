@@ -10,7 +10,9 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef unsigned char u8;
 
-#define MAX_THREADS    200
+#ifndef MAX_THREADS
+#define MAX_THREADS 200
+#endif
 #define MAX_MUTEXES    64
 #define MAX_CONDITIONS 64
 #define MAX_SEMAPHORES 16
