@@ -47,7 +47,7 @@ module weir_laxity_monitor_props #(
   logic [Width-1:0]    period_q, wcet_q, relative_q, left_q, since_q;
   logic [Width:0]      deadline_q;
   logic [JobWidth-1:0] job_q;
-  logic                had_q, came, begged_q;
+  logic                had_q, came, begged_q, happens_q;
   // A report takes effect a clock after it came.
   logic                asked_q;
   logic [JobWidth-1:0] asked_job;
@@ -99,6 +99,7 @@ module weir_laxity_monitor_props #(
     chosen_q   <= chosen_i;
     begged_q   <= release_i && valid && sporadic_q && !set_i && !del_i;
     miss_q     <= miss;
+    happens_q  <= happens;
     asked_job  <= done_job_i;
     done_q     <= asked_q && asked_job == job;
   end
@@ -131,6 +132,10 @@ module weir_laxity_monitor_props #(
     if (begged_q) assert (waits);
     else if (wait_q && !set_q && !del_q) assert (waits == !came);
     if (waits) assert (valid && sporadic_q);
+    // Each job that comes, ends or is dropped by a setting is an event, and nothing else is.
+    assert (happens_q == (came || (ready_q && !ready)));
+    // A miss is the tick in which the deadline of a job passes that has work left, and that no report or setting ends.
+    assert (miss == (tick_i && ready && !report && !set_i && !del_i && deadline == (Width + 1)'(1) && left > Width'(chosen_i)));
     // A miss: the job is late now, and had work left.
     if (miss_q) assert (came || deadline == '0);
     if (miss_q) assert (ready_q && tick_q && left_q > Width'(chosen_q));
