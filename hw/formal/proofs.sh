@@ -3,8 +3,8 @@
 #
 # What prove.sh and mutate.sh have in common: the list of proofs, and one run of SymbiYosys.
 
-# A proof: name, module of properties, mode (prove: for all time, bmc: DEPTH clocks), depth, parameters, q: quick. The longest are
-# first, so that the others run beside it.
+# A proof: name, module of properties, mode (prove: for all time, bmc: DEPTH clocks), depth, parameters, q: quick, wires of the module
+# that may have any value. The longest are first, so that the others run beside it.
 proofs='
 unified       weir_unified_props        prove 12 ClockWidth=34                    -
 contexts      weir_laxity_props         bmc   28 Select=1,NumTasks=2,Policies=1,Contexts=1 -
@@ -35,6 +35,8 @@ threads-two   weir_threads_props        prove 4  NumThreads=2                   
 interrupts    weir_interrupts_props     prove 4  NumThreads=4                     q
 threads       weir_threads_props        prove 4  NumThreads=4                     q
 timers        weir_timers_props         prove 4  NumThreads=2                     q
+commands      weir_laxity_props         bmc   16 Select=1,NumTasks=2,Policies=7,Commands=1 -
+engine-any    weir_laxity_props         bmc   16 Select=1,NumTasks=2,Policies=7 - ready,deadline,left,miss
 engine-one    weir_laxity_props         prove 8 Select=1,NumTasks=2,NumCpus=1,Policies=1 q
 engine        weir_laxity_props         prove 8  Select=1                        -
 engine-8      weir_laxity_props         prove 8  Select=1,NumTasks=8             -
@@ -65,13 +67,14 @@ read_design() { # TOP PARAMETERS [OPTION OF YOSYS]
 }
 
 # Run SymbiYosys in FOLDER on what the commands of standard input read, and the files that match FILES.
-# Status 0: proved; 1: refused; 2: neither.
-run_sby() { # FOLDER MODE DEPTH FILES
+# Status 0: proved; 1: refused; 2: neither, maybe because it was not done in SECONDS.
+run_sby() { # FOLDER MODE DEPTH FILES [SECONDS]
 	local dir=$1
 	{
 		echo "[options]"
 		echo "mode $2"
 		echo "depth $3"
+		[[ -z ${5:-} ]] || echo "timeout $5"
 		echo "[engines]"
 		echo "smtbmc yices"
 		echo "[script]"

@@ -110,21 +110,26 @@ old-expiry	unified	weir_unified	s/ \&\& !added_q;/;/
 irq-in-settling	unified	weir_unified	s/ \&\& !req_i \&\& task_settled \&\& some/ \&\& !req_i \&\& some/
 old-word	unified	weir_level_field	s/some_q\[group_q\] ? word : '0/word/
 word-stays	unified	weir_level_field	s/some_q\[group_q\] <= |changed;/some_q[group_q] <= 1'b1;/
-never-idles	engine-one	weir_laxity	s/assign irq_d\[c\] = busy_o\[c\] != holds\[c\]/assign irq_d[c] = (busy_o[c] \&\& !holds[c])/
+never-idles	engine-any	weir_laxity	s/assign irq_d\[c\] = busy_o\[c\] != holds\[c\]/assign irq_d[c] = (busy_o[c] \&\& !holds[c])/
 forgets-release	monitor-3	weir_laxity_monitor	s/wait_q <= release_i \&\& valid_q/wait_q <= !come \&\& release_i \&\& valid_q/
 always-stays	engine	weir_laxity	s/\.stay_i(!roam_q)/.stay_i(1'b1)/
 ready-twice	engine	weir_laxity	s/answer = ready64\[63:32\]/answer = ready64[31:0]/
-clears-other	engine-one	weir_laxity	s/clear = NumTasks.({data_q, 32.d0})/clear = NumTasks'(data_q)/
+clears-other	engine-any	weir_laxity	s/clear = NumTasks.({data_q, 32.d0})/clear = NumTasks'(data_q)/
 late-decision	engine	weir_laxity	s/start_q   <= tick;/start_q <= tick \&\& !req_q;/
 no-answer	engine	weir_laxity	s/rvalid_o <= req_q;/rvalid_o <= req_q \&\& !we_q;/
 END
 )
 
 fail() { : >"$work/bad"; }
-run_one() { # FOLDER TOP MODE DEPTH PARAMETERS [OPTION OF YOSYS]
-	local top=$2
+run_one() { # FOLDER TOP MODE DEPTH PARAMETERS CUTS [OPTION OF YOSYS]
+	local top=$2 cut module=${2%_props}
 	{
-		read_design "$top" "$5" "${6:-}"
+		read_design "$top" "$5" "${7:-}"
+		if [[ -n $6 ]]; then
+			echo "hierarchy -top $top"
+			echo "proc"
+			for cut in ${6//,/ }; do echo "cutpoint *\\$module/w:$cut \$paramod\\$module\\*/w:$cut"; done
+		fi
 		# Properties that name registers of the module see them in a flat design only.
 		echo "prep $(! grep -q hierconn "$1/$top.sv" || echo -flatten) -top $top"
 		# A table of constants is logic: as a memory it would begin an induction with anything in it.
@@ -132,10 +137,10 @@ run_one() { # FOLDER TOP MODE DEPTH PARAMETERS [OPTION OF YOSYS]
 	} | run_sby "$1" "$3" "$4" '*.sv'
 }
 
-prove_one() { # NAME TOP MODE DEPTH PARAMETERS
-	local name=$1 top=$2 mode=$3 depth=$4 params=$5 dir=$work/$1 began=$SECONDS status=0 word=proved
+prove_one() { # NAME TOP MODE DEPTH PARAMETERS CUTS
+	local name=$1 top=$2 mode=$3 depth=$4 params=$5 cuts=$6 dir=$work/$1 began=$SECONDS status=0 word=proved
 	mkdir -p "$dir" && cp "$root"/hw/rtl/*.sv "$top.sv" "$dir"
-	run_one "$dir" "$top" "$mode" "$depth" "$params" || status=$?
+	run_one "$dir" "$top" "$mode" "$depth" "$params" "$cuts" || status=$?
 	[[ $mode == prove ]] || word="no counterexample in $depth clocks"
 	if ((status)); then
 		fail
@@ -145,8 +150,8 @@ prove_one() { # NAME TOP MODE DEPTH PARAMETERS
 	printf '%-14s %-28s %-32s %s, %d s\n' "$name" "$top" "$params" "$word" $((SECONDS - began))
 }
 
-mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS FILE CHANGE
-	local name=$1 proof=$2 top=$3 depth=$4 params=$5 file=$6 change=$7
+mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS CUTS FILE CHANGE
+	local name=$1 proof=$2 top=$3 depth=$4 params=$5 cuts=$6 file=$7 change=$8
 	local dir=$work/mutant-$1 began=$SECONDS status=0 word="refused by $2"
 	mkdir -p "$dir" && cp "$root"/hw/rtl/*.sv "$top.sv" "$dir"
 	sed -i "$change" "$dir/$file.sv"
@@ -157,23 +162,23 @@ mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS FILE CHANGE
 	fi
 	# A counterexample is enough, and the search ends with it: so what holds for all time is tried with more clocks than any needs.
 	# What the module promises has to refuse it, not the steps of an induction.
-	run_one "$dir" "$top" bmc "$((depth < 12 ? 12 : depth))" "$params" -DPROMISES_ONLY || status=$?
+	run_one "$dir" "$top" bmc "$((depth < 12 ? 12 : depth))" "$params" "$cuts" -DPROMISES_ONLY || status=$?
 	((status == 1)) || { fail && word="NOT REFUSED by $proof" && tail -3 "$dir/log" >&2; }
 	printf 'mutant %-14s %s, %d s\n' "$name" "$word" $((SECONDS - began))
 }
 
-while read -r name top mode depth params fast; do
+while read -r name top mode depth params fast cuts; do
 	[[ -n $name && $name == *"$only"* ]] || continue
 	((!quick)) || [[ $fast == q ]] || continue
-	beside prove_one "$name" "$top" "$mode" "$depth" "$params"
+	beside prove_one "$name" "$top" "$mode" "$depth" "$params" "$cuts"
 done <<<"$proofs"
 
 if ((!quick)); then
 	while IFS=$'\t' read -r name proof file change; do
 		[[ $name == *"$only"* || $proof == *"$only"* ]] || continue
-		read -r _ top mode depth params _ < <(grep "^$proof " <<<"$proofs")
+		read -r _ top mode depth params _ cuts < <(grep "^$proof " <<<"$proofs")
 		[[ $mode == bmc ]] || depth=30
-		beside mutate_one "$name" "$proof" "$top" "$depth" "$params" "$file" "$change"
+		beside mutate_one "$name" "$proof" "$top" "$depth" "$params" "$cuts" "$file" "$change"
 	done <<<"$mutants"
 fi
 while (($(jobs -rp | wc -l))); do wait -n || true; done
