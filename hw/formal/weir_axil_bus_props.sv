@@ -47,6 +47,10 @@ module weir_axil_bus_props #(
   logic [31:0] data_q, rdata_q, answer_q;
   logic [1:0]  bresp_q, rresp_q, write_resp, read_resp;
 
+  // Clocks without an answer to what is whole and waits, and answers of the other kind while it waits.
+  logic [2:0] age_q;
+  logic [1:0] reads_q, writes_before_q;
+
   function automatic logic [1:0] verdict(input logic [15:0] a, input logic priv, input logic whole);
     verdict = (a[1:0] != 2'd0 || !whole || (PrivilegedOnly && !priv)) ? 2'd2 : 2'd0;
     if (32'(a[15:11]) >= NumCpus) verdict = 2'd3;
@@ -68,7 +72,15 @@ module weir_axil_bus_props #(
       writes_q <= 1'b0;
       bvalid_q <= 1'b0;
       rvalid_q <= 1'b0;
+      age_q    <= '0;
+      reads_q  <= '0;
+      writes_before_q <= '0;
     end else begin
+      age_q    <= ((aw_q && w_q) || ar_q) && !bvalid && !rvalid ? age_q + 3'd1 : '0;
+      if (!(aw_q && w_q) || bvalid) reads_q <= '0;
+      else if (rvalid && rready_i) reads_q <= reads_q + 2'd1;
+      if (!ar_q || rvalid) writes_before_q <= '0;
+      else if (bvalid && bready_i) writes_before_q <= writes_before_q + 2'd1;
       live_q   <= 1'b1;
       answer_1 <= req;
       answer_2 <= answer_1;
@@ -129,6 +141,8 @@ module weir_axil_bus_props #(
     if (bvalid) assert (write_resp == 2'd0 ? told_q && writes_q && bresp == (err_q ? 2'd2 : 2'd0) : !asked_q && bresp == write_resp);
     if (rvalid) assert (read_resp == 2'd0 ? told_q && !writes_q && rresp == (err_q ? 2'd2 : 2'd0) && rdata == answer_q :
                         !asked_q && rresp == read_resp && rdata == '0);
+    // In time: three clocks after all of it is there, and after at most one transfer of the other kind.
+    assert (age_q <= 3'd3 && reads_q <= 2'd1 && writes_before_q <= 2'd1);
     cover (rvalid && told_q && !err_q);
     cover (bvalid && told_q && aw_q && ar_q);
   end
@@ -158,7 +172,10 @@ module weir_axil_bus_props #(
     if (w_q) assert (\u_bus.data_q == data_q && \u_bus.w_whole_q == whole_q);
     if (ar_q) assert (\u_bus.ar_addr_q == ar_addr_q && \u_bus.ar_plain_q == !ar_priv_q);
     assert ((answer_1 || answer_2) == (state == SWait) && !(answer_1 && answer_2));
-    if (state == SIdle) assert (!asked_q && !told_q);
+    if (state == SIdle) assert (!asked_q && !told_q && age_q == '0);
+    if (state == SWait) assert (age_q == (answer_1 ? 3'd1 : 3'd2));
+    if (reads_q != '0) assert (\u_bus.turn_q == (state != SIdle));
+    if (writes_before_q != '0) assert (\u_bus.turn_q == (state == SIdle));
     if (state == SWait) begin
       assert (asked_q && !told_q && writes_q == \u_bus.turn_q );
       assert (writes_q ? aw_q && w_q && write_resp == 2'd0 : ar_q && read_resp == 2'd0);

@@ -47,7 +47,14 @@ module weir_laxity_monitor_props #(
   logic [Width-1:0]    period_q, wcet_q, relative_q, left_q, since_q;
   logic [Width:0]      deadline_q;
   logic [JobWidth-1:0] job_q;
-  logic                had_q, came, begged_q;
+  logic                had_q, came, begged_q, happens_q;
+  // Ticks to the next release of a periodic task; whether the clock before had to release a job.
+  logic [Width-1:0]    next_q;
+  logic [Width:0]      elapsed;
+  logic                must, must_q;
+  assign elapsed = (came ? '0 : {1'b0, since_q}) + (Width + 1)'(1);
+  assign must    = tick_i && valid && !set_i && !del_i &&
+                   (sporadic_q ? waits && (!(had_q || came) || elapsed >= {1'b0, period_q}) : next_q == Width'(1));
   // A report takes effect a clock after it came.
   logic                asked_q;
   logic [JobWidth-1:0] asked_job;
@@ -70,6 +77,7 @@ module weir_laxity_monitor_props #(
       wcet_q     <= '0;
       relative_q <= '0;
       since_q    <= '0;
+      next_q     <= '0;
     end else begin
       live_q  <= 1'b1;
       asked_q <= done_i;
@@ -79,7 +87,9 @@ module weir_laxity_monitor_props #(
         wcet_q     <= wcet_i;
         relative_q <= deadline_i;
         had_q      <= 1'b0;
+        next_q     <= phase_i + Width'(1);
       end else begin
+        if (tick_i) next_q <= next_q == Width'(1) ? period_q : next_q - Width'(1);
         // Ticks since the release before, of the same task.
         if (came) had_q <= 1'b1;
         if (came) since_q <= tick_i ? Width'(1) : '0;
@@ -99,6 +109,8 @@ module weir_laxity_monitor_props #(
     chosen_q   <= chosen_i;
     begged_q   <= release_i && valid && sporadic_q && !set_i && !del_i;
     miss_q     <= miss;
+    happens_q  <= happens;
+    must_q     <= must;
     asked_job  <= done_job_i;
     done_q     <= asked_q && asked_job == job;
   end
@@ -111,6 +123,8 @@ module weir_laxity_monitor_props #(
     if (valid) assert (wcet_q != '0 && wcet_q < period_q && relative_q <= period_q && relative_q != '0);
     if (!Separation && ready) assert (deadline != '0 && deadline <= {1'b0, period_q});
     if (!Separation && valid && ready) assert (relative_q == period_q);
+    // Each release is in its tick: of a periodic task one a period, the first after its phase; of a sporadic one the first that may be.
+    assert (came == must_q);
     if (came) begin
       // A job comes at a tick, whole, and is the next one.
       assert (tick_q && valid && ready && left == wcet_q && deadline == {1'b0, relative_q});
@@ -131,6 +145,10 @@ module weir_laxity_monitor_props #(
     if (begged_q) assert (waits);
     else if (wait_q && !set_q && !del_q) assert (waits == !came);
     if (waits) assert (valid && sporadic_q);
+    // Each job that comes, ends or is dropped by a setting is an event, and nothing else is.
+    assert (happens_q == (came || (ready_q && !ready)));
+    // A miss is the tick in which the deadline of a job passes that has work left, and that no report or setting ends.
+    assert (miss == (tick_i && ready && !report && !set_i && !del_i && deadline == (Width + 1)'(1) && left > Width'(chosen_i)));
     // A miss: the job is late now, and had work left.
     if (miss_q) assert (came || deadline == '0);
     if (miss_q) assert (ready_q && tick_q && left_q > Width'(chosen_q));
@@ -165,7 +183,8 @@ module weir_laxity_monitor_props #(
   always_comb if (rst_ni && live_q && valid) begin
     if (Separation) assert (\u_monitor.gen_separation.sporadic_q == sporadic_q && \u_monitor.gen_separation.deadline_q == relative_q);
     else assert (!sporadic_q && relative_q == period_q);
-    if (!sporadic_q) assert (apart != '0);
+    if (!sporadic_q) assert (apart != '0 && apart == next_q);
+    else if (!had_q && !came) assert (apart == '0);
     if (came) assert (apart == period_q);
     else if (had_q && apart != '0) assert (apart <= period_q && since_q == period_q - apart);
     else if (had_q) assert (since_q >= period_q);

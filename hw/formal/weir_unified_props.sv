@@ -49,7 +49,7 @@ module weir_unified_props #(
   always_comb begin
     if (!live_q || open_q) assume (!req_i);
     if (open_q) assume (addr_i == addr_q && we_i == we_q && wdata_i == wdata_q);
-    if (req_i) assume (addr_i[13:7] == '0 && addr_i[21:16] == '0 && wdata_i < 8);
+    if (req_i) assume (addr_i[13:7] == '0 && addr_i[21:16] == '0);
     // The clock has not come round.
     assume (!now_q[ClockWidth-1]);
   end
@@ -236,7 +236,8 @@ module weir_unified_props #(
   end
 
   always_comb if (rst_ni && live_q) begin
-    if (rvalid) assert (open_q);
+    // Without an answer the data are 0.
+    assert (rvalid ? open_q : rdata == '0);
     if (open_q) assert (age_q <= (cmd == Next ? NextLatest : Latest));
     // Strictly more urgent; and always, once no call has changed anything for a while.
     if (irq) assert (urgent);
@@ -342,7 +343,7 @@ module weir_unified_props #(
     if (!live_q) assert (!open_q);
     assert (state <= STell && \u_unified.now_q == now_q);
     assert (open_q ? rvalid != (state != SIdle) : !rvalid && state == SIdle);
-    if (open_q) assert (addr_q[13:7] == '0 && addr_q[21:16] == '0 && wdata_q < 8);
+    if (open_q) assert (addr_q[13:7] == '0 && addr_q[21:16] == '0);
     if (state == SRest || state == SPick) assert (cmd == Next);
     if (state == SDo) assert (cmd != Next);
     if (state == STell) assert (cmd == TimerStatus && known && age_q == 4'd2);
@@ -361,7 +362,7 @@ module weir_unified_props #(
     for (int i = 0; i < 4; i++) if (knowns[i]) assert (items[i] == {prios[i], ids[i]});
     for (int i = 0; i < 2; i++) if (enabled[i] || posted[i]) assert (knowns[i]);
     for (int t = 0; t < 2; t++) begin
-      if (armed[t]) assert (knowns[2+t] && kept[t] == expiries[t] && expiries[t] < now_q + ClockWidth'(8));
+      if (armed[t]) assert (knowns[2+t] && kept[t] == expiries[t] && expiries[t] < now_q + (ClockWidth'(1) << 32));
       if (there[2+t]) assert (expiries[t] < now_q);
       // In time.
       if (running[t]) assert (expiries[t] + ClockWidth'(Late) >= now_q);

