@@ -117,10 +117,14 @@ impl Controls {
         wanted.again || wanted.close
     }
 
+    /// The run is over, and the viewer is about to hear of it: each time is in the past now.
+    pub(super) fn over(&self) {
+        self.lock().now_ns = u64::MAX;
+    }
+
     /// Wait until the run must begin again, or the viewer has left.
     pub(super) fn wait_for_more(&self) -> bool {
         let mut wanted = self.lock();
-        wanted.now_ns = u64::MAX;
         while !wanted.again && !wanted.close {
             wanted = self.bell.wait(wanted).unwrap_or_else(|e| e.into_inner());
         }

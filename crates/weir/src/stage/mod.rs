@@ -122,6 +122,7 @@ impl Stage {
                 continue;
             }
             actor.last(watched.summary.duration_ns);
+            controls.over();
             done(watched);
             if !controls.wait_for_more() {
                 break;
