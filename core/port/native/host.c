@@ -135,16 +135,22 @@ void weir_host_now(const struct weir_sched *s, u32 cpu)
 		fetch(exit->head, 2);
 }
 
+/* 1 + the number of the latest task in the inbox of @p, if that is a postponed pipe; 0: none. */
+static u32 latest(const struct weir_pipe *p)
+{
+	return p->postponed ? p->word >> 32 : 0;
+}
+
 /* The task of postponed @p that waits for a CPU to ask and came after @n others, null: there are no more. */
 static const struct weir_task *posted(const struct weir_sched *s, const struct weir_pipe *p, u32 n)
 {
 	u32 nr = 0;
 
-	for (u32 id = p->postponed ? p->word >> 32 : 0; id; id = weir_record(s, id - 1)->in_next)
+	for (u32 id = latest(p); id; id = weir_record(s, id - 1)->in_next)
 		nr++;
 	if (n >= nr)
 		return 0;
-	for (u32 id = p->word >> 32; id; id = weir_record(s, id - 1)->in_next)
+	for (u32 id = latest(p); id; id = weir_record(s, id - 1)->in_next)
 		if (--nr == n)
 			return weir_record(s, id - 1);
 	return 0;
@@ -162,8 +168,7 @@ static void count_all(const struct weir_sched *s)
 		weir_for_task(t, &g->pipes[i])
 			for (struct weir_pipe *p = &g->pipes[i]; p; p = weir_before(p, t))
 				p->len++;
-		for (u32 id = g->pipes[i].postponed ? g->pipes[i].word >> 32 : 0; id;
-		     id = t->in_next) {
+		for (u32 id = latest(&g->pipes[i]); id; id = t->in_next) {
 			t = weir_record(s, id - 1);
 			if (weir_state(t) == WEIR_SCHEDULABLE)
 				for (struct weir_pipe *p = &g->pipes[i]; p; p = weir_before(p, t))
@@ -178,7 +183,7 @@ static u32 put_off(const struct weir_sched *s, const struct weir_pipe *p)
 	const struct weir_task *t;
 	u32 n = 0;
 
-	for (u32 id = p->postponed ? p->word >> 32 : 0; id; id = t->in_next) {
+	for (u32 id = latest(p); id; id = t->in_next) {
 		t = weir_record(s, id - 1);
 		n += weir_state(t) == WEIR_SCHEDULABLE;
 	}
