@@ -152,7 +152,7 @@ fn count(counts: &mut [f64; NR], op: &OpRecord) {
         OpKind::Lock | OpKind::Post => add("lock", 1),
         OpKind::Link | OpKind::Unlink => {
             add("link", 1);
-            add("key step", op.n);
+            add("key step", op.levels());
         }
         OpKind::Step => add("step", 1),
         OpKind::Request => add("request", 1),

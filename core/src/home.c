@@ -199,7 +199,7 @@ WEIR_GLOBAL int weir_put_off(struct weir_sched weir_mem *s weir_arg,
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	u64 w = weir_load(&p->word), seen;
 
-	weir_op(s, WEIR_OP_LINK, p->idx, 0);
+	weir_op(s, WEIR_OP_LINK, p->idx, t->id << 8);
 	weir_fetch_add(&p->behind, 1);
 	if (!ctx->keeps)
 		t->seq = ++ctx->stamp;

@@ -162,7 +162,7 @@ WEIR_GLOBAL WEIR_RARE int weir_count_at(struct weir_pipe weir_mem *h weir_arg,
 					struct weir_task weir_mem *t weir_arg, u32 by, u32 steps)
 {
 	weir_use(steps);
-	weir_op(h->sched, by == 1 ? WEIR_OP_LINK : WEIR_OP_UNLINK, at->idx, steps);
+	weir_op(h->sched, by == 1 ? WEIR_OP_LINK : WEIR_OP_UNLINK, at->idx, steps | t->id << 8);
 	if (at->counts)
 		count_behind(at, t, by);
 	if (at != h) {

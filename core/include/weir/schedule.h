@@ -31,7 +31,7 @@ enum weir_op_kind {
 	WEIR_OP_UNLOCK, /* likewise */
 	WEIR_OP_STEP, /* an instance (@object) takes a step: @n is enum weir_what, from bit 8 on 1 + the pipe through which it came */
 	WEIR_OP_STEP_END, /* it has answered */
-	WEIR_OP_LINK,	  /* into the pipe @object, @n steps down its tree */
+	WEIR_OP_LINK,	  /* into the pipe @object; @n: steps down its tree, and the task << 8 */
 	WEIR_OP_UNLINK,
 	WEIR_OP_REQUEST,
 	WEIR_OP_NOTIFY,

@@ -80,7 +80,8 @@ pub struct OpRecord {
     pub kind: OpKind,
     /// Pipe (lock, link, unlink), instance (step), or topic.
     pub object: u32,
-    /// Levels of a keyed pipe walked, elements scanned, iterations burnt; of a step what it hears, and from where.
+    /// Elements scanned, iterations burnt; of a step what it hears, and from where; of a link the levels of a keyed pipe that
+    /// were walked, and the task.
     pub n: u32,
 }
 
@@ -93,7 +94,7 @@ pub enum OpKind {
     /// `object` = instance whose code runs from here to the next `StepEnd`, for one change of one task: [`OpRecord::what`].
     Step,
     StepEnd,
-    /// A task is linked in the pipe `object`; `n` = levels of its tree walked.
+    /// A task is linked in the pipe `object`: [`OpRecord::levels`], [`OpRecord::task`].
     Link,
     Unlink,
     /// `object` = topic.
@@ -132,6 +133,16 @@ impl OpRecord {
     /// Of a `Step`: the pipe through which the task came.
     pub fn pipe(&self) -> u32 {
         (self.n >> 8).wrapping_sub(1)
+    }
+
+    /// Of a `Link` or `Unlink`: levels of the pipe's tree that were walked.
+    pub fn levels(&self) -> u32 {
+        self.n & 0xff
+    }
+
+    /// Of a `Link` or `Unlink`: the task, by the low 24 bits of its number.
+    pub fn task(&self) -> u32 {
+        self.n >> 8
     }
 
     /// Whether a task joined the pipe `object`.

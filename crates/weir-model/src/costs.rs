@@ -89,11 +89,31 @@ pub enum Stages {
     Linked,
     /// As the core works: [`CoreCosts::step`] for each component.
     Carried,
+    /// As the prototype of source 0 works, from end to end: a task that leaves passes all stages again, each with its update and what that
+    /// burns; a pipe's lock is held until all that follows is done; and where a task reaches its CPU's pipe, or leaves it, there is the update of
+    /// a last component, Termination.
+    Chained,
 }
 
 impl Stages {
     /// By the word of a cost file.
-    const WORDS: [(&str, Self); 2] = [("linked", Self::Linked), ("carried", Self::Carried)];
+    const WORDS: [(&str, Self); 3] =
+        [("linked", Self::Linked), ("carried", Self::Carried), ("chained", Self::Chained)];
+}
+
+/// Which CPU makes the call for a task that another task wakes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wakeups {
+    /// The one on which the waker runs.
+    #[default]
+    Waker,
+    /// The one on which the woken task ran last, in an interrupt, as Linux does between CPUs without a common cache.
+    Last,
+}
+
+impl Wakeups {
+    /// By the word of a cost file.
+    const WORDS: [(&str, Self); 2] = [("waker", Self::Waker), ("last", Self::Last)];
 }
 
 /// The cost table of a run; all in nanoseconds unless the name says otherwise.
@@ -134,6 +154,8 @@ pub struct Costs {
     pub core: CoreCosts,
     /// Which of it the stages cost that carry a task.
     pub stages: Stages,
+    /// Who pays for a wake-up.
+    pub wakeups: Wakeups,
     /// A device request, without the transfer.
     pub io_latency: u64,
     /// Bytes a second that a device transfers; 0: the transfer takes no time.
@@ -157,6 +179,8 @@ pub struct Prices {
     step_code: u64,
     /// Of an `Unlink`, for each further pipe that the task is in.
     leaves: u64,
+    /// Of a pipe of a CPU, for each task that comes to it or leaves it.
+    ends: u64,
     stages: Stages,
 }
 
@@ -167,11 +191,19 @@ impl Prices {
         match op.kind {
             OpKind::Burn => u64::from(op.n) * self.kinds[OpKind::Burn as usize].1 / 1_000,
             OpKind::Step => self.step(op),
+            OpKind::Link | OpKind::Unlink => self.link(op),
             _ => self.by_steps(op),
         }
     }
 
-    /// The same of an operation that is neither `Burn` nor `Step`.
+    /// The same of a `Link` or `Unlink`.
+    #[inline(always)]
+    pub fn link(&self, op: &OpRecord) -> u64 {
+        let (base, each) = self.kinds[op.kind as usize];
+        base + u64::from(op.levels()) * each
+    }
+
+    /// The same of any other operation.
     #[inline(always)]
     pub fn by_steps(&self, op: &OpRecord) -> u64 {
         let (base, each) = self.kinds[op.kind as usize];
@@ -182,6 +214,22 @@ impl Prices {
     #[inline(always)]
     pub fn step(&self, op: &OpRecord) -> u64 {
         if self.brings(op) { self.arrives } else { self.step_code }
+    }
+
+    /// Stages are charged from end to end: each time that a task leaves, too.
+    #[inline]
+    pub fn is_chained(&self) -> bool {
+        self.stages == Stages::Chained
+    }
+
+    /// Price of one stage of which a task is taken out, lock included, ns; without what its component burns.
+    pub fn undoing(&self) -> u64 {
+        self.leaves
+    }
+
+    /// Price of the last component of a chain, ns.
+    pub fn ending(&self) -> u64 {
+        self.ends
     }
 
     /// Price of taking a task out of `more` pipes besides the one in which it is linked, ns.
@@ -200,7 +248,7 @@ impl Prices {
     /// The pipe whose lock a `Step` takes until its end.
     #[inline]
     pub fn lock_of(&self, op: &OpRecord) -> Option<u32> {
-        let takes = self.stages == Stages::Linked && self.brings(op) && op.pipe() != u32::MAX;
+        let takes = self.stages != Stages::Carried && self.brings(op) && op.pipe() != u32::MAX;
         takes.then(|| op.pipe())
     }
 
@@ -260,6 +308,7 @@ impl Default for Costs {
                 step: 2,
             },
             stages: Stages::Linked,
+            wakeups: Wakeups::Waker,
             io_latency: 100_000,
             io_bandwidth: 500_000_000,
             memory_per_kib: 60,
@@ -379,6 +428,22 @@ impl Costs {
         costs
     }
 
+    /// The names of tables that are not a machine's.
+    pub const NAMES: [&str; 4] = ["zero", "default", "native", "source"];
+
+    /// What the prototype of source 0 costs, in Linux 4.4 on simulated CPUs without common caches: `docs/costs.md` says where each value is
+    /// from. The update of the last component, which the default table has in the call, is charged where it is made.
+    pub fn source() -> Self {
+        let core = Self::default().core;
+        Self {
+            slice_tick: 1_000_000,
+            stages: Stages::Chained,
+            wakeups: Wakeups::Last,
+            core: CoreCosts { call: core.call - core.update - core.change, ..core },
+            ..Self::default()
+        }
+    }
+
     /// The default table with scheduler code as it takes natively on a present server; its prices are those that
     /// `tools/bench.sh costs` has fitted (docs/costs.md).
     pub fn native() -> Self {
@@ -426,14 +491,16 @@ impl Costs {
         set(OpKind::Burn, 0, core.burn_1000);
         set(OpKind::Remote, self.lock_handover.domain, 0);
         let lock = self.lock_uncontended;
-        let (step_code, before, after, leaves) = match self.stages {
-            Stages::Linked => {
-                (core.update + core.change, lock, core.pipe_add + lock, core.pipe_remove + lock)
-            }
+        let update = core.update + core.change;
+        let (code, before, after, leaves) = match self.stages {
+            Stages::Linked => (update, lock, core.pipe_add + lock, core.pipe_remove + lock),
             Stages::Carried => (core.step, 0, 0, 0),
+            Stages::Chained => (update, lock, core.pipe_add + lock, core.pipe_remove + 2 * lock + update),
         };
-        let arrives = before + step_code + after;
-        Prices { kinds: prices, arrives, before, step_code, leaves, stages: self.stages }
+        let arrives = before + code + after;
+        // Where the way back is charged stage by stage, what a component hears of it is part of that.
+        let (step_code, ends) = if self.stages == Stages::Chained { (0, update) } else { (code, 0) };
+        Prices { kinds: prices, arrives, before, step_code, leaves, ends, stages: self.stages }
     }
 
     /// Cost of resuming a task at a distance from where it last ran, ns.
@@ -471,14 +538,14 @@ impl Costs {
             "zero" => return Ok(Self::zero()),
             "default" => return Ok(Self::default()),
             "native" => return Ok(Self::native()),
+            "source" => return Ok(Self::source()),
             _ => {}
         }
         if let Some(costs) = machines::of(spec) {
             return Ok(costs);
         }
         if !spec.contains('/') && !spec.to_ascii_lowercase().ends_with(".toml") {
-            let known: Vec<&str> =
-                ["zero", "default", "native"].into_iter().chain(machines::NAMES.iter().copied()).collect();
+            let known: Vec<&str> = Self::NAMES.into_iter().chain(machines::NAMES.iter().copied()).collect();
             let help = format!("{} (or name a .toml file)", did_you_mean(spec, &known));
             return Err(Error::costs(format!("there is no cost table `{spec}`")).help(help));
         }
@@ -501,7 +568,7 @@ impl Costs {
         let keys =
             |table: &str| ENTRIES.iter().filter(|e| e.table == table).map(|e| e.key).collect::<Vec<_>>();
         let mut known = keys("");
-        known.extend(["base", "stages"]);
+        known.extend(["base", "stages", "wakeups"]);
         known.extend(TABLES);
         let top = Table::new(source, document.get_ref(), 0..0, "a cost file", &known)?;
         let mut costs = match top.get("base") {
@@ -510,20 +577,20 @@ impl Costs {
                 "zero" => Self::zero(),
                 "default" => Self::default(),
                 "native" => Self::native(),
+                "source" => Self::source(),
                 other => {
                     return Err(v
                         .error(format!("there is no cost table `{other}` to begin with"))
-                        .help(did_you_mean(other, &["zero", "default", "native"])));
+                        .help(did_you_mean(other, &Self::NAMES)));
                 }
             },
         };
         costs.set_all(&top, "")?;
         if let Some(v) = top.get("stages") {
-            let word = v.str("\"carried\"")?;
-            costs.stages = Stages::WORDS.iter().find(|w| w.0 == word).map(|w| w.1).ok_or_else(|| {
-                v.error(format!("stages are not charged as `{word}`"))
-                    .help(did_you_mean(word, &Stages::WORDS.map(|w| w.0)))
-            })?;
+            costs.stages = one_of(&v, &Stages::WORDS, "stages are not charged as")?;
+        }
+        if let Some(v) = top.get("wakeups") {
+            costs.wakeups = one_of(&v, &Wakeups::WORDS, "no CPU for wake-ups is called")?;
         }
         for table in TABLES {
             if let Some(v) = top.get(table) {
@@ -573,8 +640,9 @@ impl Costs {
     /// The table as a cost file with every value.
     pub fn to_toml(&self) -> String {
         let mut costs = *self;
-        let word = Stages::WORDS.iter().find(|w| w.1 == self.stages).map_or("", |w| w.0);
-        let mut out = format!("stages = \"{word}\"\n");
+        let stages = Stages::WORDS.iter().find(|w| w.1 == self.stages).map_or("", |w| w.0);
+        let wakeups = Wakeups::WORDS.iter().find(|w| w.1 == self.wakeups).map_or("", |w| w.0);
+        let mut out = format!("stages = \"{stages}\"\nwakeups = \"{wakeups}\"\n");
         let mut table = "";
         for e in ENTRIES {
             if e.table != table {
@@ -585,6 +653,14 @@ impl Costs {
         }
         out
     }
+}
+
+/// What a word of a cost file stands for.
+fn one_of<T: Copy, const N: usize>(v: &Value<'_, '_>, words: &[(&str, T); N], fault: &str) -> Result<T> {
+    let word = v.str(&format!("\"{}\"", words[0].0))?;
+    words.iter().find(|w| w.0 == word).map(|w| w.1).ok_or_else(|| {
+        v.error(format!("{fault} `{word}`")).help(did_you_mean(word, &words.each_ref().map(|w| w.0)))
+    })
 }
 
 #[cfg(test)]

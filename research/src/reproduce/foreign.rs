@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Source 0, 8.9: a component in Rust beside the same in C. The schedule simulated, the cost native.
 
-use weir_model::{Costs, Machine};
+use weir_model::Machine;
 
+use crate::reproduce::cobas;
 use crate::reproduce::lab::{self, Calls, Done, Lab, Run};
 use crate::reproduce::native;
 use crate::reproduce::registry::Experiment;
@@ -21,7 +22,7 @@ const ONE_LANGUAGE: &str = "annotate affinity, marker;\nentry -> lb :: load_bala
                             lb[cpu 0] -> head_queue -> cpu 0;\nlb[cpu 1] -> head_queue -> cpu 1;\n";
 
 fn run(lab: &Lab<'_>) -> Done<Report> {
-    let (machine, costs) = (Machine::smp(2), Costs::default());
+    let (machine, costs) = (Machine::smp(2), cobas::simulated());
     let workload = lab::workload(lab.pick("hackbench:groups=25,loops=20", "hackbench:groups=4,loops=4"))?;
     let plans = [
         ("bilingual", lab::plan("bilingual", &machine, &[])?),

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use weir_core::event::{Event, Observer};
 use weir_model::Costs;
 
+use crate::reproduce::cobas;
 use crate::reproduce::lab::{self, Done, Figures, Lab, Run};
 use crate::reproduce::registry::Experiment;
 use crate::reproduce::report::{Claim, FAR, Judged, Line, NEAR, Picture, Report, Table, short};
@@ -42,6 +43,11 @@ fn loops(groups: u32, quick: bool) -> u32 {
     if quick { 20 } else { 10_000.min(320_000 / groups) }
 }
 
+/// The source's CFS was that of an unchanged Linux.
+fn price(policy: &str) -> Costs {
+    if policy == PLAIN { cobas::on_hardware() } else { cobas::linux() }
+}
+
 /// What a run was like.
 struct Time {
     ns: u64,
@@ -51,7 +57,6 @@ struct Time {
 
 fn run(lab: &Lab<'_>) -> Done<Report> {
     let machine = machine::resolve("i7-2600")?;
-    let costs = Costs::default();
     let fair = FAIR.into_iter().find(|f| catalogue::find(TOPOLOGIES, f).is_some());
     let groups: &[u32] = lab.pick(&GROUPS, &[1, 2, 8, 16]);
     let mut plans = BTreeMap::new();
@@ -64,7 +69,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
         let loops = loops(*groups, lab.quick);
         let spec = format!("hackbench:groups={groups},loops={loops},create=1us,work=300ns");
         let workload = lab::workload(&spec)?;
-        let o = lab.run(&Run::new(&machine, &plans[policy], &workload, &costs), &mut ())?;
+        let o = lab.run(&Run::new(&machine, &plans[policy], &workload, &price(policy)), &mut ())?;
         Ok(Time { ns: o.end_ns, switches: o.context_switches, migrations: o.migrations })
     })?;
     let times: BTreeMap<(u32, &str), Time> = grid.iter().copied().zip(runs).collect();
@@ -206,7 +211,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
     };
     let lines = [Some(PLAIN), fair].into_iter().flatten().enumerate().map(|(i, n)| seconds(n, i)).collect();
     report.pictures.push(Picture::new("time", ("groups", "time, s"), true, &xs, lines));
-    report.claims.extend(numeric(lab, &machine, &costs, &plans)?.into_iter().map(|(claim, rows)| {
+    report.claims.extend(numeric(lab, &machine, &plans)?.into_iter().map(|(claim, rows)| {
         report.tables.push(rows);
         claim
     }));
@@ -237,7 +242,6 @@ const KERNELS: [(&str, u32, u32, u32, f64); 9] = [
 fn numeric(
     lab: &Lab<'_>,
     machine: &weir_model::Machine,
-    costs: &Costs,
     plans: &BTreeMap<&str, weir_core::Plan>,
 ) -> Done<Option<(Claim, Table)>> {
     let Some(fair) = FAIR.into_iter().find(|f| plans.contains_key(f)) else { return Ok(None) };
@@ -255,7 +259,8 @@ fn numeric(
         let workload = lab::workload_of(name, &text)?;
         let over = AtomicBool::new(false);
         let mut watch = Kernel { left: THREADS, end_ns: 0, over: &over, lab, events: 0 };
-        let mut run = Run::new(machine, &plans[policy], &workload, costs);
+        let costs = price(policy);
+        let mut run = Run::new(machine, &plans[policy], &workload, &costs);
         run.until = Some(&over);
         // Daemons never end by themselves.
         run.duration_ns = Some(60_000_000_000);

@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 
 use weir_core::event::{CpuNo, Event, Observer, TaskNo};
-use weir_model::{Costs, Machine, Workload};
+use weir_model::{Machine, Workload};
 
+use crate::reproduce::cobas;
 use crate::reproduce::lab::{self, Done, Lab, Run};
 use crate::reproduce::registry::Experiment;
 use crate::reproduce::report::{Claim, Judged, Line, Picture, Report, Table};
@@ -79,7 +80,7 @@ type Simulated = (Lives, (u64, u64), Machine);
 
 fn simulate(lab: &Lab<'_>, native: u32, foreign: u32, workload: &Workload) -> Done<Simulated> {
     let machine = machine::resolve(&format!("accel-{native}x{foreign}"))?;
-    let costs = Costs::default();
+    let costs = cobas::simulated();
     let plan = lab::plan("accelerator", &machine, &[])?;
     let mut lives = Lives::default();
     let outcome = lab.run(&Run::new(&machine, &plan, workload, &costs), &mut lives)?;

@@ -8,6 +8,7 @@
 mod adaptation;
 mod agility;
 mod cc;
+mod cobas;
 mod collapse;
 mod composition;
 mod counters;

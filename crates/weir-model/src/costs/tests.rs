@@ -58,6 +58,23 @@ fn stages_are_charged_as_linked_or_as_carried() {
     assert_eq!((carried.lock_of(&arrived), carried.leaving(2)), (None, 0));
 }
 
+/// Chained: the way back costs as much as the way there, and there is the last component.
+#[test]
+fn the_prototype_of_source_0_is_charged_both_ways() {
+    let c = Costs::source();
+    let prices = c.prices();
+    let step = |what: u32| OpRecord { kind: OpKind::Step, object: 0, n: what | 4 << 8 };
+    assert_eq!((prices.of(&step(0)), prices.of(&step(1))), (214, 0));
+    assert_eq!((prices.lock_of(&step(0)), prices.undoing(), prices.ending()), (Some(3), 214, 84));
+    let again = Costs::from_toml("c.toml", &c.to_toml());
+    assert_eq!(again, Ok(c));
+    // What one admission costs is that of the default table.
+    assert_eq!(c.core.call + prices.ending(), Costs::default().core.call);
+    assert_eq!(Costs::from_toml("c.toml", "wakeups = \"last\"").map(|c| c.wakeups), Ok(Wakeups::Last));
+    let fault = Costs::from_toml("c.toml", "wakeups = \"lost\"").unwrap_err().to_string();
+    assert!(fault.contains("lost") && fault.contains("last"), "{fault}");
+}
+
 #[test]
 fn a_file_says_how_stages_are_charged() {
     let file = |text| Costs::from_toml("c.toml", text).map(|c| (c.stages, c.core.call));

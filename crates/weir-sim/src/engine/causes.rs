@@ -14,7 +14,7 @@ impl Sim<'_> {
     pub fn report_wait(&mut self, no: TaskNo, wait: Wait) {
         let w = self.workload;
         let (what, holder) = match wait {
-            Wait::No => return,
+            Wait::No | Wait::Sent => return,
             Wait::Time => ("time".into(), None),
             Wait::Release => ("release".into(), None),
             Wait::Device => ("device".into(), None),

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use weir_core::event::CpuNo;
 use weir_core::{OpKind, OpRecord, Plan, catalog};
 
+use super::chain::{Chain, Passed};
 use super::task::NONE;
 use weir_model::costs::{ByDistance, Costs, Prices};
 use weir_model::machine::Machine;
@@ -131,9 +132,9 @@ pub struct InstanceTime {
 
 /// The lock of a pipe is held since `begin`.
 #[derive(Clone, Copy, Debug)]
-struct Held {
-    pipe: u32,
-    begin: u64,
+pub struct Held {
+    pub pipe: u32,
+    pub begin: u64,
 }
 
 impl Held {
@@ -244,13 +245,17 @@ pub struct Charger<'a> {
     homes: Vec<Option<CpuNo>>,
     prices: Prices,
     call_ns: u64,
+    /// Where stages are charged from end to end.
+    chain: Option<Chain>,
 }
 
 impl<'a> Charger<'a> {
     pub fn new(machine: &'a Machine, costs: &'a Costs, plan: &Plan) -> Self {
+        let prices = costs.prices();
         let mut c = Self {
             machine,
             costs,
+            chain: prices.is_chained().then(Chain::default),
             locks: Vec::new(),
             sections: Vec::new(),
             instances: Vec::new(),
@@ -258,7 +263,7 @@ impl<'a> Charger<'a> {
             running: Vec::new(),
             ways: Vec::new(),
             homes: Vec::new(),
-            prices: costs.prices(),
+            prices,
             call_ns: costs.core.call,
         };
         c.reset(plan);
@@ -271,6 +276,9 @@ impl<'a> Charger<'a> {
         self.sections.clear();
         self.instances = vec![InstanceTime::default(); plan.instances.len()];
         self.ways = plan.pipes.iter().map(|p| p.depth).collect();
+        if let Some(chain) = &mut self.chain {
+            chain.reset(plan);
+        }
         self.homes = (0..plan.instances.len() as u32).map(|i| timer_home(plan, i)).collect();
     }
 
@@ -332,6 +340,9 @@ impl<'a> Charger<'a> {
     /// Walk the operations of `calls` calls of `cpu`, made at `now`, that it begins to execute at `start`.
     #[inline(always)]
     pub fn walk(&mut self, ops: &[OpRecord], calls: u64, cpu: CpuNo, now: u64, start: u64) -> Walk {
+        if self.chain.is_some() {
+            return self.walk_chained(ops, calls, cpu, now, start);
+        }
         let mut t = start + calls * self.call_ns;
         let mut wait_ns = 0;
         // The innermost of each is here, those around it in the lists.
@@ -341,13 +352,13 @@ impl<'a> Charger<'a> {
             let these = std::mem::replace(&mut left, after);
             match op.kind {
                 OpKind::Lock => {
-                    let begin = self.enter(op.object, these, cpu, now, &mut t, &mut wait_ns);
+                    let begin = self.enter(op.object, these, 0, cpu, now, &mut t, &mut wait_ns);
                     held.enclose(&mut self.held, op.object, begin);
                     t += self.prices.by_steps(op);
                 }
                 OpKind::Unlink => {
                     let more = self.ways.get(op.object as usize).copied().unwrap_or(0);
-                    t += self.prices.of(op) + self.prices.leaving(more);
+                    t += self.prices.link(op) + self.prices.leaving(more);
                 }
                 OpKind::Unlock => {
                     t += self.prices.by_steps(op);
@@ -356,7 +367,7 @@ impl<'a> Charger<'a> {
                 OpKind::Step => {
                     let lock = self.prices.lock_of(op);
                     if let Some(pipe) = lock {
-                        let begin = self.enter(pipe, these, cpu, now, &mut t, &mut wait_ns);
+                        let begin = self.enter(pipe, these, 0, cpu, now, &mut t, &mut wait_ns);
                         held.enclose(&mut self.held, pipe, begin);
                     }
                     t += self.prices.step(op);
@@ -379,13 +390,117 @@ impl<'a> Charger<'a> {
         Walk { end: t, wait_ns }
     }
 
-    /// `cpu` takes the lock of `pipe` at `t`, or as soon as it can, for the section that begins with the first of these operations: since
-    /// when it has it.
+    /// The same where stages are charged from end to end.
+    #[inline(never)]
+    fn walk_chained(&mut self, ops: &[OpRecord], calls: u64, cpu: CpuNo, now: u64, start: u64) -> Walk {
+        let mut chain = self.chain.take().unwrap_or_default();
+        let mut walk = Walk { end: start + calls * self.call_ns, wait_ns: 0 };
+        let (mut held, mut running) = (Held::NONE, Running::NONE);
+        let mut left = ops;
+        while let [op, after @ ..] = left {
+            let these = std::mem::replace(&mut left, after);
+            let Walk { end: t, wait_ns } = &mut walk;
+            match op.kind {
+                OpKind::Lock => {
+                    for gone in
+                        these.iter().take_while(|o| !(o.kind == OpKind::Unlock && o.object == op.object))
+                    {
+                        if gone.leaves() {
+                            self.go_back(&mut chain, gone.task(), these, cpu, now, &mut walk);
+                        }
+                    }
+                    let Walk { end: t, wait_ns } = &mut walk;
+                    let begin = self.enter(op.object, these, 0, cpu, now, t, wait_ns);
+                    held.enclose(&mut self.held, op.object, begin);
+                    *t += self.prices.by_steps(op);
+                }
+                OpKind::Unlock => {
+                    *t += self.prices.by_steps(op);
+                    self.release(&mut held, op.object, *t, now);
+                    self.let_go(&mut chain, *t, now);
+                }
+                OpKind::Step => {
+                    if let Some(pipe) = self.prices.lock_of(op) {
+                        let begin = self.enter(pipe, these, 0, cpu, now, t, wait_ns);
+                        chain.pass(Held { pipe, begin }, op.object);
+                    }
+                    *t += self.prices.step(op);
+                    running.enclose(&mut self.running, None, *t - self.prices.inside(op), *wait_ns);
+                }
+                OpKind::StepEnd => {
+                    if let Some(step) = running.end(&mut self.running) {
+                        self.ran(op.object, (*t - step.began) - (*wait_ns - step.waited));
+                    }
+                }
+                OpKind::Burn => {
+                    let ns = self.prices.of(op);
+                    chain.burn(ns);
+                    *t += ns;
+                }
+                OpKind::Link => {
+                    *t += self.prices.link(op) + self.ending(&chain, op.object);
+                    chain.arrive(op.task());
+                    self.let_go(&mut chain, *t, now);
+                }
+                OpKind::Unlink => {
+                    self.go_back(&mut chain, op.task(), these, cpu, now, &mut walk);
+                    walk.end += self.prices.link(op) + self.ending(&chain, op.object);
+                }
+                _ => *t += self.prices.of(op),
+            }
+        }
+        self.let_go(&mut chain, walk.end, now);
+        self.held.clear();
+        self.running.clear();
+        self.chain = Some(chain);
+        walk
+    }
+
+    /// What the last component of a chain takes, if `pipe` is one's.
+    fn ending(&self, chain: &Chain, pipe: u32) -> u64 {
+        if chain.is_end(pipe) { self.prices.ending() } else { 0 }
+    }
+
+    /// `task`, if it has not done so, is taken out of the pipes that it has come through, whose locks are held until the end of the section
+    /// that begins with the first of these operations.
+    fn go_back(
+        &mut self,
+        chain: &mut Chain,
+        task: u32,
+        ops: &[OpRecord],
+        cpu: CpuNo,
+        now: u64,
+        walk: &mut Walk,
+    ) {
+        let way = chain.leave(task);
+        let price = |p: &Passed| self.prices.undoing() + p.burnt_ns;
+        let mut more: u64 = way.iter().map(price).sum();
+        for passed in &way {
+            let begin = self.enter(passed.pipe, ops, more, cpu, now, &mut walk.end, &mut walk.wait_ns);
+            chain.hold(Held { pipe: passed.pipe, begin });
+            let ns = self.prices.undoing() + passed.burnt_ns;
+            walk.end += ns;
+            more -= ns;
+            self.ran(passed.instance, ns - self.costs.lock_uncontended);
+        }
+    }
+
+    /// The locks of a chain are released at `t`.
+    fn let_go(&mut self, chain: &mut Chain, t: u64, now: u64) {
+        for lock in chain.let_go() {
+            slot(&mut self.locks, lock.pipe).take(&mut self.sections, lock.begin, t, now);
+        }
+    }
+
+    /// `cpu` takes the lock of `pipe` at `t`, or as soon as it can, for a section of `more` and what begins with the first of these
+    /// operations: since when it has it.
     #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
     fn enter(
         &mut self,
         pipe: u32,
         ops: &[OpRecord],
+        more: u64,
         cpu: CpuNo,
         now: u64,
         t: &mut u64,
@@ -396,7 +511,7 @@ impl<'a> Charger<'a> {
             lock.acquired += 1;
             return *t;
         }
-        let (begin, hand_over) = self.acquire(pipe, ops, cpu, *t);
+        let (begin, hand_over) = self.acquire(pipe, ops, more, cpu, *t);
         *wait_ns += begin - *t;
         *t = begin + hand_over;
         begin
@@ -424,10 +539,9 @@ impl<'a> Charger<'a> {
         slot(&mut self.locks, pipe).take(&mut self.sections, begin, t, now);
     }
 
-    /// `cpu` wants the lock of `pipe`, for the section that begins with the first of these operations, at `t`: from when on it has it, and
-    /// what the hand-over takes.
+    /// `cpu` wants the lock of `pipe`, for such a section, at `t`: from when on it has it, and what the hand-over takes.
     #[inline(never)]
-    fn acquire(&mut self, pipe: u32, ops: &[OpRecord], cpu: CpuNo, t: u64) -> (u64, u64) {
+    fn acquire(&mut self, pipe: u32, ops: &[OpRecord], more: u64, cpu: CpuNo, t: u64) -> (u64, u64) {
         let lock = slot(&mut self.locks, pipe);
         let holder = std::mem::replace(&mut lock.holder, cpu);
         lock.acquired += 1;
@@ -437,12 +551,13 @@ impl<'a> Charger<'a> {
         }
         let hand_over =
             if holder == NONE { 0 } else { self.by_distance(&self.costs.lock_handover, holder, cpu) };
-        if is_free { (t, hand_over) } else { (self.wait_for_lock(pipe, ops, t, hand_over), hand_over) }
+        let begin =
+            if is_free { t } else { self.wait_for_lock(pipe, more + self.section_ns(ops), t, hand_over) };
+        (begin, hand_over)
     }
 
     /// From when on the lock can be had for all of its section.
-    fn wait_for_lock(&mut self, pipe: u32, ops: &[OpRecord], t: u64, hand_over: u64) -> u64 {
-        let hold = self.section_ns(ops);
+    fn wait_for_lock(&mut self, pipe: u32, hold: u64, t: u64, hand_over: u64) -> u64 {
         let lock = &mut self.locks[pipe as usize];
         let begin = lock.gap(&self.sections, t, hold + hand_over);
         lock.wait_ns += begin - t;
@@ -458,6 +573,7 @@ impl<'a> Charger<'a> {
             ns += self.prices.of(op);
             let over = match first.kind {
                 OpKind::Lock => op.kind == OpKind::Unlock && op.object == first.object,
+                OpKind::Step if self.prices.is_chained() => op.kind == OpKind::Link,
                 OpKind::Step => op.kind == OpKind::StepEnd && op.object == first.object,
                 _ => true,
             };
@@ -486,6 +602,7 @@ fn lengthened<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use weir_core::PlanPipe;
 
     fn record(kind: OpKind, object: u32, n: u32) -> OpRecord {
         OpRecord { kind, object, n }
@@ -566,6 +683,49 @@ mod tests {
         let out = |c: &mut Charger<'_>, pipe| c.walk(&[record(OpKind::Unlink, pipe, 0)], 0, 0, 0, 0).end;
         assert_eq!(out(&mut c, 0), costs.core.pipe_remove);
         assert_eq!(out(&mut c, 1), 3 * costs.core.pipe_remove + 2 * costs.lock_uncontended);
+    }
+
+    /// Source 0's own figures of an admission and a dispatch without contention: `docs/costs.md`.
+    #[test]
+    fn a_chain_is_walked_both_ways() {
+        let machine = Machine::smp(4);
+        let costs = Costs::source();
+        let pipe = PlanPipe {
+            name: String::new(),
+            keyed: false,
+            postponed: false,
+            from: None,
+            to: (0, 0),
+            label: 0,
+            depth: 0,
+        };
+        let plan = Plan { pipes: vec![pipe; 4], exits: vec![Some(3)], ..Plan::default() };
+        let mut c = Charger::new(&machine, &costs, &plan);
+        // A task passes entry 1 and its burn, then pipe 2 and the balancer, and waits in pipe 3.
+        let link = |kind, task: u32| record(kind, 3, task << 8);
+        let come = [
+            record(OpKind::Step, 1, 2 << 8),
+            record(OpKind::Burn, 1, 2_000),
+            record(OpKind::StepEnd, 1, 0),
+            record(OpKind::Step, 2, 3 << 8),
+            record(OpKind::Request, 9, 0),
+            record(OpKind::Scan, 2, 16),
+            record(OpKind::StepEnd, 2, 0),
+            record(OpKind::Lock, 3, 0),
+            link(OpKind::Link, 7),
+            record(OpKind::Unlock, 3, 0),
+        ];
+        let go = [record(OpKind::Lock, 3, 0), link(OpKind::Unlink, 7), record(OpKind::Unlock, 3, 0)];
+        // 2.276 us with 16 CPUs, and 5 us of burning.
+        assert_eq!(c.walk(&come, 1, 0, 0, 0), Walk { end: 2_302 + 5_000, wait_ns: 0 });
+        // Its place is taken by others' updates: who comes next waits for the whole chain at entry 1.
+        let next = c.walk(&come, 1, 1, 0, 0);
+        assert_eq!(next.wait_ns, 7_302 - 146);
+        // 0.724 us, and 5 us of burning once more.
+        let t = 1_000_000;
+        assert_eq!(c.walk(&go, 1, 0, t, t).end, t + 768 + 5_000 + 3 * costs.lock_handover.llc);
+        // It has gone: nothing is left of its way.
+        assert_eq!(c.walk(&go, 1, 0, 2 * t, 2 * t).end, 2 * t + 146 + 20 + 90 + 84);
     }
 
     #[test]

@@ -92,6 +92,8 @@ impl Sim<'_> {
         }
         match self.tasks[no as usize].wait {
             Wait::No | Wait::Release | Wait::Time | Wait::Device => {}
+            // It waits for nothing, but is not ready either.
+            Wait::Sent => self.tasks[no as usize].wait = Wait::Time,
             Wait::Join | Wait::Vcpu(_) => {}
             Wait::Mutex(m) => {
                 if !self.locking.has_line(m) {

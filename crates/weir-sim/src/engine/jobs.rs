@@ -362,11 +362,14 @@ impl Sim<'_> {
         let task = &self.tasks[no as usize];
         let wait = task.wait;
         let h = self.caller(task.cpu);
+        if wait == Wait::Sent {
+            return self.admit_woken(no, h);
+        }
         self.charge_flat(h, self.costs.timer_interrupt);
         if wait == Wait::Time {
             self.wakeup_job(no, due, h)?;
         }
-        self.wake(no, h)
+        self.admit_woken(no, h)
     }
 
     /// A job of a program without releases begins.

@@ -15,6 +15,7 @@ use super::cpu::Mode;
 use super::queue::{Key, Kind, Phase};
 use super::sim::{Sim, refused};
 use super::task::{NEVER, NONE, State, Wait};
+use weir_model::costs::Wakeups;
 use weir_model::{Error, Result};
 
 /// More pipes than this are sorted when all are known.
@@ -551,8 +552,41 @@ impl Sim<'_> {
         no
     }
 
-    /// What `no` waited for has happened; `by` runs the scheduler.
+    /// What `no` waited for has happened, on `by`.
+    #[inline]
     pub fn wake(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
+        if self.costs.wakeups == Wakeups::Last && self.send_wake(no, by) {
+            return Ok(());
+        }
+        self.admit_woken(no, by)
+    }
+
+    /// Wake-ups are work of the CPU where a task ran last: whether that is, or was, interrupted for it.
+    fn send_wake(&mut self, no: TaskNo, by: CpuNo) -> bool {
+        let task = &self.tasks[no as usize];
+        let (last, wait) = (task.cpu, task.wait);
+        if wait == Wait::Sent {
+            return true;
+        }
+        let there = self.cpus.get(last as usize).is_some_and(|cpu| cpu.mode != Mode::Offline);
+        if last == by || !there || !task.admitted || !self.charging {
+            return false;
+        }
+        if !wait.is_timed() {
+            self.census.timed += 1;
+        }
+        let at = self.now + self.charger.interrupt_ns(by, last);
+        let task = &mut self.tasks[no as usize];
+        task.wait = Wait::Sent;
+        task.wake_at = at;
+        self.queue_wake(at, no);
+        let h = self.caller(by);
+        self.charge_flat(h, self.costs.ipi_send);
+        true
+    }
+
+    /// `no` is ready again: `by` runs the scheduler.
+    pub fn admit_woken(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let task = &mut self.tasks[no as usize];
         debug_assert_eq!(task.state, State::Blocked);
         let timed = task.wait.is_timed();

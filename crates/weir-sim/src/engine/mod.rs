@@ -6,6 +6,7 @@
 //! model and its limits are described in `docs/simulator.md`.
 
 mod causes;
+mod chain;
 mod charge;
 mod checks;
 mod classes;

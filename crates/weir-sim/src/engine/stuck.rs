@@ -159,7 +159,7 @@ impl Sim<'_> {
             Wait::Vcpu(g) => {
                 format!("`{name}` waits for work in the guest `{}`", w.guests[g as usize].name)
             }
-            Wait::Time | Wait::Release | Wait::Device => format!("`{name}` waits for a time"),
+            Wait::Time | Wait::Release | Wait::Device | Wait::Sent => format!("`{name}` waits for a time"),
             Wait::No => format!("`{name}` has not begun"),
         }
     }

@@ -54,6 +54,8 @@ pub enum Wait {
     Write(u32),
     /// The nodes before it in its graph.
     Join,
+    /// Nothing any more: its wake-up is on the way to the CPU where it ran last.
+    Sent,
     /// Work for its virtual CPU, of this guest.
     Vcpu(u32),
 }
@@ -61,7 +63,7 @@ pub enum Wait {
 impl Wait {
     /// It ends by itself.
     pub fn is_timed(self) -> bool {
-        matches!(self, Wait::Time | Wait::Release | Wait::Device)
+        matches!(self, Wait::Time | Wait::Release | Wait::Device | Wait::Sent)
     }
 }
 

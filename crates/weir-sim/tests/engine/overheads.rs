@@ -2,7 +2,8 @@
 //! What scheduling costs, and which CPU pays.
 
 use weir_core::Topic;
-use weir_core::event::{Event, Observer};
+use weir_core::event::{Call, Event, Observer};
+use weir_model::costs::Wakeups;
 use weir_sim::{Command, Costs, Machine, Notice, Op, Outcome, RunConfig, TaskSpec, Workload};
 
 use crate::common::*;
@@ -227,4 +228,59 @@ fn ticks_have_phases_by_the_seed() {
 /// A task that comes at 7 ms and needs 2.
 fn late() -> TaskSpec {
     TaskSpec { start_ns: Some(7 * MS), ..task("c", vec![Op::Run { ns: 2 * MS }]) }
+}
+
+/// Calls that wake tasks, by the CPU that makes them.
+#[derive(Default)]
+struct Wakers(Vec<(u32, u64)>);
+
+impl Observer for Wakers {
+    fn event(&mut self, t: u64, event: &Event<'_>) {
+        if let Event::Sched { cpu, call: Call::Unblock, .. } = *event {
+            self.0.push((cpu, t));
+        }
+    }
+}
+
+/// `a` on CPU 0 wakes `b`, which has run on CPU 1 and may run there only: who makes the call for it, and when.
+#[test]
+fn a_wake_up_is_a_call_of_the_waker_or_of_the_cpu_where_the_task_ran() {
+    let bound =
+        |name: &str, cpu: u32, ops| TaskSpec { cpus: Some([cpu].into_iter().collect()), ..task(name, ops) };
+    let w = Workload {
+        events: vec!["go".into()],
+        ..workload(vec![
+            bound("a", 0, vec![Op::Run { ns: MS }, Op::Resume { event: 0 }, Op::Run { ns: MS }]),
+            bound("b", 1, vec![Op::Suspend { event: 0 }, Op::Run { ns: MS }]),
+        ])
+    };
+    let mut of = |wakeups| {
+        let costs = Costs { wakeups, ..Costs::default() };
+        let mut seen = (Wakers::default(), Gantt::default());
+        let topology = "annotate affinity; entry -> load_balancer -> each cpu { head_queue -> cpu };";
+        let out = run_on(&Machine::smp(2), topology, &w, &costs, RunConfig::default(), &mut seen).unwrap();
+        assert!(seen.1.ran("b") >= MS);
+        let [(cpu, at)] = seen.0.0[..] else { panic!("one wake-up: {:?}", seen.0.0) };
+        (cpu, at, out.cpus.iter().map(|c| c.kernel_ns).collect::<Vec<_>>())
+    };
+    let (waker, last) = (of(Wakeups::Waker), of(Wakeups::Last));
+    assert_eq!((waker.0, last.0), (0, 1));
+    // The interrupt has a way to go, and the waker pays for no more than to send it.
+    assert!(last.1 > MS + Costs::default().wakeup_ipi.llc, "{last:?}");
+    assert!(last.2[0] < waker.2[0] && last.2[1] > waker.2[1], "{waker:?} {last:?}");
+}
+
+/// With a table of source 0 a task that leaves passes its stages again, so calls that take tasks wait for those that bring some, too.
+#[test]
+fn in_a_chained_topology_those_who_leave_wait_as_well() {
+    let topology =
+        "annotate affinity; entry -> burn(iterations = 2000) -> load_balancer -> each cpu { -> cpu };";
+    let wait = |costs: Costs| {
+        let costs = Costs { wakeups: Wakeups::Waker, slice_tick: 0, ..costs };
+        let out =
+            run_on(&Machine::smp(4), topology, &chatter(4), &costs, RunConfig::default(), &mut ()).unwrap();
+        (out.lock_wait_ns, out.scheduler_ns - out.lock_wait_ns)
+    };
+    let (linked, chained) = (wait(Costs::default()), wait(Costs::source()));
+    assert!(chained.0 > linked.0 && chained.1 > linked.1, "{linked:?} {chained:?}");
 }

@@ -140,14 +140,13 @@ proptest! {
         events in prop::collection::vec((0..40 * MS, 0..CPUS, 0..8u8), 0..8),
         first in 0..TOPOLOGIES.len(),
         swaps in prop::collection::vec((0..40 * MS, 0..TOPOLOGIES.len()), 0..5),
-        costly in any::<bool>(),
+        costs in prop::sample::select(vec![Costs::zero(), Costs::default(), Costs::native(), Costs::source()]),
         hosted in any::<bool>(),
         distributed in prop::bool::weighted(0.2),
         seed in 0..1000u64,
     ) {
         let machine = if distributed { islands(machine(events, false)) } else { machine(events, hosted) };
         let topology = |k: usize| if distributed { DISTRIBUTED[k % DISTRIBUTED.len()] } else { TOPOLOGIES[k] };
-        let costs = if costly { Costs::default() } else { Costs::zero() };
         let scripted: Vec<_> = swaps
             .iter()
             .map(|&(t, k)| (t, Command::Swap(Box::new(plan(topology(k), &machine.shape)))))

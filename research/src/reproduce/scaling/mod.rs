@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Source 0, 8.5: how many ways into a balancer do 16 to 254 CPUs need, and 1,024 and 4,096?
 //!
-//! Topology `scaling`: entry pipes, each with a `burn`, before one balancer. The cost table is the default one,
-//! fitted once to the source's uncontended admission (docs/costs.md); nothing is fitted here.
+//! Topology `scaling`: entry pipes, each with a `burn`, before one balancer. The cost table is that of all of source 0's
+//! experiments, fitted once to the source's uncontended admission (docs/costs.md); nothing is fitted here.
 
 mod claims;
 mod pictures;
 mod study;
 
-use weir_model::{Costs, Machine};
+use weir_model::Machine;
 
+use crate::reproduce::cobas;
 use crate::reproduce::lab::{self, Calls, Done, Figures, Lab, Run};
 use crate::reproduce::registry::Experiment;
 use crate::reproduce::report::Report;
@@ -43,9 +44,6 @@ const SIZES: [(u32, &[u32], &[u32]); 7] = [
 /// The source's machine sizes.
 const MEASURED: std::ops::RangeInclusive<u32> = 16..=254;
 
-/// Ticks give the running task back.
-const TICK_NS: u64 = 1_000_000;
-
 /// A point of the grid: CPUs, iterations, pipes.
 type At = (u32, u32, u32);
 
@@ -73,7 +71,7 @@ fn load(cpus: u32, quick: bool) -> String {
 
 fn measure(lab: &Lab<'_>, at: At) -> Done<Point> {
     let (cpus, iterations, pipes) = at;
-    let (machine, costs) = (Machine::smp(cpus), Costs { slice_tick: TICK_NS, ..Costs::default() });
+    let (machine, costs) = (Machine::smp(cpus), cobas::simulated());
     // The source's balancer looks at every CPU: its wake-ups take as long as its admissions.
     let sets = [
         ("scaling", "pipes", pipes.to_string()),
@@ -83,7 +81,6 @@ fn measure(lab: &Lab<'_>, at: At) -> Done<Point> {
     let plan = lab::plan("scaling", &machine, &sets)?;
     let workload = lab::workload(&load(cpus, lab.quick))?;
     let mut calls = Calls::new(&costs);
-    // A dispatch takes the task out of all its pipes at once and does not burn, unlike in the source.
     let outcome = lab.run(&Run::new(&machine, &plan, &workload, &costs), &mut calls)?;
     let used = (outcome.busy_ns + outcome.kernel_ns).max(1) as f64;
     Ok(Point {

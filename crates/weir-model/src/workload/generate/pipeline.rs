@@ -20,6 +20,7 @@ pub(super) const PIPELINE: GeneratorInfo = GeneratorInfo {
         param("direction", "both", "forward, backward, or both in turn"),
         param("loops", "1", "how often the pipeline is passed"),
         param("work", "1ms", "computing of a stage in a phase"),
+        param("create", "0", "from the creation of one stage to that of the next"),
         param("spin", "true", "wait by spinning; false blocks instead"),
         param("cpu", "0", "the CPU of all stages, or any"),
         param("marker", "true", "show a marker at the begin of each phase, and at the end of a single pass"),
@@ -35,6 +36,7 @@ pub(super) fn pipeline(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Re
     };
     let loops = args.count("loops", 1, 1_000_000_000)?;
     let work = args.ns("work", 0)?;
+    let create = args.ns("create", 0)?;
     let spin = args.flag("spin")?;
     let marker = args.flag("marker")?;
     let cpu = args.cpu("cpu")?;
@@ -92,6 +94,7 @@ pub(super) fn pipeline(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Re
         ops.extend(repeat(Some(loops), body));
         let program = builder.program(ops)?;
         let mut task = TaskSpec::new(format!("stage{i}"), "pipeline", program);
+        task.start_ns = Some(create.saturating_mul(i));
         task.cpus = cpu.map(|c| [c].into_iter().collect());
         builder.task(task)?;
     }
