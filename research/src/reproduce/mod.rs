@@ -11,6 +11,7 @@ mod cc;
 mod cobas;
 mod collapse;
 mod composition;
+mod counter_grid;
 mod counters;
 mod figures;
 mod foreign;

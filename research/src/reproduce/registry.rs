@@ -4,9 +4,9 @@
 use crate::reproduce::lab::{Done, Lab};
 use crate::reproduce::report::Report;
 use crate::reproduce::{
-    adaptation, agility, collapse, composition, counters, foreign, gang_change, gang_clock, gang_grain,
-    gang_interference, gang_service, gang_wait, gangs, hackbench, heat, heterogeneity, hw, least_laxity,
-    lines, local_messages, nested, network, openmp, pause, scaling,
+    adaptation, agility, collapse, composition, counter_grid, counters, foreign, gang_change, gang_clock,
+    gang_grain, gang_interference, gang_service, gang_wait, gangs, hackbench, heat, heterogeneity, hw,
+    least_laxity, lines, local_messages, nested, network, openmp, pause, scaling,
 };
 
 /// An experiment: a table or figure of a source, or a result reported elsewhere, reproduced.
@@ -33,6 +33,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     collapse::EXPERIMENT,
     least_laxity::EXPERIMENT,
     counters::EXPERIMENT,
+    counter_grid::EXPERIMENT,
     lines::LEVELS,
     lines::UPDATES,
     lines::CROSSING,

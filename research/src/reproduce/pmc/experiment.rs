@@ -99,12 +99,25 @@ pub fn experiment(
     workloads: &[&str],
     progress: &(dyn Fn(usize, usize) -> bool + Sync),
 ) -> Result<Results, Error> {
+    let settings =
+        workloads.iter().map(|name| Ok((*name, Setting::of(name)?))).collect::<Result<Vec<_>, Error>>()?;
+    experiment_on(plan, &settings, progress)
+}
+
+/// The same on workloads that are given by name and text.
+///
+/// # Errors
+/// As above.
+pub fn experiment_on(
+    plan: &Plan,
+    workloads: &[(&str, Setting)],
+    progress: &(dyn Fn(usize, usize) -> bool + Sync),
+) -> Result<Results, Error> {
     let configs = configs(plan);
     let total = configs.len() * workloads.len() * plan.runs as usize;
     let done = AtomicUsize::new(0);
     let mut results = Results { plan: *plan, ..Results::default() };
-    for name in workloads {
-        let setting = Setting::of(name)?;
+    for (name, setting) in workloads {
         let plans: Vec<weir_core::Plan> =
             configs.iter().map(|c| setting.plan(c)).collect::<Result<_, _>>()?;
         let jobs: Vec<(usize, u64)> = (0..configs.len())
@@ -113,7 +126,7 @@ pub fn experiment(
         let numbers: Vec<Vec<Numbers>> = jobs
             .par_iter()
             .map(|&(c, seed)| {
-                let numbers = measure(&setting, &plans[c], configs[c], seed)?;
+                let numbers = measure(setting, &plans[c], configs[c], seed)?;
                 if !progress(done.fetch_add(1, Ordering::Relaxed) + 1, total) {
                     return Err(Error("stopped".into()));
                 }

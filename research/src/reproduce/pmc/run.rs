@@ -28,6 +28,34 @@ pub const APART: &str = "wl1-apart";
 const WAITS: &str = "loop 80 { run 1600us..2400us; barrier round spin 100ms }";
 const YIELDS: &str = "loop 2 { loop 800 { run 100us; yield }; barrier round }";
 
+/// What the thesis does not say of its second workload, and we have to guess.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guess {
+    /// How the threads of Octave wait for one another.
+    pub wait: Wait,
+    /// From how far back data that miss the second-level cache come.
+    pub reuse: &'static str,
+}
+
+/// At the barrier of Octave's threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    Spin,
+    /// For a millisecond, then they block.
+    Shortly,
+    Block,
+}
+
+/// What is recorded has the first of each.
+pub const WAITINGS: [Wait; 3] = [Wait::Spin, Wait::Shortly, Wait::Block];
+pub const REUSES: [&str; 3] = ["300KiB", "600KiB", "1MiB"];
+
+/// For ever, as the recorded workloads have it.
+const SPIN: &str = "100ms";
+
+/// The thesis's kernel has 250 ticks a second, and slices end at ticks.
+const TICK: &str = "4ms";
+
 const MACHINE: &str = include_str!("../../../../experiments/pmc-tables/machine.toml");
 const WL1: &str = include_str!("../../../../experiments/pmc-tables/wl1.toml");
 const WL2: &str = include_str!("../../../../experiments/pmc-tables/wl2.toml");
@@ -60,6 +88,23 @@ impl Setting {
         Self::read(MACHINE, workload, text)
     }
 
+    /// The second workload as it might be.
+    ///
+    /// # Errors
+    /// A file of ours is damaged.
+    pub fn guessed(guess: Guess) -> Result<Self, Error> {
+        let spin = format!("barrier round spin {SPIN}");
+        let wait = match guess.wait {
+            Wait::Spin => spin.clone(),
+            Wait::Shortly => "barrier round spin 1ms".into(),
+            Wait::Block => "barrier round".into(),
+        };
+        if !WL2.contains(&spin) || !WL2.contains(REUSES[0]) {
+            return Err(Error("the second workload is not what the guesses are about".into()));
+        }
+        Self::read(MACHINE, "wl2", &WL2.replace(&spin, &wait).replace(REUSES[0], guess.reuse))
+    }
+
     /// From texts, of which the workload is TOML.
     ///
     /// # Errors
@@ -89,7 +134,8 @@ impl Setting {
             };
             Set { component: "pmc_fair".into(), param: param.into(), value }
         };
-        let sets: Vec<Set> = config.params().into_iter().map(set).collect();
+        let tick = Set { component: "cfs".into(), param: "tick".into(), value: TICK.into() };
+        let sets: Vec<Set> = config.params().into_iter().map(set).chain([tick]).collect();
         let source = Source { name: "pmc-fair.weir".into(), text: TOPOLOGY.into() };
         weir_lang::compile(&source, &NoIncludes, weir_core::catalog(), &self.machine.shape, &sets)
             .map(|c| c.plan)
