@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use weir_core::event::CpuNo;
 use weir_core::{OpKind, OpRecord, Plan, catalog};
 
-use super::chain::{Chain, Passed};
+use super::chain::Chain;
 use super::task::NONE;
 use weir_model::costs::{ByDistance, Costs, Prices};
 use weir_model::machine::Machine;
@@ -399,54 +399,50 @@ impl<'a> Charger<'a> {
         let mut left = ops;
         while let [op, after @ ..] = left {
             let these = std::mem::replace(&mut left, after);
-            let Walk { end: t, wait_ns } = &mut walk;
             match op.kind {
                 OpKind::Lock => {
-                    for gone in
-                        these.iter().take_while(|o| !(o.kind == OpKind::Unlock && o.object == op.object))
-                    {
-                        if gone.leaves() {
-                            self.go_back(&mut chain, gone.task(), these, cpu, now, &mut walk);
-                        }
+                    let ends = |o: &&OpRecord| o.kind == OpKind::Unlock && o.object == op.object;
+                    for gone in these.iter().take_while(|o| !ends(o)).filter(|o| o.leaves()) {
+                        self.go_back(&mut chain, gone.task(), these, cpu, now, &mut walk);
                     }
-                    let Walk { end: t, wait_ns } = &mut walk;
-                    let begin = self.enter(op.object, these, 0, cpu, now, t, wait_ns);
+                    let begin = self.enter(op.object, these, 0, cpu, now, &mut walk.end, &mut walk.wait_ns);
                     held.enclose(&mut self.held, op.object, begin);
-                    *t += self.prices.by_steps(op);
+                    walk.end += self.prices.by_steps(op);
                 }
                 OpKind::Unlock => {
-                    *t += self.prices.by_steps(op);
-                    self.release(&mut held, op.object, *t, now);
-                    self.let_go(&mut chain, *t, now);
+                    walk.end += self.prices.by_steps(op);
+                    self.release(&mut held, op.object, walk.end, now);
+                    self.let_go(&mut chain, walk.end, now);
                 }
                 OpKind::Step => {
                     if let Some(pipe) = self.prices.lock_of(op) {
-                        let begin = self.enter(pipe, these, 0, cpu, now, t, wait_ns);
+                        let begin = self.enter(pipe, these, 0, cpu, now, &mut walk.end, &mut walk.wait_ns);
                         chain.pass(Held { pipe, begin }, op.object);
                     }
-                    *t += self.prices.step(op);
-                    running.enclose(&mut self.running, None, *t - self.prices.inside(op), *wait_ns);
+                    walk.end += self.prices.step(op);
+                    let began = walk.end - self.prices.inside(op);
+                    running.enclose(&mut self.running, None, began, walk.wait_ns);
                 }
                 OpKind::StepEnd => {
                     if let Some(step) = running.end(&mut self.running) {
-                        self.ran(op.object, (*t - step.began) - (*wait_ns - step.waited));
+                        self.ran(op.object, (walk.end - step.began) - (walk.wait_ns - step.waited));
                     }
                 }
                 OpKind::Burn => {
                     let ns = self.prices.of(op);
                     chain.burn(ns);
-                    *t += ns;
+                    walk.end += ns;
                 }
                 OpKind::Link => {
-                    *t += self.prices.link(op) + self.ending(&chain, op.object);
+                    walk.end += self.prices.link(op) + self.ending(&chain, op.object);
                     chain.arrive(op.task());
-                    self.let_go(&mut chain, *t, now);
+                    self.let_go(&mut chain, walk.end, now);
                 }
                 OpKind::Unlink => {
                     self.go_back(&mut chain, op.task(), these, cpu, now, &mut walk);
                     walk.end += self.prices.link(op) + self.ending(&chain, op.object);
                 }
-                _ => *t += self.prices.of(op),
+                _ => walk.end += self.prices.of(op),
             }
         }
         self.let_go(&mut chain, walk.end, now);
@@ -473,12 +469,12 @@ impl<'a> Charger<'a> {
         walk: &mut Walk,
     ) {
         let way = chain.leave(task);
-        let price = |p: &Passed| self.prices.undoing() + p.burnt_ns;
-        let mut more: u64 = way.iter().map(price).sum();
+        let undoing = self.prices.undoing();
+        let mut more: u64 = way.iter().map(|p| undoing + p.burnt_ns).sum();
         for passed in &way {
             let begin = self.enter(passed.pipe, ops, more, cpu, now, &mut walk.end, &mut walk.wait_ns);
             chain.hold(Held { pipe: passed.pipe, begin });
-            let ns = self.prices.undoing() + passed.burnt_ns;
+            let ns = undoing + passed.burnt_ns;
             walk.end += ns;
             more -= ns;
             self.ran(passed.instance, ns - self.costs.lock_uncontended);
