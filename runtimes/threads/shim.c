@@ -574,6 +574,30 @@ static int open_quietly(const struct weir_rt_config *config)
 	return err;
 }
 
+/* `0-3,8`: the policy's CPUs are these. Only it: what the program starts without the policy may run anywhere. */
+static int open_on(const struct weir_rt_config *config, const char *cpus)
+{
+	cpu_set_t set;
+	char *end;
+	int err;
+
+	CPU_ZERO(&set);
+	do {
+		unsigned long from = strtoul(cpus, &end, 10), to = from;
+
+		if (end > cpus && *end == '-')
+			to = strtoul(end + 1, &end, 10);
+		for (; from <= to && to < CPU_SETSIZE; from++)
+			CPU_SET(from, &set);
+		cpus = end + 1;
+	} while (*end == ',');
+	if (*end || sched_setaffinity(0, sizeof(set), &set))
+		failed("WEIR_THREADS_CPUS: it lists CPUs that this process may use, as `0-3,8`");
+	err = open_quietly(config);
+	sched_setaffinity(0, sizeof(shim_whole), &shim_whole);
+	return err;
+}
+
 /* Programs that this one starts join as well; @follows: this is one. 0: it is not to have a policy. */
 static int join_runtime(struct weir_rt_config *config, int follows)
 {
@@ -681,7 +705,7 @@ __attribute__((constructor)) static void open_runtime(void)
 	char *plan = taken("WEIR_THREADS_PLAN"), *unlinks = taken("WEIR_THREADS_UNLINK"),
 	     *stats = taken("WEIR_THREADS_STATS"), *gangs = taken("WEIR_THREADS_GANGS"),
 	     *trace = taken("WEIR_THREADS_TRACE"), *over = taken("WEIR_THREADS_OVERSUBSCRIBE"),
-	     *letter = taken("WEIR_THREADS_NO_FALLBACK");
+	     *letter = taken("WEIR_THREADS_NO_FALLBACK"), *cpus = taken("WEIR_THREADS_CPUS");
 	const char *given = getenv("WEIR_THREADS_ATTRIBUTES");
 	int follows = getenv("WEIR_THREADS_JOINED") != 0;
 	char *strict;
@@ -695,7 +719,7 @@ __attribute__((constructor)) static void open_runtime(void)
 		config.plan_file = plan;
 		config.flags = WEIR_RT_WATCHDOG | (over ? WEIR_RT_OVERSUBSCRIBE : 0) |
 			       (letter ? 0 : WEIR_RT_FALLBACK);
-		if (open_quietly(&config))
+		if (cpus ? open_on(&config, cpus) : open_quietly(&config))
 			failed(weir_rt_error());
 		if (unlinks)
 			unlink(plan);
@@ -721,6 +745,7 @@ __attribute__((constructor)) static void open_runtime(void)
 	if (!follows)
 		first_wishes(!plan);
 	free(plan);
+	free(cpus);
 	free(unlinks);
 	free(stats);
 	free(gangs);
