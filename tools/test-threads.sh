@@ -293,6 +293,16 @@ served() { # NAME POLICY ARGS...
 desk=desk-$$
 served $desk priority --cpus 1 --stats
 grep -q '"policy":"priority","cpus":1' "$work/served"
+# Policies with fewer CPUs than there are have different ones; what a program starts without the policy may run anywhere.
+if (($(nproc) > 1)); then
+	allowed() { grep '^Cpus_allowed_list' "/proc/$1/status"; }
+	[[ $(threads decentral --cpus 1 -- grep '^Cpus_allowed_list' /proc/self/status) != $(allowed $server) ]]
+	[[ $(threads decentral --cpus 1 --tree -- grep '^Cpus_allowed_list' /proc/self/status) != $(allowed $server) ]]
+	[[ $(threads decentral --cpus 1 -- bash -c "grep '^Cpus_allowed_list' /proc/self/status; true") == $(allowed self) ]]
+fi
+"$debug/runweir" ask policies | grep -q " served *$desk *priority "
+WEIR_THREADS_CPUS=x threads decentral -- true 2>"$work/said" && exit 1
+grep -q 'not a list of CPUs' "$work/said"
 threads --serve $desk decentral 2>"$work/said" && exit 1
 grep -q 'serves this name already' "$work/said"
 # What a joined program asks for is obeyed or said as well.

@@ -537,13 +537,25 @@ void shim_unheeded(const char *kind)
 		_exit(2);
 }
 
+/* By hand: bash has an unsetenv() of its own, which before main() leaves what the programs that it starts will get. */
+static void forget(const char *name)
+{
+	size_t n = strlen(name);
+	char **to = environ;
+
+	for (char **at = environ; *at; at++)
+		if (strncmp(*at, name, n) || (*at)[n] != '=')
+			*to++ = *at;
+	*to = 0;
+}
+
 /* Take it out of the environment. */
 static char *taken(const char *name)
 {
 	char *value = getenv(name);
 
 	value = value ? strdup(value) : 0;
-	unsetenv(name);
+	forget(name);
 	return value;
 }
 
@@ -571,30 +583,6 @@ static int open_quietly(const struct weir_rt_config *config)
 	pthread_sigmask(SIG_BLOCK, &all, &was);
 	err = weir_rt_open(config);
 	pthread_sigmask(SIG_SETMASK, &was, 0);
-	return err;
-}
-
-/* `0-3,8`: the policy's CPUs are these. Only it: what the program starts without the policy may run anywhere. */
-static int open_on(const struct weir_rt_config *config, const char *cpus)
-{
-	cpu_set_t set;
-	char *end;
-	int err;
-
-	CPU_ZERO(&set);
-	do {
-		unsigned long from = strtoul(cpus, &end, 10), to = from;
-
-		if (end > cpus && *end == '-')
-			to = strtoul(end + 1, &end, 10);
-		for (; from <= to && to < CPU_SETSIZE; from++)
-			CPU_SET(from, &set);
-		cpus = end + 1;
-	} while (*end == ',');
-	if (*end || sched_setaffinity(0, sizeof(set), &set))
-		failed("WEIR_THREADS_CPUS: it lists CPUs that this process may use, as `0-3,8`");
-	err = open_quietly(config);
-	sched_setaffinity(0, sizeof(shim_whole), &shim_whole);
 	return err;
 }
 
@@ -660,7 +648,7 @@ void shim_follow(void)
 static void leave_preload(void)
 {
 	static const char *const ours[] = { "libweir_preload.so", "libweir_gomp.so" };
-	const char *value = getenv("LD_PRELOAD");
+	char *value = getenv("LD_PRELOAD");
 	char *copy = value ? strdup(value) : 0, *kept = copy ? calloc(1, strlen(copy) + 1) : 0;
 
 	for (char *at, *part = kept ? strtok_r(copy, ": ", &at) : 0; part;
@@ -674,10 +662,11 @@ static void leave_preload(void)
 			strcat(kept, ":");
 		strcat(kept, part);
 	}
+	/* In place, as in forget(). */
 	if (kept && *kept)
-		setenv("LD_PRELOAD", kept, 1);
+		strcpy(value, kept);
 	else
-		unsetenv("LD_PRELOAD");
+		forget("LD_PRELOAD");
 	free(copy);
 	free(kept);
 }
@@ -719,7 +708,7 @@ __attribute__((constructor)) static void open_runtime(void)
 		config.plan_file = plan;
 		config.flags = WEIR_RT_WATCHDOG | (over ? WEIR_RT_OVERSUBSCRIBE : 0) |
 			       (letter ? 0 : WEIR_RT_FALLBACK);
-		if (cpus ? open_on(&config, cpus) : open_quietly(&config))
+		if (weir_rt_place(cpus) || open_quietly(&config))
 			failed(weir_rt_error());
 		if (unlinks)
 			unlink(plan);

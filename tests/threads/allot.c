@@ -21,12 +21,12 @@
 #undef weir_rt_allotment
 #undef weir_rt_activation
 
-#define REQUIRE(cond)                                                                      \
-	do {                                                                               \
-		if (!(cond)) {                                                             \
+#define REQUIRE(cond)                                                                     \
+	do {                                                                              \
+		if (!(cond)) {                                                            \
 			fprintf(stderr, "allot: %s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			abort();                                                           \
-		}                                                                          \
+			abort();                                                          \
+		}                                                                         \
 	} while (0)
 
 #define PROGRAMS 3

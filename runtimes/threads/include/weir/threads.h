@@ -67,6 +67,11 @@ struct weir_rt_config {
  * `runweir top --pid` (for this user and root).
  */
 int weir_rt_open(const struct weir_rt_config *config);
+/*
+ * Where the next weir_rt_open() with a plan has its CPUs: Linux's numbers, as `0-3,8`; null: the first ones that the process may use. -EINVAL:
+ * it is no such list.
+ */
+int weir_rt_place(const char *cpus);
 /* End it. -EBUSY while threads of it are alive. */
 int weir_rt_close(void);
 /* Why weir_rt_open() or weir_rt_swap() failed, in words. */
