@@ -22,7 +22,7 @@ flags=(-std=gnu11 -D_GNU_SOURCE -g -fno-strict-aliasing -Wall -Wextra -Werror -W
 	-Icore/port/native -Icore/src -Iruntimes/threads/include)
 # What build.sh makes the library of, but for the unit.
 library=(core/port/native/{port,host}.c runtimes/multikernel/{plan,manifest,controller}.c
-	runtimes/threads/{driver,foreign,gang,trace,status,tasks,thread,sync,events,open,overflow,join,serve,switch,watch}.c)
+	runtimes/threads/{allot,driver,foreign,gang,trace,status,tasks,thread,sync,events,open,overflow,join,serve,switch,watch}.c)
 compile() { "$debug/runweir" compile "$@" -q 2>/dev/null; }
 # Kernels with much randomisation do not always leave room for a sanitizer's shadow memory.
 plainly=()
@@ -230,6 +230,8 @@ echo "ok   runweir top, runweir status"
 # The same tests with the policy in another process, and processes that end badly.
 JOINED=1 "$work/threads" "$work/policies" "$seconds"
 "$cc" "${flags[@]}" -O2 -o "$work/processes" tests/threads/processes.c "$work/lib/libweir_threads.a" -lpthread
+"$cc" "${flags[@]}" -Wno-unused -iquote runtimes/threads -O2 -o "$work/allot" tests/threads/allot.c "$work/lib/libweir_threads.a" -lpthread
+"$work/allot" "$work/policies/decentral.plan"
 "$work/processes" "$work/policies/priority1.plan" stopped
 "$work/processes" "$work/policies/decentral.plan" 2 1
 if [[ ${WEIR_LONG:-} ]]; then
@@ -291,6 +293,16 @@ served() { # NAME POLICY ARGS...
 desk=desk-$$
 served $desk priority --cpus 1 --stats
 grep -q '"policy":"priority","cpus":1' "$work/served"
+# Policies with fewer CPUs than there are have different ones; what a program starts without the policy may run anywhere.
+if (($(nproc) > 1)); then
+	allowed() { grep '^Cpus_allowed_list' "/proc/$1/status"; }
+	[[ $(threads decentral --cpus 1 -- grep '^Cpus_allowed_list' /proc/self/status) != $(allowed $server) ]]
+	[[ $(threads decentral --cpus 1 --tree -- grep '^Cpus_allowed_list' /proc/self/status) != $(allowed $server) ]]
+	[[ $(threads decentral --cpus 1 -- bash -c "grep '^Cpus_allowed_list' /proc/self/status; true") == $(allowed self) ]]
+fi
+"$debug/runweir" ask policies | grep -q " served *$desk *priority "
+WEIR_THREADS_CPUS=x threads decentral -- true 2>"$work/said" && exit 1
+grep -q 'not a list of CPUs' "$work/said"
 threads --serve $desk decentral 2>"$work/said" && exit 1
 grep -q 'serves this name already' "$work/said"
 # What a joined program asks for is obeyed or said as well.

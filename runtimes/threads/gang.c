@@ -170,6 +170,19 @@ WEIR_API int weir_gang_close(int gang)
 	return err;
 }
 
+void thread_bind(struct weir_thread *t, const struct weir_cpumask *mask)
+{
+	struct weir_msg bound = { .topic = WEIR_TOPIC_AFFINITY, .cpu = WEIR_NO_CPU, .mask = mask };
+	u32 own = core_enter();
+
+	spin(&t->lock);
+	bound.task = t->task;
+	if (t->task)
+		weir_notify(rt.sched, own, &bound);
+	unspin(&t->lock);
+	core_leave(own);
+}
+
 /* Set the thread's gang and CPUs in the policy; @gang 0: no gang, any CPU (null). */
 int gang_member(struct weir_thread *t, u64 gang, u64 outside, const struct weir_cpumask *mask)
 {

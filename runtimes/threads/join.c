@@ -371,6 +371,11 @@ int join_ask(struct remote_question *q, const void *text, int file, struct remot
 	return a->result < 0 ? fail_as(a->result, a->why) : a->result;
 }
 
+struct weir_activation *join_activation(void)
+{
+	return rt.joined && jo.memory && !weir_load(&rt.alone) ? remote_activation(jo.memory) : 0;
+}
+
 int join_gang(struct weir_thread *t, int gang, u32 member)
 {
 	struct remote_question q = { .call = CALL_GANG_JOIN,

@@ -413,6 +413,30 @@ int high_file(int fd)
 	return to;
 }
 
+/* For the plan's CPUs; empty: all of `allowed`. */
+static cpu_set_t wanted;
+
+WEIR_API int weir_rt_place(const char *cpus)
+{
+	cpu_set_t set;
+	char *end;
+
+	CPU_ZERO(&set);
+	while (cpus && *cpus) {
+		unsigned long from = strtoul(cpus, &end, 10), to = from;
+
+		if (end > cpus && *end == '-')
+			to = strtoul(end + 1, &end, 10);
+		if (end == cpus || from > to || to >= CPU_SETSIZE || (*end && *end != ','))
+			return fail(-EINVAL, cpus, "not a list of CPUs such as 0-3,8");
+		for (; from <= to; from++)
+			CPU_SET(from, &set);
+		cpus = end + (*end == ',');
+	}
+	wanted = set;
+	return 0;
+}
+
 static int place_cpus(const struct weir_plan *plan, unsigned flags)
 {
 	u32 usable[CPU_SETSIZE], nr = 0, native = 0;
@@ -420,8 +444,11 @@ static int place_cpus(const struct weir_plan *plan, unsigned flags)
 	if (sched_getaffinity(0, sizeof(allowed), &allowed))
 		return fail(-errno, "sched_getaffinity", strerror(errno));
 	for (u32 i = 0; i < CPU_SETSIZE; i++)
-		if (CPU_ISSET(i, &allowed))
+		if (CPU_ISSET(i, &allowed) && (!CPU_COUNT(&wanted) || CPU_ISSET(i, &wanted)))
 			usable[nr++] = i;
+	if (!nr)
+		return fail(-EINVAL, "CPUs",
+			    "this process may use none of those that it is to have");
 	for (u32 i = 0; i < rt.nr_cpus; i++)
 		native += !plan->cpus[i].isa;
 	if (native > nr && !(flags & WEIR_RT_OVERSUBSCRIBE)) {

@@ -21,7 +21,7 @@
 
 #define REMOTE_NAME \
 	"runweir-cpus-" /* of the server's socket, without a file; the served name follows */
-#define REMOTE_VERSION 2u
+#define REMOTE_VERSION 3u
 #ifndef REMOTE_THREADS	     /* fewer for tests */
 #define REMOTE_THREADS 4096u /* of a client */
 #endif
@@ -69,12 +69,21 @@ enum remote_message {
 
 #define REMOTE_RING \
 	((sizeof(struct ump_ring) + REMOTE_SLOTS * sizeof(struct ump_slot) + 4095) & ~4095ull)
-#define REMOTE_BYTES (2 * REMOTE_RING + REMOTE_THREADS * sizeof(struct control))
+#define REMOTE_BLOCKS (REMOTE_THREADS * sizeof(struct control))
+#define REMOTE_BYTES  (2 * REMOTE_RING + REMOTE_BLOCKS + 4096)
+/* A program that is asked to use fewer CPUs has so much time for its answer; then its threads share that many. */
+#define REMOTE_ANSWER_NS 100000000ull
 
 /* Behind two rings: the client's messages, and one that acknowledges them. */
 static inline struct control *remote_controls(char *memory)
 {
 	return (struct control *)(memory + 2 * REMOTE_RING);
+}
+
+/* Behind the blocks: how many CPUs the client is to use. The server believes only the answer, which harms nobody else. */
+static inline struct weir_activation *remote_activation(char *memory)
+{
+	return (struct weir_activation *)(memory + 2 * REMOTE_RING + REMOTE_BLOCKS);
 }
 
 /* The server's first words at the socket. The descriptors of the memory and of the bell (an eventfd) come with them. */
@@ -98,13 +107,14 @@ enum remote_call {
 	CALL_GANG_TAKE,
 	CALL_GANG_RETURN,
 	CALL_SWAP, /* to the plan that follows */
+	CALL_WISH, /* it could use so many CPUs; 0: it does not follow */
 };
 
 struct remote_question {
 	u32 call;
 	u32 thread; /* its block */
 	int gang;
-	u32 number; /* member, phase, or threads */
+	u32 number; /* member, phase, threads, or CPUs */
 	u64 at;
 	u64 bytes; /* of a text that follows */
 };
@@ -125,11 +135,16 @@ socklen_t remote_address(struct sockaddr_un *address, const char *name);
 int serve_start(const char *name);
 void serve_stop(void);
 u32 serve_threads(void);
+/* The name by which programs join; empty: this process serves nobody. */
+const char *serve_name(void);
 /* Run it until it gives up the CPU. Nothing happens if it has ended. */
 void remote_run(struct cpu *c, struct weir_thread *t);
 void remote_interrupt(struct cpu *c);
 /* The thread waits in vain: its program goes on without the policy. */
 void remote_give_up(struct weir_thread *t);
+
+/* allot.c: give each of @n programs a CPU, then another one, and so on, while there are any and it wishes for more. */
+void allot_divide(u32 nr_cpus, u32 n, const u32 *wish, u32 *cpus);
 
 /* join.c */
 int join_open(const char *name, void (*alone)(const char *why));
@@ -139,6 +154,8 @@ int join_owns(int fd);
 const char *join_policy(void);
 const char *join_ignores(void); /* of the policy that was in force when this process joined */
 void join_switched(const char *policy);
+/* Null: this process has not joined another one's policy. */
+struct weir_activation *join_activation(void);
 int join_ask(struct remote_question *q, const void *text, int file, struct remote_answer *a);
 /* @gang -1: leave it. */
 int join_gang(struct weir_thread *t, int gang, u32 member);

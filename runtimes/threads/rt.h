@@ -333,6 +333,8 @@ int task_hand_over(struct cpu *c, struct weir_thread *t, struct weir_thread *to,
 
 /* gang.c */
 int gang_place(int gang, unsigned member, struct weir_cpumask *mask, u64 *outside);
+/* It runs on these CPUs only; null: on all. A policy without `annotate affinity` ignores that. */
+void thread_bind(struct weir_thread *t, const struct weir_cpumask *mask);
 int gang_member(struct weir_thread *t, u64 gang, u64 outside, const struct weir_cpumask *mask);
 void gangs_announce(void);
 void gangs_forget(void);

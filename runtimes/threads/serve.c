@@ -48,6 +48,12 @@ struct client {
 	u32 refs; /* (a) one for the list, one for each thread */
 	struct ump ump;
 	u64 gangs; /* that it opened: bits of their numbers */
+	/* allot.c; of the thread that serves, but `confined`, which `lock` guards, too */
+	u32 wish;
+	u32 allotted; /* CPUs; 0: it does not follow */
+	u32 asked;
+	u32 confined; /* 1 + the first of its CPUs; 0: it is not */
+	u64 due;      /* for the answer; NEVER: there is nothing to answer */
 	struct weir_thread *thread[REMOTE_THREADS];
 };
 
@@ -63,6 +69,7 @@ static struct {
 	u32 nr_threads; /* (a) of all clients */
 	struct client *clients;
 	char *question;
+	char name[96]; /* empty: this process serves nobody */
 } sv = { .door = -1, .epoll = -1, .over = -1 };
 
 /* --- records ------------------------------------------------------------------------------------------------------ */
@@ -148,6 +155,19 @@ static int thread_new(struct client *cl, u32 number)
 	return 0;
 }
 
+/* The client is locked. Its threads have its CPUs only, or all; a policy without `annotate affinity` ignores that. */
+static void thread_confine(struct client *cl, struct weir_thread *t)
+{
+	struct weir_cpumask mask = { 0 };
+
+	for (u32 i = 0; cl->confined && i < cl->allotted; i++) {
+		u32 cpu = (cl->confined - 1 + i) % rt.nr_cpus;
+
+		mask.word[cpu / 64] |= 1ull << cpu % 64;
+	}
+	thread_bind(t, cl->confined ? &mask : 0);
+}
+
 static int thread_admit(struct client *cl, struct weir_thread *t, const u64 *words)
 {
 	int tid = (int)words[0];
@@ -158,6 +178,8 @@ static int thread_admit(struct client *cl, struct weir_thread *t, const u64 *wor
 	t->number = (u32)tid;
 	memcpy(t->name, &words[1], sizeof(t->name));
 	t->name[sizeof(t->name) - 1] = 0;
+	if (cl->confined)
+		thread_confine(cl, t);
 	return task_admit(t);
 }
 
@@ -473,6 +495,96 @@ void remote_give_up(struct weir_thread *t)
 	client_drop(cl);
 }
 
+/* --- how many CPUs each program is to use (allot.c) ------------------------------------------------------------------- */
+
+/* It did not answer, or it did after all. */
+static void confine(struct client *cl, u32 from)
+{
+	struct weir_activation *a = remote_activation(cl->memory);
+	int is_new;
+
+	hold();
+	spin(&cl->lock);
+	is_new = from && !cl->confined;
+	cl->confined = from;
+	for (u32 i = 0; i < REMOTE_THREADS; i++)
+		if (cl->thread[i])
+			thread_confine(cl, cl->thread[i]);
+	unspin(&cl->lock);
+	release();
+	if (is_new)
+		weir_store(&a->confinements, weir_load(&a->confinements) + 1);
+	weir_store(&a->confined, from != 0);
+}
+
+static void ask_for(struct client *cl, u32 cpus)
+{
+	struct weir_activation *a = remote_activation(cl->memory);
+	/* It is to give some up. A program that was never asked for any uses as many as it likes. */
+	int less = cpus && (!cl->allotted || cpus < cl->allotted);
+
+	if (cl->allotted == cpus)
+		return;
+	cl->allotted = cpus;
+	weir_store(&a->cpus, cpus);
+	weir_store(&a->asked_at, now());
+	/* `cpus` before it. */
+	__atomic_store_n(&a->asked, ++cl->asked, __ATOMIC_RELEASE);
+	cl->due = less ? now() + REMOTE_ANSWER_NS : NEVER;
+	if (cl->confined)
+		confine(cl, cpus ? cl->confined : 0);
+}
+
+/* Divide the CPUs anew. */
+static void allot(void)
+{
+	u32 wish[CLIENTS], cpus[CLIENTS], n = 0;
+
+	/* The last client is the first one of the list. */
+	for (struct client *cl = sv.clients; cl; cl = cl->next)
+		wish[CLIENTS - ++n] = cl->wish;
+	allot_divide(rt.nr_cpus, n, &wish[CLIENTS - n], cpus);
+	for (struct client *cl = sv.clients; cl; cl = cl->next)
+		ask_for(cl, cpus[--n]);
+}
+
+static int answered(const struct client *cl)
+{
+	const struct weir_activation *a = remote_activation(cl->memory);
+
+	return __atomic_load_n(&a->answered, __ATOMIC_ACQUIRE) == cl->asked &&
+	       weir_load(&a->uses) <= cl->allotted;
+}
+
+/* Multiplex those whose answer is overdue. Returns how long there is nothing else to do, ms; -1: for ever. */
+static int overdue(void)
+{
+	u64 at = now(), next = NEVER;
+	u32 from = 0;
+
+	for (struct client *cl = sv.clients; cl; cl = cl->next) {
+		if (cl->due <= at) {
+			cl->due = NEVER;
+			if (!answered(cl))
+				confine(cl, 1 + from % rt.nr_cpus);
+		}
+		if (cl->due < next)
+			next = cl->due;
+		from += cl->allotted;
+	}
+	return next == NEVER ? -1 : next > at ? (int)((next - at) / 1000000) + 1 : 0;
+}
+
+static void wishes(struct client *cl, u32 wish)
+{
+	cl->wish = wish < rt.nr_cpus ? wish : rt.nr_cpus;
+	allot();
+	if (cl->confined && answered(cl))
+		confine(cl, 0);
+}
+
+/* --- beginning and end of clients -------------------------------------------------------------------------------------- */
+
 /* It has died, has left, or was turned away: its threads end here. */
 static void client_end(struct client *cl)
 {
@@ -502,6 +614,8 @@ static void client_end(struct client *cl)
 	for (int i = 0; i < (int)MK_MAX_GANGS; i++)
 		if (cl->gangs >> i & 1)
 			weir_gang_close(i);
+	if (cl->wish)
+		allot();
 	client_drop(cl);
 }
 
@@ -569,6 +683,7 @@ static void client_new(int fd)
 		return;
 	}
 	cl->refs = 1;
+	cl->due = NEVER;
 	cl->number = sv.numbers + 1;
 	weir_store(&sv.numbers, cl->number);
 	cl->pid = pid;
@@ -676,6 +791,8 @@ static int question(struct client *cl)
 
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", plan);
 		a.result = weir_rt_swap_file(path, &a.swapped);
+	} else if (q->call == CALL_WISH) {
+		wishes(cl, q->number);
 	} else {
 		a.result = gang_call(cl, q, sv.question + sizeof(*q), &a);
 	}
@@ -726,7 +843,7 @@ static void *serves(void *arg)
 	(void)arg;
 	prctl(PR_SET_NAME, "weir-serve");
 	while (!__atomic_load_n(&sv.stopping, __ATOMIC_ACQUIRE)) {
-		int n = epoll_wait(sv.epoll, events, 64, -1);
+		int n = epoll_wait(sv.epoll, events, 64, overdue());
 
 		for (int i = 0; i < n; i++) {
 			int fd;
@@ -783,11 +900,17 @@ int serve_start(const char *name)
 			    err == -EADDRINUSE ? "a process serves this name already"
 					       : strerror(-err));
 	}
+	snprintf(sv.name, sizeof(sv.name), "%s", name);
 	sv.running = !quiet_thread(&sv.thread, STACK, serves, 0);
 	if (sv.running)
 		return 0;
 	serve_stop();
 	return fail(-EAGAIN, name, "no thread can be made that serves it");
+}
+
+const char *serve_name(void)
+{
+	return sv.name;
 }
 
 WEIR_API unsigned weir_rt_clients(void)
@@ -828,4 +951,5 @@ void serve_stop(void)
 	sv.door = sv.epoll = sv.over = -1;
 	free(sv.question);
 	sv.question = 0;
+	sv.name[0] = 0;
 }

@@ -537,13 +537,25 @@ void shim_unheeded(const char *kind)
 		_exit(2);
 }
 
+/* By hand: bash has an unsetenv() of its own, which before main() leaves what the programs that it starts will get. */
+static void forget(const char *name)
+{
+	size_t n = strlen(name);
+	char **to = environ;
+
+	for (char **at = environ; *at; at++)
+		if (strncmp(*at, name, n) || (*at)[n] != '=')
+			*to++ = *at;
+	*to = 0;
+}
+
 /* Take it out of the environment. */
 static char *taken(const char *name)
 {
 	char *value = getenv(name);
 
 	value = value ? strdup(value) : 0;
-	unsetenv(name);
+	forget(name);
 	return value;
 }
 
@@ -636,7 +648,7 @@ void shim_follow(void)
 static void leave_preload(void)
 {
 	static const char *const ours[] = { "libweir_preload.so", "libweir_gomp.so" };
-	const char *value = getenv("LD_PRELOAD");
+	char *value = getenv("LD_PRELOAD");
 	char *copy = value ? strdup(value) : 0, *kept = copy ? calloc(1, strlen(copy) + 1) : 0;
 
 	for (char *at, *part = kept ? strtok_r(copy, ": ", &at) : 0; part;
@@ -650,10 +662,11 @@ static void leave_preload(void)
 			strcat(kept, ":");
 		strcat(kept, part);
 	}
+	/* In place, as in forget(). */
 	if (kept && *kept)
-		setenv("LD_PRELOAD", kept, 1);
+		strcpy(value, kept);
 	else
-		unsetenv("LD_PRELOAD");
+		forget("LD_PRELOAD");
 	free(copy);
 	free(kept);
 }
@@ -681,7 +694,7 @@ __attribute__((constructor)) static void open_runtime(void)
 	char *plan = taken("WEIR_THREADS_PLAN"), *unlinks = taken("WEIR_THREADS_UNLINK"),
 	     *stats = taken("WEIR_THREADS_STATS"), *gangs = taken("WEIR_THREADS_GANGS"),
 	     *trace = taken("WEIR_THREADS_TRACE"), *over = taken("WEIR_THREADS_OVERSUBSCRIBE"),
-	     *letter = taken("WEIR_THREADS_NO_FALLBACK");
+	     *letter = taken("WEIR_THREADS_NO_FALLBACK"), *cpus = taken("WEIR_THREADS_CPUS");
 	const char *given = getenv("WEIR_THREADS_ATTRIBUTES");
 	int follows = getenv("WEIR_THREADS_JOINED") != 0;
 	char *strict;
@@ -695,7 +708,7 @@ __attribute__((constructor)) static void open_runtime(void)
 		config.plan_file = plan;
 		config.flags = WEIR_RT_WATCHDOG | (over ? WEIR_RT_OVERSUBSCRIBE : 0) |
 			       (letter ? 0 : WEIR_RT_FALLBACK);
-		if (open_quietly(&config))
+		if (weir_rt_place(cpus) || open_quietly(&config))
 			failed(weir_rt_error());
 		if (unlinks)
 			unlink(plan);
@@ -721,6 +734,7 @@ __attribute__((constructor)) static void open_runtime(void)
 	if (!follows)
 		first_wishes(!plan);
 	free(plan);
+	free(cpus);
 	free(unlinks);
 	free(stats);
 	free(gangs);

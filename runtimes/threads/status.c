@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "rt.h"
+#include "remote.h"
 
 #define NAME	   "runweir-threads-" /* and the process's number, without a file in the file system */
 #define WATCHED_NS 10000000000ull     /* from the last question on, times are noted */
@@ -301,7 +301,8 @@ static void put_cpus(u64 at, struct sums *sum, struct seat *on)
 		if (since && at > since)
 			idle += at - since;
 		busy = at - st.opened > idle ? at - st.opened - idle : 0;
-		put("%s{\"cpu\":%u,\"online\":true,\"curr\":", i ? "," : "", i);
+		put("%s{\"cpu\":%u,\"linux_cpu\":%u,\"online\":true,\"curr\":", i ? "," : "", i,
+		    c->linux_cpu);
 		if (on[i].number) {
 			put("%u,\"curr_comm\":", on[i].number);
 			put_text(on[i].name, sizeof(on[i].name));
@@ -429,6 +430,10 @@ static void put_own(const struct sums *sum)
 	weir_rt_stats(&s);
 	put(",\"program\":{\"pid\":%d,\"name\":", getpid());
 	put_text(program_invocation_short_name, 64);
+	if (*serve_name()) {
+		put(",\"served\":");
+		put_text(serve_name(), 96);
+	}
 	put_number("created", s.created);
 	put_number("yields", s.yields);
 	put_number("blocks", s.blocks);

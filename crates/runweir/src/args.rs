@@ -131,6 +131,8 @@ pub enum Command {
     /// Boot the bare multikernel in an emulator with a scheduler and programs
     #[command(disable_help_flag = true)]
     Bare(crate::elsewhere::Args),
+    /// Ask which CPUs are near, idle or free, and what is where: facts about a machine
+    Ask(crate::ask::AskArgs),
     /// Measure what timers and wake-ups cost here
     Doctor(crate::threads::DoctorArgs),
     /// Run a program as a gang, whose threads get their CPUs at the same time; check and list gangs

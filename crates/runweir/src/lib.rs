@@ -9,6 +9,8 @@
 mod advise;
 mod analyze;
 pub mod args;
+#[cfg(feature = "ask")]
+mod ask;
 mod check;
 mod compare;
 pub mod compile;
@@ -75,6 +77,7 @@ macro_rules! absent {
 }
 
 absent! {
+    "ask" ask: AskArgs ask;
     "live" advise: AdviseArgs advise;
     "live" gang: GangArgs gang, PhaseArgs phase;
     "live" live: LiveArgs live;
@@ -162,6 +165,7 @@ fn dispatch(command: Command, common: &Common) -> Result<ExitCode> {
         Command::Threads(args) => threads::threads(&args),
         Command::Soc(args) => elsewhere::run("soc", common, &args),
         Command::Bare(args) => elsewhere::run("bare", common, &args),
+        Command::Ask(args) => ask::ask(&args),
         Command::Doctor(args) => threads::doctor(&args),
         Command::Gang(args) => gang::gang(&args),
         Command::Phase(args) => gang::phase(&args),

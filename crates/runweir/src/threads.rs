@@ -12,7 +12,10 @@ use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
 use serde::Deserialize;
 
-use weir_core::{Plan, Setting};
+#[cfg(feature = "ask")]
+use weir::knowledge::Base;
+use weir::latency::{stay_on, usable};
+use weir_core::{CpuSet, Plan, Setting};
 
 use crate::args::one;
 use crate::compile::{flat, plan};
@@ -170,7 +173,9 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
         let own = early.map_or_else(|| policy(args, usable_cpus(args)?), Ok)?;
         if args.tree {
             let name = format!("tree-{}", std::process::id());
-            let ready = serve_command(args, &name, &own)?.arg("--with-parent").stdout(Stdio::piped()).spawn();
+            let mut server = serve_command(args, &name, &own)?;
+            server.arg("--with-parent").stdout(Stdio::piped());
+            let ready = kept_on(&own, || server.spawn());
             first_line(ready.map_err(|e| broken(&e.to_string()))?)?;
             command.env("WEIR_THREADS_JOIN", name);
         } else {
@@ -178,6 +183,9 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
             command.env("WEIR_THREADS_PLAN", &file).env("WEIR_THREADS_UNLINK", "1");
             if args.no_fallback {
                 command.env("WEIR_THREADS_NO_FALLBACK", "1");
+            }
+            if let Some(cpus) = &own.cpus {
+                command.env("WEIR_THREADS_CPUS", cpus.to_string());
             }
             plan = Some(file);
         }
@@ -237,6 +245,22 @@ fn usable_cpus(args: &ThreadsArgs) -> Result<u32> {
     Ok(cpus)
 }
 
+/// Where the policy gets fewer CPUs than there are: those that the knowledge base proposes, by Linux's numbers. So policies of
+/// several programs have CPUs of their own, and a policy's CPUs are near each other. None: the first ones.
+#[cfg(feature = "ask")]
+fn placed(cpus: u32) -> Option<CpuSet> {
+    let machine = machine::resolve("host").ok().filter(|_| cpus < usable().len() as u32)?;
+    let mut base = Base::new().ok()?;
+    base.add_machine(&machine, &weir_model::Costs::default()).ok()?;
+    crate::ask::running().iter().try_for_each(|policy| base.add_policy(policy)).ok()?;
+    Some(base.layout(cpus as usize).ok()?.numbers("linux").into_iter().collect())
+}
+
+#[cfg(not(feature = "ask"))]
+fn placed(_: u32) -> Option<CpuSet> {
+    None
+}
+
 /// Say what of the program's attributes the policy does not obey.
 fn unheeded(args: &ThreadsArgs, plan: &Plan) -> Result<()> {
     let priority =
@@ -259,6 +283,8 @@ struct Policy {
     /// As the user names it.
     name: String,
     plan: Plan,
+    /// Linux's numbers of the CPUs that it is to have; none: the first ones.
+    cpus: Option<CpuSet>,
 }
 
 /// The policy for so many CPUs. What it does not obey of the program's attributes is said, or an error.
@@ -269,7 +295,7 @@ fn policy(args: &ThreadsArgs, cpus: u32) -> Result<Policy> {
     let name = one(args.policy.as_ref(), args.named.as_ref());
     let plan = plan(&name, &machine.shape, &sets, &[], false)?;
     unheeded(args, &plan)?;
-    Ok(Policy { name, plan })
+    Ok(Policy { name, plan, cpus: args.cpus.and_then(placed) })
 }
 
 /// A temporary file with the policy's plan, which its reader removes.
@@ -309,6 +335,17 @@ fn serve_command(args: &ThreadsArgs, name: &str, policy: &Policy) -> Result<Comm
     Ok(command)
 }
 
+/// Start a process that has the policy and runs nothing else: the CPUs that it may use are the policy's.
+fn kept_on<T>(policy: &Policy, start: impl FnOnce() -> T) -> T {
+    let whole = usable();
+    if let Some(cpus) = &policy.cpus {
+        stay_on(cpus.iter().map(|c| c as usize));
+    }
+    let started = start();
+    stay_on(whole);
+    started
+}
+
 /// Become the process that has the policy.
 fn serve(args: &ThreadsArgs, name: &str) -> Result<ExitCode> {
     if !args.manifest.is_empty() || !attributes(args).is_empty() {
@@ -317,7 +354,9 @@ fn serve(args: &ThreadsArgs, name: &str) -> Result<ExitCode> {
             format!("give them to `runweir threads --join {name}`"),
         ));
     }
-    let error = serve_command(args, name, &policy(args, usable_cpus(args)?)?)?.exec();
+    let own = policy(args, usable_cpus(args)?)?;
+    let mut server = serve_command(args, name, &own)?;
+    let error = kept_on(&own, || server.exec());
     Err(broken(&error.to_string()))
 }
 

@@ -53,7 +53,7 @@ const GROUPS: [(&str, &[Row]); 8] = [
             (&["vm"], ""),
         ],
     ),
-    ("Programs, without root", &[(&["threads"], ""), (&["doctor"], "")]),
+    ("Programs, without root", &[(&["threads"], ""), (&["ask"], ""), (&["doctor"], "")]),
     (
         "Write a scheduler",
         &[

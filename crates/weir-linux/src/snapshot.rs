@@ -62,6 +62,9 @@ pub struct Snapshot {
 pub struct ProgramView {
     pub pid: u32,
     pub name: String,
+    /// The name by which other programs join its policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served: Option<String>,
     /// Threads made so far.
     pub created: u64,
     pub yields: u64,
@@ -88,6 +91,9 @@ pub struct ProgramView {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuView {
     pub cpu: u32,
+    /// Linux's number, where the policy of a program's threads has numbers of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linux_cpu: Option<u32>,
     pub online: bool,
     /// Process number (of the thread) of the task of this class that runs there.
     pub curr: Option<u32>,

@@ -141,6 +141,7 @@ impl View {
         totals.requests += n.requests;
         CpuView {
             cpu: c,
+            linux_cpu: None,
             online: core.is_some_and(|c| c.online != 0),
             curr: (n.curr_pid != 0).then_some(n.curr_pid as u32),
             curr_comm: String::new(),

@@ -132,6 +132,7 @@ unsafe extern "C" {
     pub fn weir_rt_swap(plan: *const c_void, bytes: usize, swapped: *mut Swapped) -> c_int;
     pub fn weir_rt_stats(stats: *mut Stats);
     pub fn weir_rt_policy() -> *const c_char;
+    pub fn weir_rt_allotment(wish: c_uint) -> c_uint;
     pub fn weir_rt_check() -> c_int;
 
     pub fn weir_rt_isa(cpu: c_uint) -> c_int;

@@ -140,6 +140,13 @@ impl Runtime {
         unsafe { CStr::from_ptr(ffi::weir_rt_policy()) }.to_string_lossy().into_owned()
     }
 
+    /// The program could use `wish` CPUs (0: as many as it likes). How many it is to use beside the other programs of a joined policy; the
+    /// call is its answer. `weir/threads.h` says more.
+    pub fn allotment(&self, wish: u32) -> u32 {
+        // SAFETY: the runtime is open.
+        unsafe { ffi::weir_rt_allotment(wish) }
+    }
+
     /// Whether the policy's state is sound; for tests, with all threads at rest.
     pub fn check(&self) -> bool {
         // SAFETY: the runtime is open.

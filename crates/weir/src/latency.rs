@@ -132,17 +132,31 @@ impl Latencies {
     /// # Errors
     /// There are not as many.
     pub fn pick(&self, n: usize) -> Result<Pick> {
-        if n == 0 || n > self.cpus.len() {
+        self.pick_from(&[], &self.cpus, n)
+    }
+
+    /// The same with the CPUs `fixed`, and others of `pool` only.
+    ///
+    /// # Errors
+    /// There are not as many, or no such CPUs.
+    pub fn pick_from(&self, fixed: &[u32], pool: &[u32], n: usize) -> Result<Pick> {
+        let index = |cpus: &[u32]| cpus.iter().map(|c| self.index(*c)).collect::<Result<Vec<_>>>();
+        let (fixed, pool) = (index(fixed)?, index(pool)?);
+        let there = fixed.len() + pool.iter().filter(|p| !fixed.contains(p)).count();
+        if n == 0 || n > there || n < fixed.len() {
             return Err(Fault::user(
-                format!("{} cannot be chosen from {}", plural(n, "CPU"), self.cpus.len()),
-                format!("ask for 1 to {}", self.cpus.len()),
+                format!("{} cannot be chosen from {there}", plural(n, "CPU")),
+                format!("ask for {} to {there}", fixed.len().max(1)),
             ));
         }
-        let step = (self.cpus.len() / SEEDS).max(1);
-        let best = (0..self.cpus.len())
-            .step_by(step)
-            .map(|seed| self.grown(seed, n))
-            .min_by(|a, b| a.1.total_cmp(&b.1).then(a.2.total_cmp(&b.2)));
+        let grown = |start: &[usize]| self.grown(start, &pool, n);
+        let best = if fixed.is_empty() {
+            let step = (pool.len() / SEEDS).max(1);
+            let sets = pool.iter().step_by(step).map(|seed| grown(&[*seed]));
+            sets.min_by(|a, b| a.1.total_cmp(&b.1).then(a.2.total_cmp(&b.2)))
+        } else {
+            Some(grown(&fixed))
+        };
         let (mut chosen, worst_ns, sum) = best.unwrap_or_default();
         chosen.sort_unstable();
         let pairs = n * (n - 1) / 2;
@@ -150,21 +164,22 @@ impl Latencies {
         Ok(Pick { cpus: chosen.into_iter().map(|i| self.cpus[i]).collect(), worst_ns, mean_ns })
     }
 
-    /// A set of `n` from `seed` on: its members, its worst latency and the sum over its pairs.
-    fn grown(&self, seed: usize, n: usize) -> (Vec<usize>, f32, f32) {
-        let mut chosen = vec![seed];
+    /// A set of `n` from `start` on, of `pool`: its members, its worst latency and the sum over its pairs.
+    fn grown(&self, start: &[usize], pool: &[usize], n: usize) -> (Vec<usize>, f32, f32) {
+        let mut chosen = Vec::with_capacity(n);
         // Of each CPU to the set so far: the farthest member, and the sum.
-        let mut far: Vec<(f32, f32)> = self.one_way_ns[seed].iter().map(|ns| (*ns, *ns)).collect();
+        let mut far = vec![(0.0_f32, 0.0_f32); self.cpus.len()];
         let mut taken = vec![false; self.cpus.len()];
-        taken[seed] = true;
         let (mut worst, mut sum) = (0.0_f32, 0.0);
+        let nearest = |far: &[(f32, f32)], taken: &[bool]| {
+            let free = pool.iter().copied().filter(|i| !taken[*i]);
+            free.min_by(|a, b| far[*a].0.total_cmp(&far[*b].0).then(far[*a].1.total_cmp(&far[*b].1)))
+        };
         while chosen.len() < n {
-            let next = (0..self.cpus.len())
-                .filter(|i| !taken[*i])
-                .min_by(|a, b| far[*a].0.total_cmp(&far[*b].0).then(far[*a].1.total_cmp(&far[*b].1)));
+            let next = start.get(chosen.len()).copied().or_else(|| nearest(&far, &taken));
             let Some(next) = next else { break };
-            taken[next] = true;
             chosen.push(next);
+            taken[next] = true;
             worst = worst.max(far[next].0);
             sum += far[next].1;
             for (of, ns) in far.iter_mut().zip(&self.one_way_ns[next]) {
@@ -218,10 +233,10 @@ pub fn usable() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|c| set.is_set(*c)).collect()
 }
 
-/// Bind the calling thread to a CPU of Linux; false where that is not allowed.
-pub fn stay_on(cpu: usize) -> bool {
+/// Bind the calling thread to CPUs of Linux; false where that is not allowed.
+pub fn stay_on(cpus: impl IntoIterator<Item = usize>) -> bool {
     let mut set = CpuSet::new();
-    set.set(cpu);
+    cpus.into_iter().for_each(|cpu| set.set(cpu));
     sched_setaffinity(None, &set).is_ok()
 }
 
@@ -251,7 +266,7 @@ fn pair(a: usize, b: usize) -> Option<f32> {
     let until = Instant::now() + PATIENCE;
     let theirs = Arc::clone(&shared);
     let other = std::thread::spawn(move || {
-        let mut seen = if stay_on(b) { 0 } else { OVER };
+        let mut seen = if stay_on([b]) { 0 } else { OVER };
         theirs.1.0.store(if seen == OVER { OVER } else { 1 }, Ordering::Release);
         while seen != OVER {
             match await_change(&theirs.0.0, seen, until + PATIENCE, &theirs.2) {
@@ -265,7 +280,7 @@ fn pair(a: usize, b: usize) -> Option<f32> {
         let (ask, answer, ended) = (&shared.0.0, &shared.1.0, &shared.2);
         let mut best = None;
         let mut at = 1;
-        let ready = stay_on(a) && await_change(answer, 0, until, ended) == Some(1);
+        let ready = stay_on([a]) && await_change(answer, 0, until, ended) == Some(1);
         'all: for _ in 0..if ready { BATCHES } else { 0 } {
             let began = Instant::now();
             for _ in 0..TRIPS {

@@ -16,6 +16,7 @@
 //! | [`shrink()`] | what is the smallest run that still fails? |
 //! | [`import()`] | what did a real machine do, as a workload? |
 //! | [`Explainer`] | why did a task wait? how long did requests take? |
+//! | [`knowledge`] | which CPUs are near, idle, or have room? what is where? |
 //! | [`analyze()`] | what limits a topology, and which task sets meet their deadlines? |
 //!
 //! Each has a form in two steps (`PreparedRun`, `PreparedComparison`, `Sweep`), which first looks everything up, so that a
@@ -63,6 +64,8 @@ pub mod guard;
 pub mod ignored;
 pub mod import;
 pub mod input;
+#[cfg(feature = "knowledge")]
+pub mod knowledge;
 pub mod latency;
 pub mod live_config;
 pub mod machine;

@@ -32,7 +32,7 @@ fn compare(a: usize, b: usize, epoch: Instant) -> Option<(f64, f64)> {
     let words = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
     let theirs = words.clone();
     let other = std::thread::spawn(move || {
-        if !stay_on(b) {
+        if !stay_on([b]) {
             theirs.1.store(OVER, Ordering::Release);
             return;
         }
@@ -46,7 +46,7 @@ fn compare(a: usize, b: usize, epoch: Instant) -> Option<(f64, f64)> {
     });
     let own = std::thread::spawn(move || {
         let mut best: Option<(f64, f64)> = None;
-        let mut bound = stay_on(a);
+        let mut bound = stay_on([a]);
         for _ in 0..SAMPLES {
             if !bound {
                 break;

@@ -22,6 +22,7 @@
 #pragma weak weir_gang_take
 #pragma weak weir_gang_return
 #pragma weak weir_gang_join
+#pragma weak weir_rt_allotment
 
 static __thread struct member *current;
 static pthread_key_t ends;
@@ -307,6 +308,9 @@ static u32 region_size(struct member *m, u32 asked)
 		n = env.procs;
 	if (n > env.limit)
 		n = env.limit;
+	/* As many as the policy's process gives this program beside others: it is asked here, and follows at once. */
+	if (s->dynamic && !m->team && n && weir_rt_allotment)
+		n = weir_rt_allotment(n);
 	return n ? n : 1;
 }
 

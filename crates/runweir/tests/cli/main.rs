@@ -3,6 +3,7 @@
 
 mod advise;
 mod analyze;
+mod ask;
 mod call;
 mod compare;
 mod component;

@@ -67,6 +67,11 @@ struct weir_rt_config {
  * `runweir top --pid` (for this user and root).
  */
 int weir_rt_open(const struct weir_rt_config *config);
+/*
+ * Where the next weir_rt_open() with a plan has its CPUs: Linux's numbers, as `0-3,8`; null: the first ones that the process may use. -EINVAL:
+ * it is no such list.
+ */
+int weir_rt_place(const char *cpus);
 /* End it. -EBUSY while threads of it are alive. */
 int weir_rt_close(void);
 /* Why weir_rt_open() or weir_rt_swap() failed, in words. */
@@ -82,6 +87,32 @@ struct weir_rt_swapped {
 /* Switch to another policy while threads run. If this fails, the old policy stays. */
 int weir_rt_swap(const void *plan, size_t plan_bytes, struct weir_rt_swapped *swapped);
 int weir_rt_swap_file(const char *plan_file, struct weir_rt_swapped *swapped);
+
+/*
+ * What the process that has the policy says to a program that joined it (`join`), on a page that both have. It may change at any time; read with
+ * atomic loads.
+ */
+struct weir_activation {
+	uint32_t
+		cpus; /* the program is to use at most so many; 0: nobody says, as it does not follow */
+	uint32_t asked;	       /* how often that changed */
+	uint64_t asked_at;     /* the last time, CLOCK_MONOTONIC, ns */
+	uint32_t confined;     /* 1: it did not answer in time, and its threads share `cpus` CPUs */
+	uint32_t confinements; /* how often that happened */
+	uint32_t wish;	       /* of the program */
+	uint32_t uses;	       /* its answer */
+	uint32_t answered;     /* the value of `asked` that it has answered */
+	uint32_t unused;
+};
+
+/* Null: this program has not joined another one's policy. */
+const struct weir_activation *weir_rt_activation(void);
+/*
+ * The program could use @wish CPUs (0: it uses what it likes from now on). Returns how many it is to use, which is its answer, too: call it
+ * wherever it can change that, such as before each parallel phase. It costs a few loads if nothing has changed. Without `join`, @wish or the
+ * CPUs of the policy, whichever is less.
+ */
+unsigned weir_rt_allotment(unsigned wish);
 
 /* All counted from weir_rt_open() on. */
 struct weir_rt_stats {
