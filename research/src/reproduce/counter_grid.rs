@@ -130,8 +130,21 @@ fn report(outcomes: &[Outcome]) -> Report {
         ]);
     }
     report.tables.push(table);
+    report.pictures.push(picture(outcomes));
     report
         .notes
         .push(format!("The nearest guess is {} points from the published rates in the mean.", short(least)));
     report
+}
+
+/// Statements that come out, by distance, a line for each way of waiting.
+fn picture(outcomes: &[Outcome]) -> Picture {
+    let xs: Vec<String> = REUSES.iter().map(|r| (*r).to_string()).collect();
+    let line = |(colour, wait): (usize, &Wait)| {
+        let of = outcomes.iter().filter(|o| o.guess.wait == *wait);
+        let points = of.map(|o| (o.guess.reuse.to_string(), o.yes as f64)).collect();
+        Line { name: format!("{wait:?}").to_lowercase(), points, colour, dashed: false }
+    };
+    let lines = WAITINGS.iter().enumerate().map(line).collect();
+    Picture::new("grid", ("from how far back data come", "statements reproduced"), false, &xs, lines)
 }
