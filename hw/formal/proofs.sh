@@ -36,9 +36,9 @@ interrupts    weir_interrupts_props     prove 4  NumThreads=4                   
 threads       weir_threads_props        prove 4  NumThreads=4                     q
 timers        weir_timers_props         prove 4  NumThreads=2                     q
 commands      weir_laxity_props         bmc   16 Select=1,NumTasks=2,Policies=7,Commands=1 -
-engine-any    weir_laxity_props         bmc   16 Select=1,NumTasks=2,Policies=7 - ready,deadline,left,miss
-engine-one    weir_laxity_props         prove 8 Select=1,NumTasks=2,NumCpus=1,Policies=1 q
-engine        weir_laxity_props         prove 8  Select=1                        -
+engine-any    weir_laxity_props         bmc   16 Select=1,NumTasks=2,Policies=7,Hold=1 - ready,deadline,left,miss
+engine-one    weir_laxity_props         prove 8 Select=1,NumTasks=2,NumCpus=1,Policies=1,Hold=1 q
+engine        weir_laxity_props         prove 8  Select=1,Hold=1                 -
 engine-8      weir_laxity_props         prove 8  Select=1,NumTasks=8             -
 engine-pipe   weir_laxity_props         prove 10 Select=2                        -
 '

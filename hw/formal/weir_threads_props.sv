@@ -12,18 +12,21 @@ module weir_threads_props #(
   input logic [21:2]        addr_i,
   input logic               op_req_i,
   input logic               op_block_i,
+  input logic               op_raise_i,
+  input logic               op_lower_i,
+  input logic [7:0]         op_level_i,
   input logic [IdWidth-1:0] op_id_i,
   input logic [IdWidth-1:0] pick_i
 );
   localparam logic [3:0] Create = 4'd0, Next = 4'd2, Yield = 4'd3, Clear = 4'd4, Exit = 4'd6, Join = 4'd7, Detach = 4'd8,
-      Add = 4'd9, Block = 4'd10, Status = 4'd11;
+      Add = 4'd9, Block = 4'd10, Status = 4'd11, Raise = 4'd12, Lower = 4'd13;
 
   logic        rvalid, op_done, lists_req, lists_rvalid;
   logic [31:0] rdata, lists_rdata;
   logic [21:2] lists_addr;
   weir_threads #(.NumThreads(NumThreads)) u_threads (
     .clk_i, .rst_ni, .req_i, .addr_i, .rvalid_o(rvalid), .rdata_o(rdata),
-    .op_req_i, .op_block_i, .op_id_i, .op_done_o(op_done),
+    .op_req_i, .op_block_i, .op_raise_i, .op_lower_i, .op_level_i, .op_id_i, .op_done_o(op_done),
     .lists_req_o(lists_req), .lists_addr_o(lists_addr), .lists_rvalid_i(lists_rvalid), .lists_rdata_i(lists_rdata)
   );
 
@@ -44,7 +47,9 @@ module weir_threads_props #(
   assign lists_rvalid = ask_q;
   assign lists_rdata  = list_cmd_q == 4'd10 ? (queued_q == '0 ? 32'h8000_0000 : 32'(next)) : {31'd0, queued_q[who_q]};
 
-  logic                  open_q, live_q, op_q, op_block_q, running_q;
+  logic                  open_q, live_q, op_q, op_block_q, op_raise_q, op_lower_q, running_q, op_levels;
+  logic [7:0]            op_level_q, list_arg_q;
+  assign op_levels = op_raise_i || op_lower_i;
   logic [21:2]           addr_q;
   logic [3:0]            cmd;
   logic [IdWidth-1:0]    id, current_q, op_id_q;
@@ -80,6 +85,7 @@ module weir_threads_props #(
       if (lists_req) begin
         list_cmd_q <= lists_addr[5:2];
         who_q      <= lists_addr[6+:IdWidth];
+        list_arg_q <= lists_addr[21:14];
       end
       if (ask_q) begin
         if (list_cmd_q == 4'd1) queued_q[who_q] <= 1'b1;
@@ -130,20 +136,30 @@ module weir_threads_props #(
           default: ;
         endcase
       end
-      if (op_done && alive_q[op_id_i]) begin
+      if (op_done && alive_q[op_id_i] && !op_levels) begin
         blocked_q[op_id_i] <= op_block_i;
         added_q[op_id_i]   <= added_q[op_id_i] || !op_block_i;
       end
       op_q       <= op_req_i && !op_done;
       op_block_q <= op_block_i;
+      op_raise_q <= op_raise_i;
+      op_lower_q <= op_lower_i;
+      op_level_q <= op_level_i;
       op_id_q    <= op_id_i;
     end
+  end
+
+  // What the scheduler was told last.
+  logic raised_q, lowered_q;
+  always_ff @(posedge clk_i) begin
+    raised_q  <= ask_q && list_cmd_q == 4'd12 && who_q == op_id_i && list_arg_q == op_level_i;
+    lowered_q <= ask_q && list_cmd_q == 4'd5 && who_q == op_id_i && list_arg_q == op_level_i;
   end
 
   always_comb begin
     if (!live_q || (open_q && !rvalid) || rvalid) assume (!req_i);
     if (open_q) assume (addr_i == addr_q);
-    if (req_i) assume (addr_i[5:2] <= Status && addr_i[13:6+IdWidth] == '0);
+    if (req_i) assume (addr_i[5:2] <= Lower && addr_i[13:6+IdWidth] == '0);
     // Nobody clears a thread that joins another.
     if (req_i && addr_i[5:2] == Clear)
       for (int t = 0; t < NumThreads; t++) assume (!(joined_q[t] && alive_q[t] && joiner_q[t] == addr_i[6+:IdWidth]));
@@ -153,7 +169,10 @@ module weir_threads_props #(
     if (req_i) assume (addr_i[5:2] != Detach && !(addr_i[5:2] == Create && addr_i[14]));
     // Others hold their request until it is done.
     if (!live_q || op_done) assume (!op_req_i);
-    if (op_q) assume (op_req_i && op_block_i == op_block_q && op_id_i == op_id_q);
+    if (op_q) assume (op_req_i && op_block_i == op_block_q && op_id_i == op_id_q && op_raise_i == op_raise_q &&
+                      op_lower_i == op_lower_q && op_level_i == op_level_q);
+    // One of them.
+    assume (32'(op_block_i) + 32'(op_raise_i) + 32'(op_lower_i) <= 32'd1);
   end
 
   // Alive: created, and not ended. What the manager says of a thread is not used here but for its end.
@@ -167,6 +186,9 @@ module weir_threads_props #(
       assert (!blocked_q[current_q] && alive_q[current_q]);
     end
     if (running_q) assert (!queued_q[current_q]);
+    // A priority is changed as was asked: at least that for RAISE, that for LOWER.
+    if (op_done && op_raise_i && alive_q[op_id_i]) assert (raised_q);
+    if (op_done && op_lower_i && alive_q[op_id_i]) assert (lowered_q);
     // A number is given once.
     if (rvalid && cmd == Create && !rdata[31]) assert (!used_q[rdata[IdWidth-1:0]]);
     if (quiet) for (int t = 0; t < NumThreads; t++) begin
@@ -256,7 +278,7 @@ module weir_threads_props #(
       end
       if (rvalid && cmd == Join && rdata == '0) now_used[id] = 1'b0;
     end
-    if ((op_done || (late && for_op)) && alive_q[op_id_i]) begin
+    if ((op_done || (late && for_op)) && alive_q[op_id_i] && !op_levels) begin
       now_blocked[op_id_i] = op_block_i;
       now_added[op_id_i]   = added_q[op_id_i] || !op_block_i;
     end
@@ -275,6 +297,8 @@ module weir_threads_props #(
       Exit:         whom = \u_threads.parent ;
       Clear, Block: want = 4'd2;
       4'd5:         want = 4'd3;
+      Raise:        want = 4'd12;
+      Lower:        want = 4'd5;
       default: ;
     endcase
   end
@@ -283,18 +307,21 @@ module weir_threads_props #(
     // Calls, requests, and the scheduler's answers.
     if (open_q) assert (32'(rvalid) + 32'(held) + 32'(busy) == 32'd1);
     else assert (!rvalid && !held && !busy);
-    if (open_q) assert (cmd <= Status && cmd != Detach && addr_q[13:6+IdWidth] == '0 && !(cmd == Create && addr_q[14]));
+    if (open_q) assert (cmd <= Lower && cmd != Detach && addr_q[13:6+IdWidth] == '0 && !(cmd == Create && addr_q[14]));
     if (busy) assert (did == cmd && tid == (cmd == Exit && state < SAsk ? now_current : cmd == Exit ? tid : id));
     if (busy && cmd == Create) assert (!\u_threads.arg_q [0]);
     if (busy && cmd == Exit) assert (tid == now_current);
-    if (state > SIdle && for_op) assert (op_q && tid == op_id_i && did == (op_block_i ? Block : Add));
+    if (state > SIdle && for_op) assert (op_q && tid == op_id_i && did == (op_raise_i ? Raise : op_lower_i ? Lower : op_block_i ? Block : Add));
     if (op_done) assert (op_q && state == SIdle);
     if (rvalid) assert (state == SIdle);
     if (held) assert (state == 3'd0 || state == SIdle || for_op);
     assert (ask_q == (state == SAsk));
     if (state == SAsk) assert (list_cmd_q == want && (want == 4'd10 || who_q == whom));
+    if (state > SIdle && for_op && op_levels) assert (\u_threads.arg_q == op_level_i);
+    if (state == SAsk && for_op && op_levels) assert (list_arg_q == op_level_i);
+    if (op_done && op_levels && alive_q[op_id_i]) assert (op_raise_i ? raised_q : lowered_q);
     if (state == SAgain) assert (rests && (did == Next || did == Yield) && queued_q[now_current]);
-    if (state == SAsk) assert (did == Next || did == Yield || did == Clear || did == Exit || did == Add || did == Block || did == 4'd5);
+    if (state == SAsk) assert (did == Next || did == Yield || did == Clear || did == Exit || did == Add || did == Block || did == 4'd5 || did == Raise || did == Lower);
     if (state == SAsk && (did == Next || did == Yield) && !rests) assert (!runs || blocks[now_current]);
     if (state == SAsk && (did == Add || did == Exit)) assert (living[whom] && !blocks[whom] && !(runs && now_current == whom));
     if (state == SAsk && did == Exit) assert (runs && joined_q[now_current] && joiner_q[now_current] == whom);

@@ -2,8 +2,8 @@
 
 /// weir_threads - the thread manager: thread numbers, ended threads, threads that wait for them, and runnable threads.
 ///
-/// Only it changes the scheduler's queues: calls of the CPU, and wake-ups and blocks of the other cores, pass through here one at a
-/// time. A thread that is blocked while it still runs is not queued again when it leaves its CPU, and a thread that is woken before
+/// Only it changes the scheduler's queues: calls of the CPU, and wake-ups, blocks and changes of priority of the other cores, pass
+/// through here one at a time. A thread that is blocked while it still runs is not queued again when it leaves its CPU, and a thread that is woken before
 /// it has left continues: so no wake-up is lost between the call that blocks a thread and the switch.
 /// Word address, from bit 2: command (4 bits), thread (8), argument (8). Commands and answers: docs/hardware-registers.md.
 ///
@@ -25,6 +25,9 @@ module weir_threads #(
   output logic [31:0]        rdata_o,        /// Its value.
   input  logic               op_req_i,       /// Another core wakes or blocks a thread; held until op_done_o.
   input  logic               op_block_i,     /// It blocks it.
+  input  logic               op_raise_i,     /// It raises its priority, if that is less.
+  input  logic               op_lower_i,     /// It sets its priority.
+  input  logic [7:0]         op_level_i,     /// To this. Nothing of the three: it wakes it.
   input  logic [IdWidth-1:0] op_id_i,        /// The thread.
   output logic               op_done_o,      /// One clock: done.
   output logic               lists_req_o,    /// A call of the scheduler.
@@ -113,6 +116,14 @@ module weir_threads #(
           list_cmd = weir_regs_pkg::ListsIsQueued;
         end
         weir_regs_pkg::ThreadsAdd: ask = alive && !here;
+        weir_regs_pkg::ThreadsRaise: begin
+          ask      = alive;
+          list_cmd = weir_regs_pkg::ListsRaise;
+        end
+        weir_regs_pkg::ThreadsLower: begin
+          ask      = alive;
+          list_cmd = weir_regs_pkg::ListsSetPriority;
+        end
         weir_regs_pkg::ThreadsBlock: begin
           ask      = alive && !here;
           list_cmd = weir_regs_pkg::ListsDequeue;
@@ -126,8 +137,11 @@ module weir_threads #(
   end
   assign lists_req_o  = ask;
   // Preempted, a thread goes before its equals; with YIELD behind them.
-  assign lists_addr_o = weir_regs_pkg::address_call(
-      8'(cmd_q == weir_regs_pkg::ThreadsNext && list_cmd == weir_regs_pkg::ListsEnqueue), 8'(list_id), list_cmd);
+  logic       levels;
+  logic [7:0] list_arg;
+  assign levels       = cmd_q == weir_regs_pkg::ThreadsRaise || cmd_q == weir_regs_pkg::ThreadsLower;
+  assign list_arg     = levels ? arg_q : 8'(cmd_q == weir_regs_pkg::ThreadsNext && list_cmd == weir_regs_pkg::ListsEnqueue);
+  assign lists_addr_o = weir_regs_pkg::address_call(list_arg, 8'(list_id), list_cmd);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -162,8 +176,10 @@ module weir_threads #(
           op_q <= 1'b0;
           if (op_req_i && !op_done_o) begin
             op_q    <= 1'b1;
-            cmd_q   <= op_block_i ? weir_regs_pkg::ThreadsBlock : weir_regs_pkg::ThreadsAdd;
+            cmd_q   <= op_raise_i ? weir_regs_pkg::ThreadsRaise : op_lower_i ? weir_regs_pkg::ThreadsLower :
+                       op_block_i ? weir_regs_pkg::ThreadsBlock : weir_regs_pkg::ThreadsAdd;
             id_q    <= op_id_i;
+            arg_q   <= op_level_i;
             state_q <= Look;
           end else if (go) begin
             cmd_q   <= call.command_f;
@@ -238,6 +254,7 @@ module weir_threads #(
               if (!alive) rdata_o <= Failed;
               else blocked_q[id_q] <= 1'b1;
             end
+            weir_regs_pkg::ThreadsRaise, weir_regs_pkg::ThreadsLower: if (!alive) rdata_o <= Failed;
             weir_regs_pkg::ThreadsStatus:  rdata_o <= weir_regs_pkg::threads_status(blocked_q[id_q], detached, joined, exited, used);
             default: if (!ask) rdata_o <= '1;
           endcase

@@ -72,6 +72,10 @@ pub struct Component {
     admitted: Vec<bool>,
     /// A job is there and has not ended.
     active: Vec<bool>,
+    /// Absolute and relative deadlines of the jobs, ns.
+    deadlines: Vec<(u64, u64)>,
+    /// By CPU: the task in a section that is not preempted.
+    held: Vec<Option<usize>>,
     running: Vec<Option<usize>>,
 }
 
@@ -95,6 +99,8 @@ impl Component {
             tasks,
             admitted: vec![false; n],
             active: vec![false; n],
+            deadlines: vec![(0, 0); n],
+            held: vec![None; cpus],
             running: vec![None; cpus],
         }
     }
@@ -124,6 +130,21 @@ impl Component {
         self.sched.notify(0, topic, &msg).expect("a message is taken");
     }
 
+    /// A component has no sections: while one lasts, the task's deadline is before all others.
+    fn deadline(&mut self, n: usize) {
+        let (at, relative) = self.deadlines[n];
+        let at = if self.held.contains(&Some(n)) { 1 } else { at };
+        self.notify_value(Topic::Deadline, n, at, relative);
+    }
+
+    fn hold(&mut self, cpu: usize, on: bool) {
+        let before = self.held[cpu];
+        self.held[cpu] = if on { self.running[cpu] } else { None };
+        if let Some(n) = before.or(self.held[cpu]) {
+            self.deadline(n);
+        }
+    }
+
     fn timers(&mut self, now_ns: u64) {
         while let Some((_, handle)) = self.sched.next_timer().filter(|(due, _)| *due <= now_ns) {
             self.sched.timer_expired(0, handle);
@@ -151,8 +172,10 @@ impl Component {
         let now_ns = tick.now as u64 * TICK_NS;
         self.at(now_ns - TICK_NS / 3);
         for action in &tick.actions {
-            if let Action::Done(n, _, true) = *action {
-                self.end(n);
+            match *action {
+                Action::Done(n, _, true) => self.end(n),
+                Action::Hold(cpu, on) => self.hold(cpu, on),
+                _ => {}
             }
         }
         self.at(now_ns);
@@ -167,12 +190,8 @@ impl Component {
                         u64::from(task.wcet) * TICK_NS,
                         u64::from(task.deadline) * TICK_NS,
                     );
-                    self.notify_value(
-                        Topic::Deadline,
-                        n,
-                        deadline as u64 * TICK_NS,
-                        u64::from(task.deadline) * TICK_NS,
-                    );
+                    self.deadlines[n] = (deadline as u64 * TICK_NS, u64::from(task.deadline) * TICK_NS);
+                    self.deadline(n);
                     let came = if self.admitted[n] {
                         self.sched.unblock(0, self.tasks[n])
                     } else {
