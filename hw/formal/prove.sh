@@ -103,6 +103,12 @@ lost-call	kernel-two	weir_kernel	s/late_q <= (from_threads || late_q) \&\& busy_
 lost-wake-up	threads-two	weir_threads	s/else blocked_q\[id_q\] <= 1'b0;/else blocked_q[id_q] <= blocked_q[id_q];/
 puts-back-all	threads-two	weir_threads	s/assign rests    = runs_q \&\& !blocked_q\[current_q\];/assign rests    = runs_q;/
 queues-current	threads-two	weir_threads	s/Add: ask = alive \&\& !here;/Add: ask = alive;/
+hard-queued	threads-hard	weir_threads	s/Add: ask = alive \&\& !here \&\& !hard_q\[id_q\];/Add: ask = alive \&\& !here;/
+unheard	threads-hard	weir_threads	s/assign wake_o    = state_q == Do \&\& hard_q\[wake_id_o\]/assign wake_o = state_q == Ask \&\& hard_q[wake_id_o]/
+last-again	calls-share	weir_calls_share	s/for (int unsigned i = NumMasters; i > 0; i--)/for (int unsigned i = 1; i <= NumMasters; i++)/
+turns-away	calls-share	weir_calls_share	s/    if (!busy_q)/    if (1'b1)/
+wake-at-start	hardware-thread	weir_hardware_thread	s/          woken_q  <= wakes;/          woken_q  <= 1'b0;/
+never-sleeps	hardware-thread	weir_hardware_thread	s/if (sleeps_q \&\& (we_o || rdata_i == 32'd1)) state_q/if (1'b0) state_q/
 too-early	timers	weir_timers	s/assign due        = valid \&\& key <= now_q;/assign due        = valid;/
 rings-twice	timers	weir_timers	s/armed_q\[first\] <= 1'b0;//
 not-strictly	unified	weir_unified	s/first > current_level_q/first >= current_level_q/

@@ -470,6 +470,9 @@ module weir_laxity_props #(
   (* hierconn *) wire [CpuWidth-1:0]             \u_engine.cpu_q ;
   always_comb if (rst_ni && live_q) begin
     assert (\u_engine.u_context.holds_q == holds_q && \u_engine.hold_q == hold_q);
+    // What weir_laxity_context promises: no context twice.
+    for (int a = 0; a < NumCpus; a++)
+      for (int b = 0; b < a; b++) assert (!(holds_q[a] && holds_q[b] && held_q[a] == held_q[b]));
     for (int c = 0; c < NumCpus; c++) if (holds_q[c]) assert (\u_engine.u_context.held_q [c*IdWidth+:IdWidth] == held_q[c]);
     assert (ctrl_q == {\u_engine.roam_q , \u_engine.loose_q , 2'b00, \u_engine.policy_q , 3'b000, \u_engine.run_q });
     assert (\u_engine.req_q == req_1);

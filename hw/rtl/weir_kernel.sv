@@ -28,6 +28,8 @@ module weir_kernel #(
   parameter int unsigned NumTimers = 16,
   /// Bits of the clock.
   parameter int unsigned ClockWidth = 48,
+  /// There are threads that no CPU runs (weir_hardware_thread).
+  parameter bit Hardware = 1'b0,
   /// Dependent, do not override: bits of a thread number.
   localparam int unsigned IdWidth = $clog2(NumThreads)
 ) (
@@ -42,7 +44,9 @@ module weir_kernel #(
   output logic [31:0]         rdata_o,   /// Its value.
   output logic                irq_o,     /// A thread more urgent than the current one may run: level.
   output logic                wake_o,    /// One clock: a thread was woken, for observers.
-  output logic [IdWidth-1:0]  wake_id_o  /// Which one.
+  output logic [IdWidth-1:0]  wake_id_o, /// Which one.
+  output logic                hard_wake_o,    /// One clock: a thread that no CPU runs was woken.
+  output logic [IdWidth-1:0]  hard_wake_id_o  /// Which one.
 );
 
   logic [weir_regs_pkg::NumUnits-1:0]       req, rvalid;
@@ -74,10 +78,11 @@ module weir_kernel #(
   logic [31:0]         lists_rdata;
   logic [7:0]          op_level;
 
-  weir_threads #(.NumThreads(NumThreads)) u_threads (
+  weir_threads #(.NumThreads(NumThreads), .Hardware(Hardware)) u_threads (
     .clk_i, .rst_ni, .req_i(req[weir_regs_pkg::UnitThreads]), .addr_i(unit_call), .rvalid_o(rvalid[weir_regs_pkg::UnitThreads]), .rdata_o(rdata[weir_regs_pkg::UnitThreads]),
     .op_req_i(op_req), .op_block_i(op_block),
     .op_raise_i(op_raise), .op_lower_i(op_lower), .op_level_i(op_level), .op_id_i(op_id), .op_done_o(op_done),
+    .wake_o(hard_wake_o), .wake_id_o(hard_wake_id_o),
     .lists_req_o(from_threads), .lists_addr_o(threads_addr),
     .lists_rvalid_i(lists_rvalid && !ours_q), .lists_rdata_i(lists_rdata)
   );

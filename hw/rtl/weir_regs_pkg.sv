@@ -80,6 +80,7 @@ package weir_regs_pkg;
   localparam logic [3:0] ThreadsStatus = 4'd11;
   localparam logic [3:0] ThreadsRaise = 4'd12;
   localparam logic [3:0] ThreadsLower = 4'd13;
+  localparam logic [3:0] ThreadsHardware = 4'd14;
 
   // Calls of weir_mutexes.
   localparam logic [3:0] MutexesLock = 4'd0;

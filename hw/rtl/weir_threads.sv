@@ -4,7 +4,8 @@
 ///
 /// Only it changes the scheduler's queues: calls of the CPU, and wake-ups, blocks and changes of priority of the other cores, pass
 /// through here one at a time. A thread that is blocked while it still runs is not queued again when it leaves its CPU, and a thread that is woken before
-/// it has left continues: so no wake-up is lost between the call that blocks a thread and the switch.
+/// it has left continues: so no wake-up is lost between the call that blocks a thread and the switch. A thread that no CPU runs, as an
+/// accelerator, is never queued: its wake-up goes out.
 /// Word address, from bit 2: command (4 bits), thread (8), argument (8). Commands and answers: docs/hardware-registers.md.
 ///
 /// twin:     hw/models/src/kernel.rs
@@ -14,6 +15,8 @@
 module weir_threads #(
   /// Threads, 2..256, a power of two.
   parameter int unsigned NumThreads = 256,
+  /// There are threads that no CPU runs.
+  parameter bit Hardware = 1'b0,
   /// Dependent, do not override: bits of a thread number.
   localparam int unsigned IdWidth = $clog2(NumThreads)
 ) (
@@ -30,6 +33,8 @@ module weir_threads #(
   input  logic [7:0]         op_level_i,     /// To this. Nothing of the three: it wakes it.
   input  logic [IdWidth-1:0] op_id_i,        /// The thread.
   output logic               op_done_o,      /// One clock: done.
+  output logic               wake_o,         /// One clock: a thread that no CPU runs is woken.
+  output logic [IdWidth-1:0] wake_id_o,      /// Which one.
   output logic               lists_req_o,    /// A call of the scheduler.
   output logic [21:2]        lists_addr_o,   /// Its address.
   input  logic               lists_rvalid_i, /// Its answer.
@@ -54,7 +59,7 @@ module weir_threads #(
   logic [IdWidth-1:0]    id_q, current_q, top, parent, list_id;
   logic [7:0]            arg_q;
   logic [IdWidth:0]      free_count_q;
-  logic [NumThreads-1:0] used_q, exited_q, joined_q, detached_q, blocked_q;
+  logic [NumThreads-1:0] used_q, exited_q, joined_q, detached_q, blocked_q, hard_q;
 
   logic [IdWidth-1:0] stack_mem[NumThreads];
   logic [IdWidth-1:0] parent_mem[NumThreads];
@@ -89,6 +94,20 @@ module weir_threads #(
     if (parent_we) parent_mem[id_q] <= current_q;
   end
 
+  // ------------------------------------------------------------------ threads that no CPU runs
+  if (Hardware) begin : gen_hardware
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) hard_q <= '0;
+      else if (state_q == Do && cmd_q == weir_regs_pkg::ThreadsCreate && free_count_q != '0) hard_q[top] <= 1'b0;
+      else if (state_q == Do && cmd_q == weir_regs_pkg::ThreadsHardware && alive) hard_q[id_q] <= arg_q[0];
+    end
+  end else begin : gen_no_hardware
+    assign hard_q = '0;
+  end
+  assign wake_id_o = cmd_q == weir_regs_pkg::ThreadsExit ? parent : id_q;
+  assign wake_o    = state_q == Do && hard_q[wake_id_o] &&
+                     ((cmd_q == weir_regs_pkg::ThreadsAdd && alive) || (cmd_q == weir_regs_pkg::ThreadsExit && here && joined));
+
   // ------------------------------------------------------------------ calls of the scheduler
   logic       ask;
   logic [3:0] list_cmd;
@@ -104,7 +123,7 @@ module weir_threads #(
           list_cmd = rests ? weir_regs_pkg::ListsEnqueue : weir_regs_pkg::ListsNext;
         end
         weir_regs_pkg::ThreadsExit: begin
-          ask = here && joined;
+          ask = here && joined && !hard_q[parent];
           list_id = parent;
         end
         weir_regs_pkg::ThreadsClear: begin
@@ -115,7 +134,7 @@ module weir_threads #(
           ask      = 1'b1;
           list_cmd = weir_regs_pkg::ListsIsQueued;
         end
-        weir_regs_pkg::ThreadsAdd: ask = alive && !here;
+        weir_regs_pkg::ThreadsAdd: ask = alive && !here && !hard_q[id_q];
         weir_regs_pkg::ThreadsRaise: begin
           ask      = alive;
           list_cmd = weir_regs_pkg::ListsRaise;
@@ -255,6 +274,7 @@ module weir_threads #(
               else blocked_q[id_q] <= 1'b1;
             end
             weir_regs_pkg::ThreadsRaise, weir_regs_pkg::ThreadsLower: if (!alive) rdata_o <= Failed;
+            weir_regs_pkg::ThreadsHardware: rdata_o <= !Hardware || !alive ? Failed : {31'd0, hard_q[id_q]};
             weir_regs_pkg::ThreadsStatus:  rdata_o <= weir_regs_pkg::threads_status(blocked_q[id_q], detached, joined, exited, used);
             default: if (!ask) rdata_o <= '1;
           endcase

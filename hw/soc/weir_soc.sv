@@ -140,10 +140,13 @@ module weir_soc #(
     );
     assign {wake_o, wake_id_o, tick_o} = '0;
   end else if (Scheduler == 2) begin : gen_kernel
+    /* verilator lint_off PINCONNECTEMPTY */
     weir_kernel #(.NumTimers(16)) u_kernel (
       .clk_i, .rst_ni, .lines_i(16'(lines)), .req_i(is_sched), .we_i(we), .addr_i(at[24:2]), .wdata_i(data),
-      .rvalid_o(sched_rvalid), .rdata_o(sched_rdata), .irq_o(irq_sched[0]), .wake_o, .wake_id_o
+      .rvalid_o(sched_rvalid), .rdata_o(sched_rdata), .irq_o(irq_sched[0]), .wake_o, .wake_id_o,
+      .hard_wake_o(), .hard_wake_id_o()
     );
+    /* verilator lint_on PINCONNECTEMPTY */
     assign tick_o = 1'b0;
   end else if (Scheduler == 3) begin : gen_laxity
     weir_laxity #(.NumTasks(NumTasks), .NumCpus(NumCpus), .Hold(Hold)) u_laxity (

@@ -357,6 +357,8 @@ pub mod threads {
     pub const RAISE: u32 = 12;
     /// SET_PRIORITY of unit 0, as the other units do.
     pub const LOWER: u32 = 13;
+    /// No CPU runs t: woken, it is not queued; the setting before. Only with Hardware.
+    pub const HARDWARE: u32 = 14;
 
     /// Answer of CURRENT.
     pub mod current {
