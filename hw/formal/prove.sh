@@ -84,7 +84,6 @@ forgets-owner	mutexes-two	weir_mutexes	s/owner_we    = last \&\& some;/owner_we 
 answers-first	mutexes-two	weir_mutexes	s/rvalid_o <= !waits;/rvalid_o <= 1'b1;/
 answers-unraised	mutexes-two	weir_mutexes	s/ \&\& !(ceils_q\[mutex_q\] \&\& (takes || last));/;/
 keeps-ceiling	mutexes-two	weir_mutexes	s/op_level_o = op_raise_o ? ceiling : saved;/op_level_o = ceiling;/
-next-unraised	mutexes-two	weir_mutexes	s/Pop:  state_q <= ceils_q\[mutex_q\] ? Raise : Wake;/Pop:  state_q <= Wake;/
 raise-lowers	lists-two	weir_lists	s/ \&\& LevelWidth'(arg_q) > prio);/);/
 any-level	threads-two	weir_threads	s/assign list_arg     = levels ? arg_q : /assign list_arg = /
 sleeps-through	interrupts	weir_interrupts	s/                  if (was) begin/                  if (1'b0) begin/
