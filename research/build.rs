@@ -19,11 +19,12 @@ fn main() {
 fn soc(root: &Path) -> String {
     let hw = root.join("hw").canonicalize().expect("hw is in the repository");
     let mut named = Vec::new();
-    for folder in ["rtl", "sw", "soc", "soc/kernel", "soc/apps"] {
+    for folder in ["rtl", "sw", "sw/freertos", "soc", "soc/kernel", "soc/freertos", "soc/apps"] {
         println!("cargo:rerun-if-changed={}", hw.join(folder).display());
         for entry in fs::read_dir(hw.join(folder)).expect("the folder is there") {
             let path = entry.expect("the folder is readable").path();
-            if path.is_file() {
+            let manifest = path.extension().is_some_and(|e| e == "toml" || e == "lock");
+            if path.is_file() && !manifest {
                 let file = path.file_name().expect("a file").to_string_lossy();
                 named.push((format!("{folder}/{file}"), path));
             }

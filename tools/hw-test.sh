@@ -22,6 +22,7 @@ fi
 tools/hw-lint.sh
 # The waveforms in docs/hardware.md are what the RTL does.
 if tools/hw-setup.sh --where >/dev/null; then hw/waves/waves.sh --check; fi
+hw/bench/masters.sh
 # Many decisions are worth an optimised build, which takes minutes itself.
 build=()
 ((decisions < 100000)) || build=(--release)

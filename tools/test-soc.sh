@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# `runweir soc` on simulated cores: the same programs on the four systems, periodic tasks with ticks that are shorter than a switch
+# `runweir soc` on simulated cores: the same programs on the four systems, FreeRTOS with tasks of the engine, periodic tasks with ticks that are shorter than a switch
 # on 1, 2 and 4 CPUs with and without the engine; what the systems measure has the order that it should have. Building the
 # simulators takes minutes the first time. With WEIR_LONG a million switches on the engine with each number of CPUs (ten minutes of
 # computing each). Ends with 77 without the tools.
@@ -31,6 +31,15 @@ for system in software threaded unified hardware; do
 	soc $system 1 "load-$system" load PERIOD=20000 ROUNDS=20000
 	soc $system 1 "decode-$system" decode FRAMES=10
 done
+soc freertos 1 freertos-slow freertos TICKS=300 TICK=20000
+soc freertos 1 freertos freertos TICKS=600
+# The program notices jobs that take longer than the engine allows them, and jobs that preempt each other in their sections.
+for bad in OVERRUN=1 HOLD=0; do
+	if "$runweir" soc --quiet --system freertos --tasks 16 -- freertos TICKS=200 $bad 2>"$work/bad"; then
+		echo "test-soc: freertos $bad should fail" >&2 && exit 1
+	fi
+	grep -q "ended with status 1" "$work/bad"
+done
 for cpus in 1 2 4; do
 	soc tick $cpus "periodic-tick-$cpus" periodic TICKS=$((${WEIR_LONG:+29600} + 400)) TICK=6000 SECTION=1 LOAD=90
 	# With the engine a tick is shorter than a switch: contexts are asked for before they are saved.
@@ -56,6 +65,10 @@ python3 - "$work" <<-'END2'
 	        bad.append(f"{what}: {values} should fall")
 	s, t, u, h = [figure("base", x, "schedule_mean") for x in systems]
 	check("schedule", s, u, h)
+	for name in ("freertos", "freertos-slow"):
+	    f = soc(name)["figures"]
+	    if f["wrong"] or f["misses"] or not (f["jobs_control"] and f["jobs_vision"] and f["naps"] and f["left_over"]):
+	        bad.append(f"{name}: {f}")
 	check("mutex", *[figure("base", x, "mutex_mean") for x in ("software", "unified", "hardware")])
 	check("loop beside interrupts", *[figure("load", x, "loop") for x in ("software", "threaded", "unified")])
 	check("hackbench", *[figure("hackbench", x, "total") for x in ("software", "unified", "hardware")])

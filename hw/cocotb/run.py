@@ -55,7 +55,8 @@ for tasks, cpus, select, clocks, privileged in SIZES:
         {"TASKS": tasks, "CPUS": cpus, "PRIVILEGED_ONLY": privileged, "DECISION_CLOCKS": clocks, "DECISIONS": decisions,
          "VERSION": version},
     )
-board = [core, *rtl, hw / "soc/weir_soc_device.sv", hw / "soc/weir_soc.sv", *sorted((hw / "board/ulx3s").glob("*.sv"))]
+soc = [hw / "soc" / f"{name}.sv" for name in ("weir_soc_device", "weir_soc_core_picorv32", "weir_soc")]
+board = [core, *rtl, *soc, *sorted((hw / "board/ulx3s").glob("*.sv"))]
 failed += run("weir_ulx3s", "weir_ulx3s", board, {"BitClocks": 16}, {"BIT_CLOCKS": 16, "TICKS": 50},
               [f"+hex={work / 'program.hex'}"])
 failed += run("weir_litex", "weir_litex", [core, *rtl, work / "litex/weir_litex.v"], where=work / "litex")

@@ -33,12 +33,15 @@ kernel        weir_kernel_props         prove 4  NumThreads=4                   
 kernel-two    weir_kernel_props         prove 4  NumThreads=2                     q
 threads-two   weir_threads_props        prove 4  NumThreads=2                     -
 interrupts    weir_interrupts_props     prove 4  NumThreads=4                     q
+threads-hard  weir_threads_props        prove 4  NumThreads=2,Hardware=1          q
 threads       weir_threads_props        prove 4  NumThreads=4                     q
+calls-share   weir_calls_share_props     prove 4  NumMasters=3                   q
+hardware-thread weir_hardware_thread_props prove 4 NumThreads=4                              q
 timers        weir_timers_props         prove 4  NumThreads=2                     q
 commands      weir_laxity_props         bmc   16 Select=1,NumTasks=2,Policies=7,Commands=1 -
-engine-any    weir_laxity_props         bmc   16 Select=1,NumTasks=2,Policies=7 - ready,deadline,left,miss
-engine-one    weir_laxity_props         prove 8 Select=1,NumTasks=2,NumCpus=1,Policies=1 q
-engine        weir_laxity_props         prove 8  Select=1                        -
+engine-any    weir_laxity_props         bmc   16 Select=1,NumTasks=2,Policies=7,Hold=1 - ready,deadline,left,miss
+engine-one    weir_laxity_props         prove 8 Select=1,NumTasks=2,NumCpus=1,Policies=1,Hold=1 q
+engine        weir_laxity_props         prove 8  Select=1,Hold=1                 -
 engine-8      weir_laxity_props         prove 8  Select=1,NumTasks=8             -
 engine-pipe   weir_laxity_props         prove 10 Select=2                        -
 '

@@ -43,8 +43,10 @@ trap 'exit 130' INT TERM
 
 # A mutant: name, the proof that must refuse it, file, what sed does to it.
 mutants=$(cat <<'END'
+held-moves	match-3	weir_laxity_match	s/assign home_d\[b\]\[c\] = kept\[b\]\[c\] || /assign home_d[b][c] = /
+held-shares	match-3	weir_laxity_match	s/ \&\& !keeps\[c\] \&\& kept\[b\] == '0);/);/
 two-at-once	match-3	weir_laxity_match	s/if (some\[b\] && !placed\[b\] && !taken\[c\])/if (some[b] \&\& !taken[c])/
-roams	match-3	weir_laxity_match	s/assign home_d\[b\]\[c\] = stay_i && /assign home_d[b][c] = 1'b0 \&\& /
+roams	match-3	weir_laxity_match	s/(stay_i && busy_q/(1'b0 \&\& busy_q/
 evicts	match-3	weir_laxity_match	s/    taken = busy_d;/    taken = '0;/
 sleeper	match-3	weir_laxity_match	s/some\[b\] = some_q\[b\] && !drop_i\[best_q\[b\]\]/some[b] = some_q[b]/
 asleep	match-3	weir_laxity_match	s/some_i\[b\] && awake\[best_i\[b\]\]/some_i[b]/
@@ -80,6 +82,10 @@ both-load	contexts	weir_laxity	s/!busy_o\[cpu_q\], waits_for,/!busy_o[cpu_q], 1'
 barges	mutexes-two	weir_mutexes	s/op_id_o <= first;/op_id_o <= id_q;/
 forgets-owner	mutexes-two	weir_mutexes	s/owner_we    = last \&\& some;/owner_we    = 1'b0;/
 answers-first	mutexes-two	weir_mutexes	s/rvalid_o <= !waits;/rvalid_o <= 1'b1;/
+answers-unraised	mutexes-two	weir_mutexes	s/ \&\& !(ceils_q\[mutex_q\] \&\& (takes || last));/;/
+keeps-ceiling	mutexes-two	weir_mutexes	s/op_level_o = op_raise_o ? ceiling : saved;/op_level_o = ceiling;/
+raise-lowers	lists-two	weir_lists	s/ \&\& LevelWidth'(arg_q) > prio);/);/
+any-level	threads-two	weir_threads	s/assign list_arg     = levels ? arg_q : /assign list_arg = /
 sleeps-through	interrupts	weir_interrupts	s/                  if (was) begin/                  if (1'b0) begin/
 drops-edge	interrupts	weir_interrupts	s/lines_i\[l\] \&\& !lines_q\[l\]) latched_q\[l\] <= 1'b1/lines_i[l] \&\& !lines_q[l] \&\& state_q == Idle) latched_q[l] <= 1'b1/
 stays-enabled	interrupts	weir_interrupts	s/          enabled_q\[line_q\] <= 1'b0;//
@@ -96,6 +102,12 @@ lost-call	kernel-two	weir_kernel	s/late_q <= (from_threads || late_q) \&\& busy_
 lost-wake-up	threads-two	weir_threads	s/else blocked_q\[id_q\] <= 1'b0;/else blocked_q[id_q] <= blocked_q[id_q];/
 puts-back-all	threads-two	weir_threads	s/assign rests    = runs_q \&\& !blocked_q\[current_q\];/assign rests    = runs_q;/
 queues-current	threads-two	weir_threads	s/Add: ask = alive \&\& !here;/Add: ask = alive;/
+hard-queued	threads-hard	weir_threads	s/Add: ask = alive \&\& !here \&\& !hard_q\[id_q\];/Add: ask = alive \&\& !here;/
+unheard	threads-hard	weir_threads	s/assign wake_o    = state_q == Do \&\& hard_q\[wake_id_o\]/assign wake_o = state_q == Ask \&\& hard_q[wake_id_o]/
+last-again	calls-share	weir_calls_share	s/for (int unsigned i = NumMasters; i > 0; i--)/for (int unsigned i = 1; i <= NumMasters; i++)/
+turns-away	calls-share	weir_calls_share	s/    if (!busy_q)/    if (1'b1)/
+wake-at-start	hardware-thread	weir_hardware_thread	s/          woken_q  <= wakes;/          woken_q  <= 1'b0;/
+never-sleeps	hardware-thread	weir_hardware_thread	s/if (sleeps_q \&\& (we_o || rdata_i == 32'd1)) state_q/if (1'b0) state_q/
 too-early	timers	weir_timers	s/assign due        = valid \&\& key <= now_q;/assign due        = valid;/
 rings-twice	timers	weir_timers	s/armed_q\[first\] <= 1'b0;//
 not-strictly	unified	weir_unified	s/first > current_level_q/first >= current_level_q/
@@ -112,6 +124,9 @@ old-word	unified	weir_level_field	s/some_q\[group_q\] ? word : '0/word/
 word-stays	unified	weir_level_field	s/some_q\[group_q\] <= |changed;/some_q[group_q] <= 1'b1;/
 never-idles	engine-any	weir_laxity	s/assign irq_d\[c\] = busy_o\[c\] != holds\[c\]/assign irq_d[c] = (busy_o[c] \&\& !holds[c])/
 forgets-release	monitor-3	weir_laxity_monitor	s/wait_q <= release_i \&\& valid_q/wait_q <= !come \&\& release_i \&\& valid_q/
+held-waits	engine-any	weir_laxity_key	s/assign key_o = {!ready_i, !hold_i, order};/assign key_o = {!ready_i, 1'b0, order};/
+irq-in-section	engine-any	weir_laxity	s/irq_q <= irq_d \& ~hold_q;/irq_q <= irq_d;/
+holds-nothing	engine-any	weir_laxity	s/assign keeps = hold_q \& holds;/assign keeps = hold_q;/
 always-stays	engine	weir_laxity	s/\.stay_i(!roam_q)/.stay_i(1'b1)/
 ready-twice	engine	weir_laxity	s/answer = ready64\[63:32\]/answer = ready64[31:0]/
 clears-other	engine-any	weir_laxity	s/clear = NumTasks.({data_q, 32.d0})/clear = NumTasks'(data_q)/

@@ -18,9 +18,9 @@ module weir_kernel_props #(
   input logic [24:2]         addr_i,
   input logic [31:0]         wdata_i
 );
-  localparam logic [3:0] ListEnqueue = 4'd1, ListDequeue = 4'd2, ListIsQueued = 4'd3, ListSetPriority = 4'd5, ListNext = 4'd10;
+  localparam logic [3:0] ListEnqueue = 4'd1, ListDequeue = 4'd2, ListIsQueued = 4'd3, ListSetPriority = 4'd5, ListNext = 4'd10, ListRaise = 4'd12;
   localparam logic [3:0] Create = 4'd0, Next = 4'd2, Yield = 4'd3, Clear = 4'd4, IsQueued = 4'd5, Exit = 4'd6, Add = 4'd9,
-      Block = 4'd10;
+      Block = 4'd10, Raise = 4'd12, Lower = 4'd13;
 
   logic               rvalid, irq, wake;
   logic [31:0]        rdata;
@@ -38,6 +38,8 @@ module weir_kernel_props #(
   (* hierconn *) wire [3:0]            \u_kernel.done ;
   (* hierconn *) wire                  \u_kernel.op_req ;
   (* hierconn *) wire                  \u_kernel.op_block ;
+  (* hierconn *) wire                  \u_kernel.op_raise ;
+  (* hierconn *) wire                  \u_kernel.op_lower ;
   (* hierconn *) wire                  \u_kernel.op_done ;
   (* hierconn *) wire [IdWidth-1:0]    \u_kernel.op_id ;
   (* hierconn *) wire                  \u_kernel.from_threads ;
@@ -94,7 +96,7 @@ module weir_kernel_props #(
 
   // The call under way; the request that the manager has; calls of the scheduler: in it, and of the manager; whom each unit has
   // seen served since it asked; threads that were woken since they were created.
-  logic                  open_q, live_q, op_q, op_block_q, list_open_q, list_ours_q, asked_q, we_q;
+  logic                  open_q, live_q, op_q, op_block_q, op_raise_q, op_lower_q, list_open_q, list_ours_q, asked_q, we_q;
   logic [24:2]           addr_q;
   logic [31:0]           wdata_q;
   logic [IdWidth-1:0]    op_id_q;
@@ -111,6 +113,8 @@ module weir_kernel_props #(
       live_q       <= 1'b0;
       op_q         <= 1'b0;
       op_block_q   <= 1'b0;
+      op_raise_q   <= 1'b0;
+      op_lower_q   <= 1'b0;
       list_open_q  <= 1'b0;
       list_ours_q  <= 1'b0;
       asked_q      <= 1'b0;
@@ -136,6 +140,8 @@ module weir_kernel_props #(
       asked_age_q <= \u_kernel.from_threads ? '0 : asked_age_q + 5'(asked_q);
       op_q       <= \u_kernel.op_req && !\u_kernel.op_done ;
       op_block_q <= \u_kernel.op_block ;
+      op_raise_q <= \u_kernel.op_raise ;
+      op_lower_q <= \u_kernel.op_lower ;
       op_id_q    <= \u_kernel.op_id ;
       if (\u_kernel.lists_req ) begin
         list_open_q <= 1'b1;
@@ -182,6 +188,8 @@ module weir_kernel_props #(
       Exit:         whom = parent;
       Clear, Block: want = ListDequeue;
       IsQueued:     want = ListIsQueued;
+      Raise:        want = ListRaise;
+      Lower:        want = ListSetPriority;
       default: ;
     endcase
   end
@@ -194,10 +202,11 @@ module weir_kernel_props #(
     for (int u = 0; u < 6; u++) if (\u_kernel.rvalid [u]) assert (open_q && unit_no == 3'(u) && !\u_kernel.none_q );
     if (\u_kernel.none_q ) assert (unit_no > 3'd5 && rdata == '1);
     // What a unit asks of the manager stands until it is done, and it is done to the one that asked.
-    if (op_q) assert (\u_kernel.op_req && \u_kernel.op_block == op_block_q && \u_kernel.op_id == op_id_q);
+    if (op_q) assert (\u_kernel.op_req && \u_kernel.op_block == op_block_q && \u_kernel.op_id == op_id_q &&
+                      \u_kernel.op_raise == op_raise_q && \u_kernel.op_lower == op_lower_q);
     assert ((done & ~ops) == '0 && (done & (done - 4'd1)) == '0);
     assert ((done != '0) == \u_kernel.op_done );
-    assert (wake == (\u_kernel.op_done && !\u_kernel.op_block ));
+    assert (wake == (\u_kernel.op_done && !\u_kernel.op_block && !\u_kernel.op_raise && !\u_kernel.op_lower ));
     if (wake) assert (wake_id == tid);
     // Nobody is served twice while another one waits.
     for (int u = 0; u < 4; u++) if (ops[u] && !done[u]) assert ((served_q[u] & done) == '0);
@@ -240,6 +249,7 @@ module weir_kernel_props #(
   (* hierconn *) wire       \u_kernel.u_interrupts.held_q ;
   (* hierconn *) wire       \u_kernel.u_timers.held_q ;
   (* hierconn *) wire [2:0] \u_kernel.u_mutexes.state_q ;
+  (* hierconn *) wire       \u_kernel.u_mutexes.passes_q ;
   (* hierconn *) wire [2:0] \u_kernel.u_conditions.state_q ;
   (* hierconn *) wire [3:0] \u_kernel.u_conditions.cmd_q ;
   (* hierconn *) wire [2:0] \u_kernel.u_interrupts.state_q ;
@@ -271,7 +281,7 @@ module weir_kernel_props #(
                  \u_kernel.u_mutexes.held_q , \u_kernel.u_threads.held_q , \u_kernel.wait_q };
   assign busy[0] = list_open_q && list_ours_q && !\u_kernel.lists_rvalid ;
   assign busy[1] = tstate > TIdle && !\u_kernel.u_threads.op_q ;
-  assign busy[2] = ms == 3'd1 || ms == 3'd2 || ms == 3'd3;
+  assign busy[2] = ms == 3'd1 || ms == 3'd2 || ms == 3'd3 || ms == 3'd7 || (ms == 3'd6 && !\u_kernel.u_mutexes.passes_q );
   assign busy[3] = cs == 3'd1 || cs == 3'd2 || cs == 3'd3 || (cs > 3'd3 && \u_kernel.u_conditions.cmd_q == 4'd2);
   assign busy[4] = (is == 3'd1 && !\u_kernel.u_interrupts.deliver_q ) || is == 3'd2 || is == 3'd3;
   assign busy[5] = ts != 3'd0 && ts != 3'd5;
@@ -279,7 +289,7 @@ module weir_kernel_props #(
   // A thread whose priority changes is in no list for a moment.
   logic [NumThreads-1:0] in;
   logic                  moves;
-  assign moves = lcmd == ListSetPriority && list_open_q && (lstate == LRelink || (lstate == LChange && \u_kernel.u_lists.again_q ));
+  assign moves = (lcmd == ListSetPriority || lcmd == ListRaise) && list_open_q && (lstate == LRelink || (lstate == LChange && \u_kernel.u_lists.again_q ));
   always_comb begin
     in = queued;
     if (moves) in[lid] = 1'b1;
@@ -298,7 +308,7 @@ module weir_kernel_props #(
   end
 
   always_comb if (rst_ni && live_q) begin
-    assert (tstate <= TAgain && lstate <= LRelink && ms <= 3'd5 && cs <= 3'd5 && is <= 3'd4 && ts <= 3'd5);
+    assert (tstate <= TAgain && lstate <= LRelink && cs <= 3'd5 && is <= 3'd4 && ts <= 3'd5);
     for (int u = 0; u < 6; u++)
       if (!open_q || unit_no != 3'(u)) assert (!held[u] && !busy[u] && !\u_kernel.rvalid [u]);
       else assert (32'(held[u]) + 32'(busy[u]) + 32'(\u_kernel.rvalid [u]) <= 32'd1);
@@ -307,7 +317,7 @@ module weir_kernel_props #(
     if (\u_kernel.none_q ) assert (unit_no > 3'd5);
     // The manager: what it does for others, it does for the one whose turn it is.
     if (tstate > TIdle && \u_kernel.u_threads.op_q )
-      assert (\u_kernel.op_req && tid == \u_kernel.op_id && tcmd == (\u_kernel.op_block ? Block : Add));
+      assert (\u_kernel.op_req && tid == \u_kernel.op_id && tcmd == (\u_kernel.op_raise ? Raise : \u_kernel.op_lower ? Lower : \u_kernel.op_block ? Block : Add));
     if (\u_kernel.op_done ) assert (\u_kernel.op_req && tstate == TIdle && tid == \u_kernel.op_id );
     assert (op_q == \u_kernel.taken_q );
     if (\u_kernel.taken_q ) assert (ops[\u_kernel.turn_q ]);
@@ -331,7 +341,7 @@ module weir_kernel_props #(
     if (list_open_q && !list_ours_q) assert (lcmd == want && (want == ListNext || lid == whom));
     if (tstate == TAgain) assert (rests && (tcmd == Next || tcmd == Yield) && queued[current]);
     if (tstate == TAsk) assert (tcmd == Add || tcmd == Exit || tcmd == Clear || tcmd == Block || tcmd == IsQueued || tcmd == Next ||
-                                tcmd == Yield);
+                                tcmd == Yield || tcmd == Raise || tcmd == Lower);
     if (lstate == 3'd1 || lstate == 3'd2) assert (lcmd == ListNext);
     if (lstate == 3'd1) assert (list_age_q + 5'(\u_kernel.u_lists.rest_q ) <= 5'd3);
     if (lstate == 3'd2) assert (list_age_q <= 5'd4);
@@ -340,11 +350,12 @@ module weir_kernel_props #(
     if (lstate == LRelink) assert (list_age_q <= 5'd2 && \u_kernel.u_lists.again_q );
     if (\u_kernel.late_q ) assert (asked_age_q <= (list_open_q ? list_age_q : 5'd8));
     if (list_open_q && !list_ours_q) assert (asked_age_q <= 5'd9 + list_age_q);
-    if (lstate == LRelink) assert (lcmd == ListSetPriority);
-    if (lstate == LChange) assert (lcmd == ListEnqueue || lcmd == ListDequeue || lcmd == ListNext || lcmd == ListSetPriority);
+    if (lstate == LRelink) assert (lcmd == ListSetPriority || lcmd == ListRaise);
+    if (lstate == LChange)
+      assert (lcmd == ListEnqueue || lcmd == ListDequeue || lcmd == ListNext || lcmd == ListSetPriority || lcmd == ListRaise);
     if (runs && !blocked[current]) assert (alive[current]);
     if ((lstate == LThread || lstate == LChange) && lcmd == ListNext) assert (queued[lid]);
-    if (moves) assert (list_ours_q && !queued[lid]);
+    if (moves) assert (!queued[lid]);
     if (lstate == LChange && lcmd == ListEnqueue) assert (!queued[lid]);
     if (lists_answer && lcmd == ListEnqueue) assert (queued[lid]);
     if (lists_answer && (lcmd == ListDequeue || (lcmd == ListNext && !\u_kernel.u_lists.rdata_o [31]))) assert (!queued[lid]);

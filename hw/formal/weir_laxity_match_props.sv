@@ -13,16 +13,18 @@ module weir_laxity_match_props #(
   input logic [NumCpus-1:0][IdWidth-1:0] best_i,
   input logic [NumTasks-1:0]             ready_i,
   input logic [NumTasks-1:0]             drop_i,
-  input logic                            stay_i
+  input logic                            stay_i,
+  input logic [NumCpus-1:0]              hold_i,
+  input logic [NumCpus-1:0][IdWidth-1:0] held_i
 );
   logic                            decided;
-  logic [NumCpus-1:0]              busy, busy_q, some_1;
-  logic [NumCpus-1:0][IdWidth-1:0] task_no, task_q, best_1;
+  logic [NumCpus-1:0]              busy, busy_q, some_1, hold_1, hold_2;
+  logic [NumCpus-1:0][IdWidth-1:0] task_no, task_q, best_1, held_1, held_2;
   logic [NumTasks-1:0]             chosen, chosen_q, awake_1, want;
   logic                            valid_1, valid_2, stay_1, stay_2, live_q;
 
   weir_laxity_match #(.NumTasks(NumTasks), .NumCpus(NumCpus), .IdWidth(IdWidth)) u_match (
-    .clk_i, .rst_ni, .valid_i, .some_i, .best_i, .ready_i, .drop_i, .stay_i,
+    .clk_i, .rst_ni, .valid_i, .some_i, .best_i, .ready_i, .drop_i, .stay_i, .hold_i, .held_i,
     .decided_o(decided), .busy_o(busy), .task_o(task_no), .chosen_o(chosen)
   );
 
@@ -31,9 +33,11 @@ module weir_laxity_match_props #(
   always_comb if (!live_q) assume (!rst_ni);
 
   // A selector gives each task once, first places first, and lets two decisions not overlap.
+  // No two CPUs hold one task.
   always_comb begin
     for (int a = 0; a < NumCpus; a++) begin
-      assume (best_i[a] < NumTasks);
+      assume (best_i[a] < NumTasks && held_i[a] < NumTasks);
+      for (int b = 0; b < a; b++) assume (!(hold_i[a] && hold_i[b] && held_i[a] == held_i[b]));
       for (int b = 0; b < a; b++) begin
         assume (!(some_i[a] && some_i[b] && best_i[a] == best_i[b]));
         assume (!some_i[a] || some_i[b]);
@@ -62,6 +66,15 @@ module weir_laxity_match_props #(
     awake_1  <= ready_i & ~drop_i;
     stay_1   <= stay_i;
     stay_2   <= stay_1;
+    held_1   <= held_i;
+    held_2   <= held_1;
+    hold_1   <= hold_i;
+    // Those that are chosen and ready when the places are given.
+    for (int c = 0; c < NumCpus; c++) begin
+      hold_2[c] <= 1'b0;
+      for (int b = 0; b < NumCpus; b++)
+        if (hold_1[c] && some_1[b] && awake_1[best_1[b]] && best_1[b] == held_1[c]) hold_2[c] <= 1'b1;
+    end
     busy_q   <= busy;
     task_q   <= task_no;
     chosen_q <= chosen;
@@ -80,10 +93,16 @@ module weir_laxity_match_props #(
     if (decided) begin
       // Exactly what was chosen and still is ready has a CPU: none is lost, none comes from nowhere.
       assert (chosen == want);
-      // R5: a task that is chosen again stays where it was.
+      // A task that a CPU holds is there.
+      for (int c = 0; c < NumCpus; c++) if (hold_2[c] && want[held_2[c]]) assert (busy[c] && task_no[c] == held_2[c]);
+      // R5: a task that is chosen again stays where it was, unless another CPU holds it, or this one another task.
       if (stay_2)
-        for (int c = 0; c < NumCpus; c++)
-          if (busy_q[c] && want[task_q[c]]) assert (busy[c] && task_no[c] == task_q[c]);
+        for (int c = 0; c < NumCpus; c++) begin
+          logic elsewhere;
+          elsewhere = hold_2[c];
+          for (int a = 0; a < NumCpus; a++) if (hold_2[a] && held_2[a] == task_q[c]) elsewhere = 1'b1;
+          if (busy_q[c] && want[task_q[c]] && !elsewhere) assert (busy[c] && task_no[c] == task_q[c]);
+        end
     end else begin
       // R1: nothing moves between decisions.
       assert (busy == busy_q && task_no == task_q && chosen == chosen_q);

@@ -7,6 +7,7 @@ module weir_laxity_props #(
   parameter int unsigned Width = 4,
   parameter int unsigned Select = 1,
   parameter bit [3:0] Policies = 4'b1111,
+  parameter bit Hold = 1'b0,
   /// 1: also what follows programs over time, which no induction reaches.
   parameter bit Contexts = 1'b0,
   /// 1: also what becomes of commands over time, the same.
@@ -28,7 +29,7 @@ module weir_laxity_props #(
   logic [NumCpus-1:0][IdWidth-1:0] task_no, task_q;
 
   weir_laxity #(.NumTasks(NumTasks), .NumCpus(NumCpus), .Width(Width), .Select(Select), .Policies(Policies),
-                .TickClocks(1)) u_engine (
+                .Hold(Hold), .TickClocks(1)) u_engine (
     .clk_i, .rst_ni, .req_i, .we_i, .cpu_i, .addr_i, .wdata_i, .rvalid_o(rvalid), .err_o(err), .rdata_o(rdata),
     .irq_o(irq), .decided_o(decided), .busy_o(busy), .task_o(task_no)
   );
@@ -131,16 +132,17 @@ module weir_laxity_props #(
   (* hierconn *) wire [NumCpus-1:0]   \u_engine.u_match.some_i ;
   (* hierconn *) wire [NumCpus*IdWidth-1:0] \u_engine.u_match.best_i ;
   (* hierconn *) wire                 \u_engine.u_match.stay_i ;
+  (* hierconn *) wire [NumCpus-1:0]   \u_engine.u_match.hold_i ;
   localparam int unsigned Clocks = ((Select == 0) ? NumTasks + 3 : (Select == 1) ? 1 : $clog2(NumTasks) + 1) + 3;
   localparam int unsigned MinTick = Clocks + 2 + (Policies[3] ? NumTasks + 3 : 0);
   localparam logic [8:0] Ctrl = 9'h000, Tick = 9'h001, Param0 = 9'h002, Param1 = 9'h003, Cmd = 9'h004, Sched = 9'h005, Done = 9'h006,
                          Peek = 9'h007, Cpu = 9'h008, Status = 9'h009, Ticks = 9'h00a, Misses = 9'h00b, Ready0 = 9'h00c, Ready1 = 9'h00d,
-                         Missed0 = 9'h00e, Missed1 = 9'h00f, ClocksAt = 9'h010, State = 9'h100;
+                         Missed0 = 9'h00e, Missed1 = 9'h00f, ClocksAt = 9'h010, HoldAt = 9'h011, State = 9'h100;
 
   // Ticks whose decision is to come, by their age, and those whose decision MLLF may put off.
   logic [Clocks-1:0]               must_q, may_q;
   // The context that each CPU holds, by what it has claimed.
-  logic [NumCpus-1:0]              holds_q, wrong_q, other;
+  logic [NumCpus-1:0]              holds_q, wrong_q, other, hold_q;
   logic [NumCpus-1:0][IdWidth-1:0] held_q;
   // The request before, and what CTRL has to read.
   logic                            we_1, known_q, tick_q, err_q;
@@ -197,13 +199,17 @@ module weir_laxity_props #(
       Sched, Peek: want = sched;
       Done: errs = 1'b1;
       Cpu: want = 32'(cpu_1);
-      Status: want = {4'd1, 4'd0, 2'd0, 1'b1, 1'b1, Policies, 8'(NumCpus), 8'(NumTasks)};
+      Status: want = {4'd1, 4'd0, 1'b0, Hold, 1'b1, 1'b1, Policies, 8'(NumCpus), 8'(NumTasks)};
       Ticks: want = ticks_q;
       Misses: want = misses_q;
       Ready0: want = 32'(\u_engine.ready );
       Missed0: want = 32'(\u_engine.missed_q );
       // Of 32 tasks at most the second words say nothing.
       Ready1, Missed1: want = '0;
+      HoldAt: begin
+        want = 32'(hold_q[cpu_1]);
+        errs = !Hold;
+      end
       ClocksAt: want = {16'(MinTick), 16'(Clocks)};
       default: if (!is_task) errs = 1'b1;
       else if (beyond[0]) want = {16'(\u_engine.left [of*Width+:Width]), 16'($signed(\u_engine.deadline [of*(Width+1)+:Width+1]))};
@@ -212,7 +218,7 @@ module weir_laxity_props #(
     endcase
     if (we_1) begin
       want = '0;
-      errs = !(addr_1 <= Cmd || addr_1 == Done || addr_1 == Missed0 || addr_1 == Missed1);
+      errs = !(addr_1 <= Cmd || addr_1 == Done || addr_1 == Missed0 || addr_1 == Missed1 || (Hold && addr_1 == HoldAt));
     end
   end
 
@@ -249,6 +255,7 @@ module weir_laxity_props #(
       holds_q  <= '0;
       held_q   <= '0;
       wrong_q  <= '0;
+      hold_q   <= '0;
       we_1     <= 1'b0;
       known_q  <= 1'b0;
       addr_1   <= '0;
@@ -270,7 +277,8 @@ module weir_laxity_props #(
         holds_q[cpu_1] <= busy[cpu_1] && other == '0;
         held_q[cpu_1]  <= task_no[cpu_1];
       end
-      for (int c = 0; c < NumCpus; c++) wrong_q[c] <= busy[c] != holds_q[c] || (busy[c] && task_no[c] != held_q[c]);
+      for (int c = 0; c < NumCpus; c++) wrong_q[c] <= !hold_q[c] && (busy[c] != holds_q[c] || (busy[c] && task_no[c] != held_q[c]));
+      if (Hold && req_1 && we_1 && addr_1 == HoldAt) hold_q[cpu_1] <= data_1[0];
       if (req_1 && we_1 && addr_1 == Ctrl && built) ctrl_q <= {data_1[9:8], 2'b00, data_1[5:4], 3'b000, data_1[0]};
       until_q <= !ctrl_q[0] ? '0 : ticks ? every_q - 24'd1 : until_q - 24'd1;
       if (ticks) ticks_q <= ticks_q + 32'd1;
@@ -306,10 +314,12 @@ module weir_laxity_props #(
     // R1: a decision as long after its tick as CLOCKS says, whatever tasks and programs do; MLLF only leaves some out.
     if (must_q[Clocks-2]) assert (decided);
     if (!may_q[Clocks-2]) assert (!decided);
-    // R4: an interrupt exactly while a CPU does not hold the context of the task that it is to run.
+    // R4: an interrupt exactly while a CPU does not hold the context of the task that it is to run, and is in no section.
     assert (irq == wrong_q);
     // R5 is off if CTRL says so.
     assert (\u_engine.u_match.stay_i == !ctrl_q[9]);
+    // A CPU in a section keeps what it holds.
+    assert (\u_engine.u_match.hold_i == (hold_q & holds_q));
     // The settings are what was written and not refused, and the counters count.
     assert (\u_engine.period_q == every_q && \u_engine.clock_q == until_q && \u_engine.ticks_q == ticks_q);
     assert (\u_engine.param0_q == param0_q && \u_engine.param1_q == param1_q && \u_engine.refused_q == refused_q);
@@ -334,7 +344,7 @@ module weir_laxity_props #(
   localparam int unsigned Wait = Clocks - 3;
   logic [NumTasks-1:0][NumTasks-1:0]          before;
   logic [NumTasks-1:0][Width+1:0]             time_left, laxity;
-  logic [NumTasks-1:0]                        first;
+  logic [NumTasks-1:0]                        first, keep;
   logic [NumCpus-1:0]                         some;
   logic [NumCpus-1:0][IdWidth-1:0]            best;
   logic [Wait-1:0][NumCpus-1:0]               some_q;
@@ -345,11 +355,13 @@ module weir_laxity_props #(
     for (int t = 0; t < NumTasks; t++) begin
       time_left[t] = (Width + 2)'($signed(\u_engine.deadline [t*(Width+1)+:Width+1]));
       laxity[t]    = time_left[t] - (Width + 2)'(\u_engine.left [t*Width+:Width]);
+      keep[t]      = 1'b0;
+      for (int c = 0; c < NumCpus; c++) if (hold_q[c] && holds_q[c] && held_q[c] == IdWidth'(t)) keep[t] = 1'b1;
       first[t]     = ctrl_q[5:4] == 2'd2 && $signed(laxity[t]) <= 0;
     end
     for (int a = 0; a < NumTasks; a++)
       for (int b = 0; b < NumTasks; b++) begin
-        // a goes before b. Equals: the one that the decision before chose, then the lower number.
+        // a goes before b: first those in sections. Equals: the one that the decision before chose, then the lower number.
         logic equal, less;
         equal = ctrl_q[5:4] == 2'd1 ? time_left[a] == time_left[b] :
                 ctrl_q[5:4] == 2'd2 ? (first[a] && first[b]) || (!first[a] && !first[b] && time_left[a] == time_left[b]) :
@@ -357,8 +369,8 @@ module weir_laxity_props #(
         less  = ctrl_q[5:4] == 2'd1 ? $signed(time_left[a]) < $signed(time_left[b]) :
                 ctrl_q[5:4] == 2'd2 ? !first[b] && (first[a] || $signed(time_left[a]) < $signed(time_left[b])) :
                 $signed(laxity[a]) < $signed(laxity[b]);
-        before[b][a] = a != b && \u_engine.ready [a] &&
-                       (less || (equal && (!ctrl_q[8] && \u_engine.chosen [a] != \u_engine.chosen [b] ? \u_engine.chosen [a] : a < b)));
+        before[b][a] = a != b && \u_engine.ready [a] && keep[a] >= keep[b] &&
+                       (keep[a] != keep[b] || less || (equal && (!ctrl_q[8] && \u_engine.chosen [a] != \u_engine.chosen [b] ? \u_engine.chosen [a] : a < b)));
       end
     for (int t = 0; t < NumTasks; t++) begin
       logic [IdWidth:0] place;
@@ -447,6 +459,7 @@ module weir_laxity_props #(
   // ------------------------------------------------------------------ steps of the induction
   (* hierconn *) wire [NumCpus-1:0]              \u_engine.u_context.holds_q ;
   (* hierconn *) wire [NumCpus*IdWidth-1:0]      \u_engine.u_context.held_q ;
+  (* hierconn *) wire [NumCpus-1:0]              \u_engine.hold_q ;
   (* hierconn *) wire                            \u_engine.run_q ;
   (* hierconn *) wire                            \u_engine.loose_q ;
   (* hierconn *) wire                            \u_engine.roam_q ;
@@ -456,7 +469,10 @@ module weir_laxity_props #(
   (* hierconn *) wire [31:0]                     \u_engine.data_q ;
   (* hierconn *) wire [CpuWidth-1:0]             \u_engine.cpu_q ;
   always_comb if (rst_ni && live_q) begin
-    assert (\u_engine.u_context.holds_q == holds_q);
+    assert (\u_engine.u_context.holds_q == holds_q && \u_engine.hold_q == hold_q);
+    // What weir_laxity_context promises: no context twice.
+    for (int a = 0; a < NumCpus; a++)
+      for (int b = 0; b < a; b++) assert (!(holds_q[a] && holds_q[b] && held_q[a] == held_q[b]));
     for (int c = 0; c < NumCpus; c++) if (holds_q[c]) assert (\u_engine.u_context.held_q [c*IdWidth+:IdWidth] == held_q[c]);
     assert (ctrl_q == {\u_engine.roam_q , \u_engine.loose_q , 2'b00, \u_engine.policy_q , 3'b000, \u_engine.run_q });
     assert (\u_engine.req_q == req_1);

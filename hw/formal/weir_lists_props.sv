@@ -14,7 +14,7 @@ module weir_lists_props #(
   input logic [21:2] addr_i
 );
   localparam logic [3:0] IsEmpty = 4'd0, Enqueue = 4'd1, Dequeue = 4'd2, IsQueued = 4'd3, GetPriority = 4'd4,
-      SetPriority = 4'd5, Preemption = 4'd7, Next = 4'd10;
+      SetPriority = 4'd5, Preemption = 4'd7, Next = 4'd10, Raise = 4'd12;
   localparam int unsigned Latest = 8;
 
   logic        rvalid, irq, live_q;
@@ -43,10 +43,13 @@ module weir_lists_props #(
   logic                                  enters, leaves;
   logic [IdWidth-1:0]                    target;
 
+  // A change of priority; RAISE makes one of what is less.
+  logic                                  sets;
+  assign sets   = cmd_q == SetPriority || (cmd_q == Raise && arg_q[LevelWidth-1:0] > level_q[id_q]);
   logic                                  front;
   assign front  = cmd_q == Enqueue && arg_q[0];
   assign target = cmd_q == Next ? rdata[IdWidth-1:0] : id_q;
-  assign enters = rvalid && ((cmd_q == Enqueue && !in_q[id_q]) || (cmd_q == SetPriority && in_q[id_q]));
+  assign enters = rvalid && ((cmd_q == Enqueue && !in_q[id_q]) || (sets && in_q[id_q]));
   assign leaves = rvalid && (cmd_q == Dequeue || (cmd_q == Next && !rdata[31]));
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -86,13 +89,13 @@ module weir_lists_props #(
           end
         end
         // The priority of what runs counts as soon as it is set.
-        if (cmd_q == SetPriority && runs_q && running_q == id_q) current_q <= arg_q[LevelWidth-1:0];
+        if (sets && runs_q && running_q == id_q) current_q <= arg_q[LevelWidth-1:0];
       end
     end
   end
   always_ff @(posedge clk_i) begin
     if (!begun_q) level_q <= '0;
-    else if (rvalid && cmd_q == SetPriority) level_q[id_q] <= arg_q[LevelWidth-1:0];
+    else if (rvalid && sets) level_q[id_q] <= arg_q[LevelWidth-1:0];
     if (enters) begin
       // A thread that comes is younger than all that are there; one that was preempted goes before them.
       for (int t = 0; t < NumThreads; t++) older_q[t][id_q] <= front;
@@ -115,6 +118,7 @@ module weir_lists_props #(
       if (cmd_q == Dequeue) assert (rdata[0] == !in_q[id_q]);
       if (cmd_q == IsQueued) assert (rdata[0] == in_q[id_q]);
       if (cmd_q == IsEmpty) assert (rdata[0] == (in_q == '0));
+      if (cmd_q == Raise) assert (rdata == 32'(level_q[id_q]));
       if (cmd_q == GetPriority) assert (rdata[LevelWidth-1:0] == level_q[id_q]);
       if (cmd_q == Next) begin
         assert (rdata[31] == (in_q == '0));
@@ -152,6 +156,7 @@ module weir_lists_props #(
   (* hierconn *) wire                  \u_lists.preempt_q ;
   (* hierconn *) wire [IdWidth-1:0]    \u_lists.current_q ;
   (* hierconn *) wire [LevelWidth-1:0] \u_lists.current_level_q ;
+  (* hierconn *) wire [LevelWidth-1:0] \u_lists.before_q ;
   (* hierconn *) wire [NumThreads-1:0] \u_lists.queued_q ;
   (* hierconn *) wire [LevelWidth-1:0] \u_lists.highest ;
   (* hierconn *) wire [NumThreads*LevelWidth-1:0] \u_lists.prios ;
@@ -183,7 +188,7 @@ module weir_lists_props #(
   logic moves, priority_set;
   assign moves        = state == SRelink || (state == SChange && \u_lists.again_q );
   // Its priority counts before the answer.
-  assign priority_set = open_q && cmd_q == SetPriority && state != SThread;
+  assign priority_set = open_q && sets && state != SThread;
   always_comb if (rst_ni && live_q) begin
     assert (state <= SRelink);
     if (open_q) assert (rvalid != (state != SIdle));
@@ -211,6 +216,8 @@ module weir_lists_props #(
       for (int u = 0; u < NumThreads; u++)
         if (queued[t] && queued[u] && at[t] == at[u]) assert (list_older[t][u] == older[t][u]);
     end
+    if (cmd_q == Raise && state == SChange) assert (sets);
+    if (cmd_q == Raise && (state == SChange || state == SRelink)) assert (\u_lists.before_q == level_q[id_q]);
     if (rvalid && cmd_q == Next && !rdata[31]) assert (target == \u_lists.id_q && rdata[8+:LevelWidth] == prios[target]);
   end
 `endif

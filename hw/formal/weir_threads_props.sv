@@ -4,6 +4,8 @@
 /// is blocked is queued, a wake-up is never lost, and a number is given to one thread at a time.
 module weir_threads_props #(
   parameter int unsigned NumThreads = 2,
+  /// 1: there are threads that no CPU runs.
+  parameter bit Hardware = 1'b0,
   localparam int unsigned IdWidth = $clog2(NumThreads)
 ) (
   input logic               clk_i,
@@ -12,18 +14,22 @@ module weir_threads_props #(
   input logic [21:2]        addr_i,
   input logic               op_req_i,
   input logic               op_block_i,
+  input logic               op_raise_i,
+  input logic               op_lower_i,
+  input logic [7:0]         op_level_i,
   input logic [IdWidth-1:0] op_id_i,
   input logic [IdWidth-1:0] pick_i
 );
   localparam logic [3:0] Create = 4'd0, Next = 4'd2, Yield = 4'd3, Clear = 4'd4, Exit = 4'd6, Join = 4'd7, Detach = 4'd8,
-      Add = 4'd9, Block = 4'd10, Status = 4'd11;
+      Add = 4'd9, Block = 4'd10, Status = 4'd11, Raise = 4'd12, Lower = 4'd13, Hard = 4'd14;
 
-  logic        rvalid, op_done, lists_req, lists_rvalid;
+  logic        rvalid, op_done, lists_req, lists_rvalid, wake;
+  logic [IdWidth-1:0] wake_id;
   logic [31:0] rdata, lists_rdata;
   logic [21:2] lists_addr;
-  weir_threads #(.NumThreads(NumThreads)) u_threads (
+  weir_threads #(.NumThreads(NumThreads), .Hardware(Hardware)) u_threads (
     .clk_i, .rst_ni, .req_i, .addr_i, .rvalid_o(rvalid), .rdata_o(rdata),
-    .op_req_i, .op_block_i, .op_id_i, .op_done_o(op_done),
+    .op_req_i, .op_block_i, .op_raise_i, .op_lower_i, .op_level_i, .op_id_i, .op_done_o(op_done), .wake_o(wake), .wake_id_o(wake_id),
     .lists_req_o(lists_req), .lists_addr_o(lists_addr), .lists_rvalid_i(lists_rvalid), .lists_rdata_i(lists_rdata)
   );
 
@@ -44,11 +50,16 @@ module weir_threads_props #(
   assign lists_rvalid = ask_q;
   assign lists_rdata  = list_cmd_q == 4'd10 ? (queued_q == '0 ? 32'h8000_0000 : 32'(next)) : {31'd0, queued_q[who_q]};
 
-  logic                  open_q, live_q, op_q, op_block_q, running_q;
+  logic                  open_q, live_q, op_q, op_block_q, op_raise_q, op_lower_q, running_q, op_levels;
+  logic [7:0]            op_level_q, list_arg_q;
+  assign op_levels = op_raise_i || op_lower_i;
   logic [21:2]           addr_q;
   logic [3:0]            cmd;
   logic [IdWidth-1:0]    id, current_q, op_id_q;
-  logic [NumThreads-1:0] used_q, alive_q, blocked_q, added_q, joined_q;
+  logic [NumThreads-1:0] used_q, alive_q, blocked_q, added_q, joined_q, hard_q;
+  // A wake-up that went out in the clock before.
+  logic                  went_q;
+  logic [IdWidth-1:0]    went_id_q;
   logic [NumThreads-1:0][IdWidth-1:0] joiner_q;
   logic                  quiet;
   // Nothing is under way.
@@ -74,12 +85,17 @@ module weir_threads_props #(
       added_q    <= '0;
       joined_q   <= '0;
       joiner_q   <= '0;
+      hard_q     <= '0;
+      went_q     <= 1'b0;
     end else begin
+      went_q     <= wake;
+      went_id_q  <= wake_id;
       live_q <= 1'b1;
       ask_q  <= lists_req;
       if (lists_req) begin
         list_cmd_q <= lists_addr[5:2];
         who_q      <= lists_addr[6+:IdWidth];
+        list_arg_q <= lists_addr[21:14];
       end
       if (ask_q) begin
         if (list_cmd_q == 4'd1) queued_q[who_q] <= 1'b1;
@@ -108,7 +124,9 @@ module weir_threads_props #(
             blocked_q[rdata[IdWidth-1:0]] <= 1'b0;
             added_q[rdata[IdWidth-1:0]]   <= 1'b0;
             joined_q[rdata[IdWidth-1:0]]  <= 1'b0;
+            hard_q[rdata[IdWidth-1:0]]    <= 1'b0;
           end
+          Hard: hard_q[id] <= addr_q[14];
           Clear: alive_q[id] <= 1'b0;
           Exit: begin
             alive_q[current_q] <= 1'b0;
@@ -130,20 +148,33 @@ module weir_threads_props #(
           default: ;
         endcase
       end
-      if (op_done && alive_q[op_id_i]) begin
+      if (op_done && alive_q[op_id_i] && !op_levels) begin
         blocked_q[op_id_i] <= op_block_i;
         added_q[op_id_i]   <= added_q[op_id_i] || !op_block_i;
       end
       op_q       <= op_req_i && !op_done;
       op_block_q <= op_block_i;
+      op_raise_q <= op_raise_i;
+      op_lower_q <= op_lower_i;
+      op_level_q <= op_level_i;
       op_id_q    <= op_id_i;
     end
+  end
+
+  // What the scheduler was told last.
+  logic raised_q, lowered_q;
+  always_ff @(posedge clk_i) begin
+    raised_q  <= ask_q && list_cmd_q == 4'd12 && who_q == op_id_i && list_arg_q == op_level_i;
+    lowered_q <= ask_q && list_cmd_q == 4'd5 && who_q == op_id_i && list_arg_q == op_level_i;
   end
 
   always_comb begin
     if (!live_q || (open_q && !rvalid) || rvalid) assume (!req_i);
     if (open_q) assume (addr_i == addr_q);
-    if (req_i) assume (addr_i[5:2] <= Status && addr_i[13:6+IdWidth] == '0);
+    if (req_i) assume ((addr_i[5:2] <= Lower || (Hardware && addr_i[5:2] == Hard)) && addr_i[13:6+IdWidth] == '0);
+    // HARDWARE comes before the first wake-up.
+    if (open_q && cmd == Hard) assume (!(op_req_i && op_id_i == id));
+    if (req_i && addr_i[5:2] == Hard) assume (!added_q[addr_i[6+:IdWidth]] && !(op_req_i && op_id_i == addr_i[6+:IdWidth]));
     // Nobody clears a thread that joins another.
     if (req_i && addr_i[5:2] == Clear)
       for (int t = 0; t < NumThreads; t++) assume (!(joined_q[t] && alive_q[t] && joiner_q[t] == addr_i[6+:IdWidth]));
@@ -153,7 +184,10 @@ module weir_threads_props #(
     if (req_i) assume (addr_i[5:2] != Detach && !(addr_i[5:2] == Create && addr_i[14]));
     // Others hold their request until it is done.
     if (!live_q || op_done) assume (!op_req_i);
-    if (op_q) assume (op_req_i && op_block_i == op_block_q && op_id_i == op_id_q);
+    if (op_q) assume (op_req_i && op_block_i == op_block_q && op_id_i == op_id_q && op_raise_i == op_raise_q &&
+                      op_lower_i == op_lower_q && op_level_i == op_level_q);
+    // One of them.
+    assume (32'(op_block_i) + 32'(op_raise_i) + 32'(op_lower_i) <= 32'd1);
   end
 
   // Alive: created, and not ended. What the manager says of a thread is not used here but for its end.
@@ -167,12 +201,19 @@ module weir_threads_props #(
       assert (!blocked_q[current_q] && alive_q[current_q]);
     end
     if (running_q) assert (!queued_q[current_q]);
+    // A priority is changed as was asked: at least that for RAISE, that for LOWER.
+    if (op_done && op_raise_i && alive_q[op_id_i]) assert (raised_q);
+    if (op_done && op_lower_i && alive_q[op_id_i]) assert (lowered_q);
+    // A wake-up of a thread that no CPU runs goes out when it is made; no other goes out.
+    if (op_done && !op_block_i && !op_levels && alive_q[op_id_i] && hard_q[op_id_i]) assert (went_q && went_id_q == op_id_i);
+    if (rvalid && cmd == Add && !rdata[31] && hard_q[id]) assert (went_q && went_id_q == id);
+    if (went_q) assert ((op_done || rvalid) && hard_q[went_id_q]);
     // A number is given once.
     if (rvalid && cmd == Create && !rdata[31]) assert (!used_q[rdata[IdWidth-1:0]]);
     if (quiet) for (int t = 0; t < NumThreads; t++) begin
       // Nothing that is blocked, or has ended, is queued; what was woken since waits for its turn, or runs.
-      if (queued_q[t]) assert (!blocked_q[t] && alive_q[t]);
-      if (alive_q[t] && added_q[t] && !blocked_q[t]) assert (queued_q[t] || (running_q && current_q == t));
+      if (queued_q[t]) assert (!blocked_q[t] && alive_q[t] && !hard_q[t]);
+      if (alive_q[t] && added_q[t] && !blocked_q[t]) assert (queued_q[t] || (running_q && current_q == t) || hard_q[t]);
     end
   end
 
@@ -194,12 +235,13 @@ module weir_threads_props #(
   (* hierconn *) wire [NumThreads-1:0] \u_threads.joined_q ;
   (* hierconn *) wire [NumThreads-1:0] \u_threads.detached_q ;
   (* hierconn *) wire [NumThreads-1:0] \u_threads.blocked_q ;
+  (* hierconn *) wire [NumThreads-1:0] \u_threads.hard_q ;
   (* hierconn *) wire [NumThreads*IdWidth-1:0] \u_threads.parents ;
   logic [2:0]                         state;
   logic                               held, busy, for_op, runs, rests;
   logic [3:0]                         did;
   logic [IdWidth-1:0]                 tid, now_current, whom;
-  logic [NumThreads-1:0]              exists, living, blocks, now_used, now_alive, now_blocked, now_added, now_joined;
+  logic [NumThreads-1:0]              exists, living, blocks, now_used, now_alive, now_blocked, now_added, now_joined, now_hard;
   logic [NumThreads-1:0][IdWidth-1:0] parents, now_joiner;
   assign state       = \u_threads.state_q ;
   assign held        = \u_threads.held_q ;
@@ -225,12 +267,15 @@ module weir_threads_props #(
     now_added   = added_q;
     now_joined  = joined_q;
     now_joiner  = joiner_q;
+    now_hard    = hard_q;
+    if (rvalid && !rdata[31] && cmd == Hard) now_hard[id] = addr_q[14];
     if (rvalid && !rdata[31] && cmd == Create) begin
       now_used[rdata[IdWidth-1:0]]    = 1'b1;
       now_alive[rdata[IdWidth-1:0]]   = 1'b1;
       now_blocked[rdata[IdWidth-1:0]] = 1'b0;
       now_added[rdata[IdWidth-1:0]]   = 1'b0;
       now_joined[rdata[IdWidth-1:0]]  = 1'b0;
+      now_hard[rdata[IdWidth-1:0]]    = 1'b0;
     end
     if ((rvalid && !rdata[31]) || (late && !for_op)) begin
       if (cmd == Clear) begin
@@ -256,7 +301,7 @@ module weir_threads_props #(
       end
       if (rvalid && cmd == Join && rdata == '0) now_used[id] = 1'b0;
     end
-    if ((op_done || (late && for_op)) && alive_q[op_id_i]) begin
+    if ((op_done || (late && for_op)) && alive_q[op_id_i] && !op_levels) begin
       now_blocked[op_id_i] = op_block_i;
       now_added[op_id_i]   = added_q[op_id_i] || !op_block_i;
     end
@@ -275,6 +320,8 @@ module weir_threads_props #(
       Exit:         whom = \u_threads.parent ;
       Clear, Block: want = 4'd2;
       4'd5:         want = 4'd3;
+      Raise:        want = 4'd12;
+      Lower:        want = 4'd5;
       default: ;
     endcase
   end
@@ -283,18 +330,23 @@ module weir_threads_props #(
     // Calls, requests, and the scheduler's answers.
     if (open_q) assert (32'(rvalid) + 32'(held) + 32'(busy) == 32'd1);
     else assert (!rvalid && !held && !busy);
-    if (open_q) assert (cmd <= Status && cmd != Detach && addr_q[13:6+IdWidth] == '0 && !(cmd == Create && addr_q[14]));
+    if (open_q) assert ((cmd <= Lower || (Hardware && cmd == Hard)) && cmd != Detach && addr_q[13:6+IdWidth] == '0 && !(cmd == Create && addr_q[14]));
     if (busy) assert (did == cmd && tid == (cmd == Exit && state < SAsk ? now_current : cmd == Exit ? tid : id));
+    if (busy && cmd == Hard) assert (\u_threads.arg_q [0] == addr_q[14]);
+    if (open_q && cmd == Hard) assert (!added_q[id] && !(for_op && state > SIdle && tid == id));
     if (busy && cmd == Create) assert (!\u_threads.arg_q [0]);
     if (busy && cmd == Exit) assert (tid == now_current);
-    if (state > SIdle && for_op) assert (op_q && tid == op_id_i && did == (op_block_i ? Block : Add));
+    if (state > SIdle && for_op) assert (op_q && tid == op_id_i && did == (op_raise_i ? Raise : op_lower_i ? Lower : op_block_i ? Block : Add));
     if (op_done) assert (op_q && state == SIdle);
     if (rvalid) assert (state == SIdle);
     if (held) assert (state == 3'd0 || state == SIdle || for_op);
     assert (ask_q == (state == SAsk));
     if (state == SAsk) assert (list_cmd_q == want && (want == 4'd10 || who_q == whom));
+    if (state > SIdle && for_op && op_levels) assert (\u_threads.arg_q == op_level_i);
+    if (state == SAsk && for_op && op_levels) assert (list_arg_q == op_level_i);
+    if (op_done && op_levels && alive_q[op_id_i]) assert (op_raise_i ? raised_q : lowered_q);
     if (state == SAgain) assert (rests && (did == Next || did == Yield) && queued_q[now_current]);
-    if (state == SAsk) assert (did == Next || did == Yield || did == Clear || did == Exit || did == Add || did == Block || did == 4'd5);
+    if (state == SAsk) assert (did == Next || did == Yield || did == Clear || did == Exit || did == Add || did == Block || did == 4'd5 || did == Raise || did == Lower);
     if (state == SAsk && (did == Next || did == Yield) && !rests) assert (!runs || blocks[now_current]);
     if (state == SAsk && (did == Add || did == Exit)) assert (living[whom] && !blocks[whom] && !(runs && now_current == whom));
     if (state == SAsk && did == Exit) assert (runs && joined_q[now_current] && joiner_q[now_current] == whom);
@@ -307,6 +359,11 @@ module weir_threads_props #(
     if (rvalid && cmd == Join && !rdata[31]) assert (rdata <= 32'd1 && !(rdata[0] && !runs) && !(rdata == '0 && alive_q[id]));
     // Threads.
     assert (\u_threads.detached_q == '0);
+    for (int t = 0; t < NumThreads; t++) if (exists[t]) assert (\u_threads.hard_q [t] == now_hard[t]);
+    if (!Hardware) assert (hard_q == '0);
+    if (runs) assert (!now_hard[now_current]);
+    if (rvalid && cmd == Hard && !rdata[31]) assert (alive_q[id]);
+    if (state == SAsk && (did == Add || did == Exit)) assert (!now_hard[whom]);
     assert (exists == now_used);
     assert (living == now_alive);
     assert (running_q == (runs && state != SAgain));
@@ -323,7 +380,10 @@ module weir_threads_props #(
       if (queued_q[t]) assert ((state == SAsk && want == 4'd2 && tid == IdWidth'(t)) || (living[t] && !blocks[t]));
       if (queued_q[t]) assert (!(runs && now_current == IdWidth'(t)) || state == SAgain);
       if (living[t] && now_added[t] && !blocks[t])
-        assert (queued_q[t] || (runs && now_current == IdWidth'(t)) || (state == SAsk && (did == Add || did == Exit) && whom == IdWidth'(t)));
+        assert (queued_q[t] || (runs && now_current == IdWidth'(t)) || (state == SAsk && (did == Add || did == Exit) && whom == IdWidth'(t)) || now_hard[t]);
+      if (queued_q[t]) assert (!now_hard[t]);
+      if (!now_added[t] && living[t]) assert (!queued_q[t] && !(runs && now_current == IdWidth'(t)) &&
+                                              !(state == SAsk && (did == Add || did == Exit) && whom == IdWidth'(t)));
     end
   end
 `endif

@@ -2,7 +2,9 @@ weir_regs_pkg.sv
 weir_apb_bus.sv
 weir_axil_bus.sv
 weir_bus_cross.sv
+weir_calls_share.sv
 weir_conditions.sv
+weir_hardware_thread.sv
 weir_interrupts.sv
 weir_kernel.sv
 weir_laxity.sv

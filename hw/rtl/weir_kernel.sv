@@ -28,6 +28,8 @@ module weir_kernel #(
   parameter int unsigned NumTimers = 16,
   /// Bits of the clock.
   parameter int unsigned ClockWidth = 48,
+  /// There are threads that no CPU runs (weir_hardware_thread).
+  parameter bit Hardware = 1'b0,
   /// Dependent, do not override: bits of a thread number.
   localparam int unsigned IdWidth = $clog2(NumThreads)
 ) (
@@ -42,7 +44,9 @@ module weir_kernel #(
   output logic [31:0]         rdata_o,   /// Its value.
   output logic                irq_o,     /// A thread more urgent than the current one may run: level.
   output logic                wake_o,    /// One clock: a thread was woken, for observers.
-  output logic [IdWidth-1:0]  wake_id_o  /// Which one.
+  output logic [IdWidth-1:0]  wake_id_o, /// Which one.
+  output logic                hard_wake_o,    /// One clock: a thread that no CPU runs was woken.
+  output logic [IdWidth-1:0]  hard_wake_id_o  /// Which one.
 );
 
   logic [weir_regs_pkg::NumUnits-1:0]       req, rvalid;
@@ -68,14 +72,17 @@ module weir_kernel #(
   end
 
   // ------------------------------------------------------------------ the manager and the scheduler behind it
-  logic                op_req, op_block, op_done, from_threads, lists_req, lists_rvalid, ours_q, busy_q, wait_q;
+  logic                op_req, op_block, op_raise, op_lower, op_done, from_threads, lists_req, lists_rvalid, ours_q, busy_q, wait_q;
   logic [IdWidth-1:0]  op_id;
   logic [21:2]         threads_addr, lists_addr;
   logic [31:0]         lists_rdata;
+  logic [7:0]          op_level;
 
-  weir_threads #(.NumThreads(NumThreads)) u_threads (
+  weir_threads #(.NumThreads(NumThreads), .Hardware(Hardware)) u_threads (
     .clk_i, .rst_ni, .req_i(req[weir_regs_pkg::UnitThreads]), .addr_i(unit_call), .rvalid_o(rvalid[weir_regs_pkg::UnitThreads]), .rdata_o(rdata[weir_regs_pkg::UnitThreads]),
-    .op_req_i(op_req), .op_block_i(op_block), .op_id_i(op_id), .op_done_o(op_done),
+    .op_req_i(op_req), .op_block_i(op_block),
+    .op_raise_i(op_raise), .op_lower_i(op_lower), .op_level_i(op_level), .op_id_i(op_id), .op_done_o(op_done),
+    .wake_o(hard_wake_o), .wake_id_o(hard_wake_id_o),
     .lists_req_o(from_threads), .lists_addr_o(threads_addr),
     .lists_rvalid_i(lists_rvalid && !ours_q), .lists_rdata_i(lists_rdata)
   );
@@ -111,11 +118,13 @@ module weir_kernel #(
 
   // ------------------------------------------------------------------ what else wakes and blocks threads
   logic [3:0]              ops, blocks, granted, done;
+  logic                    raises, lowers;
   logic [3:0][IdWidth-1:0] ids;
 
   weir_mutexes #(.NumMutexes(NumMutexes), .NumThreads(NumThreads)) u_mutexes (
     .clk_i, .rst_ni, .req_i(req[weir_regs_pkg::UnitMutexes]), .addr_i(unit_call), .rvalid_o(rvalid[weir_regs_pkg::UnitMutexes]), .rdata_o(rdata[weir_regs_pkg::UnitMutexes]),
-    .op_req_o(ops[0]), .op_block_o(blocks[0]), .op_id_o(ids[0]), .op_done_i(done[0])
+    .op_req_o(ops[0]), .op_block_o(blocks[0]), .op_raise_o(raises), .op_lower_o(lowers),
+    .op_level_o(op_level), .op_id_o(ids[0]), .op_done_i(done[0]), .op_before_i(rdata[weir_regs_pkg::UnitThreads][7:0])
   );
   weir_conditions #(.NumConditions(NumConditions), .NumThreads(NumThreads)) u_conditions (
     .clk_i, .rst_ni, .req_i(req[weir_regs_pkg::UnitConditions]), .addr_i(unit_call),
@@ -148,6 +157,9 @@ module weir_kernel #(
   end
   assign op_req   = |granted;
   assign op_block = blocks[turn];
+  // Only mutexes change priorities.
+  assign op_raise = granted[0] && raises;
+  assign op_lower = granted[0] && lowers;
   assign op_id    = ids[turn];
   assign done     = op_done ? granted : '0;
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -160,6 +172,6 @@ module weir_kernel #(
     end
   end
 
-  assign wake_o    = op_done && op_req && !op_block;
+  assign wake_o    = op_done && op_req && !op_block && !op_raise && !op_lower;
   assign wake_id_o = op_id;
 endmodule

@@ -5,14 +5,15 @@
 ///
 /// Policies by register: least laxity first (LLF), earliest deadline first (EDF), EDF until zero laxity (EDZL), modified LLF
 /// (MLLF). Rules: decisions leave at ticks only (R1); equals: the task chosen before (R2), then the lowest number (R3); irq_o[c]
-/// is high while CPU c does not hold the task that it must run (R4); a task that is chosen again stays on its CPU (R5). The register
+/// is high while CPU c does not hold the task that it must run (R4); a task that is chosen again stays on its CPU (R5). A CPU that
+/// writes HOLD is in a section that is not preempted: the task that it holds is chosen, for it, and it is not interrupted. The register
 /// map is in docs/hardware-registers.md; a read of SCHED hands over a context, so a CPU reads it after it has saved its own.
 ///
 /// twin:     components/distribute/laxity.c, with eager = 0 (hw/models)
 /// latency:  bus: answer 2 clocks after the request, effect of a write after 3; tick to new SCHED DecisionClocks, to irq_o one
 ///           clock more
 /// area:     O(NumTasks); what the selectors take is in docs/hardware-evidence.md
-/// source:   Mancuso et al., hardware scheduling engine, IV and V; claims, job numbers, sporadic tasks, phases are ours
+/// source:   Mancuso et al., hardware scheduling engine, IV and V; claims, job numbers, sporadic tasks, phases, sections are ours
 module weir_laxity #(
   /// Task monitors, 2..64.
   parameter int unsigned NumTasks = 16,
@@ -28,6 +29,8 @@ module weir_laxity #(
   parameter bit Separation = 1'b1,
   /// Counters of tasks can be read.
   parameter bit ReadBack = 1'b1,
+  /// CPUs can hold their tasks: register HOLD.
+  parameter bit Hold = 1'b0,
   /// Clocks from one tick to the next after reset; TICK sets another number.
   parameter int unsigned TickClocks = 4800,
   /// Dependent, do not override: bits of a CPU number.
@@ -59,7 +62,7 @@ module weir_laxity #(
   if (TickClocks < 1 || TickClocks > 16777215) $error("weir_laxity: TickClocks is 1 to 16777215, not %0d", TickClocks);
 
   localparam int unsigned JobWidth = 8;
-  localparam int unsigned KeyWidth = Width + IdWidth + 5;
+  localparam int unsigned KeyWidth = Width + IdWidth + 5 + 32'(Hold);
   localparam bit HasDefer = Policies[3];
   localparam int unsigned SelectClocks =
       (Select == 0) ? NumTasks + 3 : (Select == 1) ? 1 : $clog2(NumTasks) + 1;
@@ -103,11 +106,13 @@ module weir_laxity #(
   weir_regs_pkg::laxity_ctrl_t   to_ctrl;
   weir_regs_pkg::laxity_cmd_t    to_cmd;
   weir_regs_pkg::laxity_done_t   to_done;
+  weir_regs_pkg::laxity_hold_t   to_hold;
   weir_regs_pkg::laxity_param0_t param0_q;
   weir_regs_pkg::laxity_param1_t param1_q;
   assign to_ctrl = data_q;
   assign to_cmd  = data_q;
   assign to_done = data_q;
+  assign to_hold = data_q;
 
   // ------------------------------------------------------------------ settings
   logic                 run_q, loose_q, roam_q;
@@ -277,6 +282,21 @@ module weir_laxity #(
     assign due = start_q;
   end
 
+  // ------------------------------------------------------------------ sections that are not preempted
+  logic [NumCpus-1:0]              hold_q, holds, keeps;
+  logic [NumCpus-1:0][IdWidth-1:0] held;
+  // What a CPU holds is the context that it has claimed, whatever it should run by now.
+  assign keeps = hold_q & holds;
+
+  if (Hold) begin : gen_hold
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) hold_q <= '0;
+      else if (write && addr_q == weir_regs_pkg::LaxityHold) hold_q[cpu_q] <= to_hold.hold_f;
+    end
+  end else begin : gen_no_hold
+    assign hold_q = '0;
+  end
+
   // ------------------------------------------------------------------ choice
   logic                              found;
   logic [NumCpus-1:0][KeyWidth-1:0]  best;
@@ -289,20 +309,25 @@ module weir_laxity #(
 
   if (Select == 0) begin : gen_serial
     logic [IdWidth-1:0]  idx, id_q;
-    logic                ready_q, chosen_q;
+    logic                ready_q, chosen_q, keeps_q, kept;
     logic [Width:0]      deadline_q;
     logic [Width-1:0]    left_q;
     logic [KeyWidth-1:0] key;
 
+    always_comb begin
+      kept = 1'b0;
+      for (int unsigned c = 0; c < NumCpus; c++) if (keeps[c] && held[c] == idx) kept = 1'b1;
+    end
     always_ff @(posedge clk_i) begin
       id_q       <= idx;
+      keeps_q    <= kept;
       ready_q    <= ready[idx];
       chosen_q   <= chosen[idx] && !loose_q;
       deadline_q <= deadline[idx];
       left_q     <= left[idx];
     end
-    weir_laxity_key #(.Width(Width), .IdWidth(IdWidth)) u_key (
-      .ready_i(ready_q), .deadline_i(deadline_q), .left_i(left_q), .chosen_i(chosen_q), .id_i(id_q),
+    weir_laxity_key #(.Width(Width), .IdWidth(IdWidth), .Hold(Hold)) u_key (
+      .ready_i(ready_q), .hold_i(keeps_q), .deadline_i(deadline_q), .left_i(left_q), .chosen_i(chosen_q), .id_i(id_q),
       .edf_i(edf), .edzl_i(edzl), .key_o(key)
     );
     weir_select_serial #(.NumIn(NumTasks), .NumOut(NumCpus), .KeyWidth(KeyWidth)) u_select (
@@ -311,8 +336,13 @@ module weir_laxity #(
   end else begin : gen_tree
     logic [NumTasks-1:0][KeyWidth-1:0] keys;
     for (genvar t = 0; t < NumTasks; t++) begin : gen_key
-      weir_laxity_key #(.Width(Width), .IdWidth(IdWidth)) u_key (
-        .ready_i(ready[t]), .deadline_i(deadline[t]), .left_i(left[t]), .chosen_i(chosen[t] && !loose_q),
+      logic kept;
+      always_comb begin
+        kept = 1'b0;
+        for (int unsigned c = 0; c < NumCpus; c++) if (keeps[c] && held[c] == IdWidth'(t)) kept = 1'b1;
+      end
+      weir_laxity_key #(.Width(Width), .IdWidth(IdWidth), .Hold(Hold)) u_key (
+        .ready_i(ready[t]), .hold_i(kept), .deadline_i(deadline[t]), .left_i(left[t]), .chosen_i(chosen[t] && !loose_q),
         .id_i(IdWidth'(t)), .edf_i(edf), .edzl_i(edzl), .key_o(keys[t])
       );
     end
@@ -336,6 +366,8 @@ module weir_laxity #(
     .ready_i(ready),
     .drop_i(drop),
     .stay_i(!roam_q),
+    .hold_i(keeps),
+    .held_i(held),
     .decided_o(decided_o),
     .busy_o(busy_o),
     .task_o(task_o),
@@ -344,8 +376,7 @@ module weir_laxity #(
 
   // ------------------------------------------------------------------ contexts and interrupts
   logic                            claim, waits_for;
-  logic [NumCpus-1:0]              holds, irq_d, irq_q;
-  logic [NumCpus-1:0][IdWidth-1:0] held;
+  logic [NumCpus-1:0]              irq_d, irq_q;
 
   assign claim = read && addr_q == weir_regs_pkg::LaxitySched;
 
@@ -360,7 +391,7 @@ module weir_laxity #(
   end
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) irq_q <= '0;
-    else irq_q <= irq_d;
+    else irq_q <= irq_d & ~hold_q;
   end
   assign irq_o = irq_q;
 
@@ -428,6 +459,7 @@ module weir_laxity #(
       weir_regs_pkg::LaxityCtrl, weir_regs_pkg::LaxityTick, weir_regs_pkg::LaxityParam0, weir_regs_pkg::LaxityParam1,
       weir_regs_pkg::LaxityCmd, weir_regs_pkg::LaxityDone, weir_regs_pkg::LaxityMissed,
       weir_regs_pkg::LaxityMissed + 9'(weir_regs_pkg::LaxityMissedStride): writable = 1'b1;
+      weir_regs_pkg::LaxityHold: writable = Hold;
       default: writable = 1'b0;
     endcase
   end
@@ -444,13 +476,17 @@ module weir_laxity #(
       weir_regs_pkg::LaxitySched, weir_regs_pkg::LaxityPeek: answer = sched;
       weir_regs_pkg::LaxityCpu:    answer = 32'(cpu_q);
       weir_regs_pkg::LaxityStatus: answer = weir_regs_pkg::laxity_status(weir_regs_pkg::LaxityVersionMajor,
-        weir_regs_pkg::LaxityVersionMinor, ReadBack, Separation, Policies, 8'(NumCpus), 8'(NumTasks));
+        weir_regs_pkg::LaxityVersionMinor, Hold, ReadBack, Separation, Policies, 8'(NumCpus), 8'(NumTasks));
       weir_regs_pkg::LaxityTicks:  answer = ticks_q;
       weir_regs_pkg::LaxityMisses: answer = misses_q;
       weir_regs_pkg::LaxityReady:  answer = ready64[31:0];
       weir_regs_pkg::LaxityReady + 9'(weir_regs_pkg::LaxityReadyStride): answer = ready64[63:32];
       weir_regs_pkg::LaxityMissed: answer = missed64[31:0];
       weir_regs_pkg::LaxityMissed + 9'(weir_regs_pkg::LaxityMissedStride): answer = missed64[63:32];
+      weir_regs_pkg::LaxityHold: begin
+        absent = !Hold;
+        answer = weir_regs_pkg::laxity_hold(hold_q[cpu_q]);
+      end
       weir_regs_pkg::LaxityClocks: answer = weir_regs_pkg::laxity_clocks(16'(MinTick), 16'(DecisionClocks));
       default: begin
         absent = !of_task;
@@ -473,5 +509,5 @@ module weir_laxity #(
 
   // Holes of what is written.
   logic unused;
-  assign unused = ^{to_ctrl, to_cmd, to_done};
+  assign unused = ^{to_ctrl, to_cmd, to_done, to_hold};
 endmodule

@@ -2,7 +2,7 @@
 
 /// weir_laxity_key - a task's urgency as one unsigned number; the smallest goes first.
 ///
-/// From the most significant bit: not ready; second class (EDZL: still has laxity); laxity or time to the deadline, offset so
+/// From the most significant bit: not ready; with Hold, not held; second class (EDZL: still has laxity); laxity or time to the deadline, offset so
 /// that unsigned comparison orders signed numbers; not chosen before (R2); task number (R3). Keys of two tasks are never equal.
 ///
 /// latency:  combinational
@@ -13,10 +13,13 @@ module weir_laxity_key #(
   parameter int unsigned Width = 16,
   /// Bits of a task number.
   parameter int unsigned IdWidth = 4,
+  /// Held tasks go first.
+  parameter bit Hold = 1'b0,
   /// Dependent, do not override: bits of a key.
-  localparam int unsigned KeyWidth = Width + IdWidth + 5
+  localparam int unsigned KeyWidth = Width + IdWidth + 5 + 32'(Hold)
 ) (
   input  logic                ready_i,     /// A job wants a CPU.
+  input  logic                hold_i,      /// A CPU holds the task; without effect unless Hold.
   input  logic [Width:0]      deadline_i,  /// Ticks to the deadline, signed.
   input  logic [Width-1:0]    left_i,      /// Ticks of work left.
   input  logic                chosen_i,    /// The decision before chose the task, and that counts.
@@ -31,12 +34,20 @@ module weir_laxity_key #(
 
   logic [Width+1:0] deadline, laxity, value;
   logic             slack;
+  logic [Width+IdWidth+3:0] order;
 
   assign deadline = {deadline_i[Width], deadline_i};
   assign laxity   = deadline - {2'b00, left_i};
   assign slack    = !laxity[Width+1] && laxity != '0;
   assign value    = (edf_i || (edzl_i && slack)) ? deadline : laxity;
   // A task without laxity is as urgent as any other such task under EDZL: the last two fields decide.
-  assign key_o    = {!ready_i, edzl_i && slack, edzl_i && !slack ? (Width + 2)'(0) :
+  assign order    = {edzl_i && slack, edzl_i && !slack ? (Width + 2)'(0) :
                      {~value[Width+1], value[Width:0]}, !chosen_i, id_i};
+  if (Hold) begin : gen_hold
+    assign key_o = {!ready_i, !hold_i, order};
+  end else begin : gen_free
+    logic unused_hold;
+    assign unused_hold = hold_i;
+    assign key_o = {!ready_i, order};
+  end
 endmodule

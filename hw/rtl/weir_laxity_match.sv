@@ -2,8 +2,8 @@
 
 /// weir_laxity_match - which CPU gets which of the chosen tasks ("mix and match").
 ///
-/// A task that is chosen again stays on its CPU (R5); the others go to the remaining CPUs, the most urgent one to the lowest
-/// number; CPUs without a task idle. A task that stops being ready meanwhile is not given to any CPU; its place stays empty
+/// A chosen task that a CPU holds goes to that CPU; a task that is chosen again stays on its CPU (R5) unless that one has such a task;
+/// the others go to the remaining CPUs, the most urgent one to the lowest number; CPUs without a task idle. A task that stops being ready meanwhile is not given to any CPU; its place stays empty
 /// until the next decision.
 ///
 /// latency:  2 clocks from valid_i to decided_o
@@ -25,6 +25,8 @@ module weir_laxity_match #(
   input  logic [NumTasks-1:0]             ready_i,    /// Tasks that are ready.
   input  logic [NumTasks-1:0]             drop_i,     /// Tasks that stop being ready in this clock.
   input  logic                            stay_i,     /// 1: R5 holds; 0: the order alone decides.
+  input  logic [NumCpus-1:0]              hold_i,     /// The CPU holds the task below, and must keep it; no task has two CPUs.
+  input  logic [NumCpus-1:0][IdWidth-1:0] held_i,     /// Which one.
   output logic                            decided_o,  /// One clock: the outputs below are those of a new decision.
   output logic [NumCpus-1:0]              busy_o,     /// The CPU has a task.
   output logic [NumCpus-1:0][IdWidth-1:0] task_o,     /// Its number; of an idle CPU the last one that it had.
@@ -41,7 +43,8 @@ module weir_laxity_match #(
   logic               go_q;
   logic [NumCpus-1:0] some_q, some_d;
   id_t [NumCpus-1:0]  best_q;
-  logic [NumCpus-1:0][NumCpus-1:0] home_q, home_d;
+  logic [NumCpus-1:0][NumCpus-1:0] home_q, home_d, kept;
+  logic [NumCpus-1:0]              keeps;
 
   logic [NumCpus-1:0] busy_q, busy_d;
   id_t [NumCpus-1:0]  task_q, task_d;
@@ -53,8 +56,13 @@ module weir_laxity_match #(
   for (genvar b = 0; b < NumCpus; b++) begin : gen_place
     assign some_d[b] = some_i[b] && awake[best_i[b]];
     for (genvar c = 0; c < NumCpus; c++) begin : gen_home
-      assign home_d[b][c] = stay_i && busy_q[c] && task_q[c] == best_i[b];
+      assign kept[b][c]   = hold_i[c] && some_d[b] && held_i[c] == best_i[b];
+      assign home_d[b][c] = kept[b][c] || (stay_i && busy_q[c] && task_q[c] == best_i[b] && !keeps[c] && kept[b] == '0);
     end
+  end
+  always_comb begin
+    keeps = '0;
+    for (int unsigned b = 0; b < NumCpus; b++) keeps = keeps | kept[b];
   end
 
   // Second stage: staying tasks first, then the others in order to free CPUs.

@@ -50,7 +50,7 @@ module weir_lists #(
   id_t    id_q, current_q, idle_q;
   logic [7:0] arg_q;
   logic   preempt_q, runs_q, again_q;
-  level_t current_level_q;
+  level_t current_level_q, before_q;
   logic [1:0] rest_q;
 
   // ------------------------------------------------------------------ memories: one read and one write port each
@@ -113,7 +113,7 @@ module weir_lists #(
   end
 
   // ------------------------------------------------------------------ calls
-  logic   unlink, link, front, only, first, last, was_queued;
+  logic   unlink, link, front, only, first, last, was_queued, moves, sets;
   level_t level_q;
 
   assign was_queued = queued_q[id_q];
@@ -121,8 +121,10 @@ module weir_lists #(
   assign first      = head == id_q;
   assign last       = tail == id_q;
   assign only       = first && last;
-  // A change of priority of a queued thread unlinks it, and links it again.
-  assign unlink = state_q == Change && (cmd_q == weir_regs_pkg::ListsDequeue || cmd_q == weir_regs_pkg::ListsNext || (cmd_q == weir_regs_pkg::ListsSetPriority && !again_q));
+  // A change of priority of a queued thread unlinks it, and links it again. RAISE changes it to greater ones only.
+  assign moves  = cmd_q == weir_regs_pkg::ListsSetPriority || cmd_q == weir_regs_pkg::ListsRaise;
+  assign sets   = cmd_q == weir_regs_pkg::ListsSetPriority || (cmd_q == weir_regs_pkg::ListsRaise && LevelWidth'(arg_q) > prio);
+  assign unlink = state_q == Change && (cmd_q == weir_regs_pkg::ListsDequeue || cmd_q == weir_regs_pkg::ListsNext || (moves && !again_q));
   assign link   = state_q == Change && !unlink;
   // A preempted thread goes before its equals.
   assign front  = cmd_q == weir_regs_pkg::ListsEnqueue && arg_q[0];
@@ -145,7 +147,7 @@ module weir_lists #(
     head_wdata = link ? id_q : next;
     tail_we    = (link && (!front || !some_q[level_q])) || (unlink && last && !only);
     tail_wdata = link ? id_q : prev;
-    if (state_q == Thread && cmd_q == weir_regs_pkg::ListsSetPriority) prio_we = 1'b1;
+    if (state_q == Thread && sets) prio_we = 1'b1;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -157,6 +159,7 @@ module weir_lists #(
       level_q         <= '0;
       current_q       <= '0;
       current_level_q <= '0;
+      before_q        <= '0;
       idle_q          <= '0;
       preempt_q       <= 1'b0;
       runs_q          <= 1'b0;
@@ -194,7 +197,8 @@ module weir_lists #(
           id_q    <= head;
         end
         Thread: begin
-          level_q <= prio;
+          level_q  <= prio;
+          before_q <= prio;
           unique case (cmd_q)
             weir_regs_pkg::ListsEnqueue: if (was_queued) begin
               rdata_o  <= 32'd1;
@@ -212,10 +216,11 @@ module weir_lists #(
               runs_q          <= 1'b1;
               state_q         <= Change;
             end
-            weir_regs_pkg::ListsSetPriority: begin
-              if (runs_q && current_q == id_q) current_level_q <= LevelWidth'(arg_q);
-              if (was_queued) state_q <= Change;
+            weir_regs_pkg::ListsSetPriority, weir_regs_pkg::ListsRaise: begin
+              if (sets && runs_q && current_q == id_q) current_level_q <= LevelWidth'(arg_q);
+              if (sets && was_queued) state_q <= Change;
               else begin
+                if (cmd_q == weir_regs_pkg::ListsRaise) rdata_o <= 32'(prio);
                 rvalid_o <= 1'b1;
                 state_q  <= Idle;
               end
@@ -252,12 +257,13 @@ module weir_lists #(
             some_q[level_q] <= 1'b1;
           end
           rest_q <= 2'd3;
-          if (cmd_q == weir_regs_pkg::ListsSetPriority && !again_q) begin
+          if (moves && !again_q) begin
             again_q <= 1'b1;
             level_q <= LevelWidth'(arg_q);
             state_q <= Relink;
           end else begin
             rvalid_o <= 1'b1;
+            if (cmd_q == weir_regs_pkg::ListsRaise) rdata_o <= 32'(before_q);
             if (cmd_q == weir_regs_pkg::ListsNext) rdata_o <= weir_regs_pkg::lists_next(1'b0, 8'(level_q), 8'(id_q));
             state_q <= Idle;
           end
@@ -321,10 +327,10 @@ module weir_lists #(
       if (link) assert (!queued_q[id_q] && level_q == prio_mem[id_q]);
     end
     if (state_q == Rest || state_q == Head) assert (cmd_q == weir_regs_pkg::ListsNext);
-    if (state_q == Relink || again_q) assert (cmd_q == weir_regs_pkg::ListsSetPriority);
+    if (state_q == Relink || again_q) assert (moves);
     if (state_q == Relink) assert (again_q && !queued_q[id_q] && level_q == prio_mem[id_q]);
     if (again_q) assert (state_q == Relink || state_q == Change || state_q == Idle);
-    if (state_q == Change) assert (cmd_q == weir_regs_pkg::ListsEnqueue || cmd_q == weir_regs_pkg::ListsDequeue || cmd_q == weir_regs_pkg::ListsNext || cmd_q == weir_regs_pkg::ListsSetPriority);
+    if (state_q == Change) assert (cmd_q == weir_regs_pkg::ListsEnqueue || cmd_q == weir_regs_pkg::ListsDequeue || cmd_q == weir_regs_pkg::ListsNext || moves);
     // The highest level, two clocks after a change.
     for (int g = 0; g < (Steps ? Groups : 0); g++)
       if (rest_q <= 2'd2) begin
@@ -351,7 +357,7 @@ module weir_lists #(
             assert (waiting[l][prev_mem[t]] && (older_q[t] & waiting[l]) ==
                     ((older_q[prev_mem[t]] & waiting[l]) | (NumThreads'(1) << prev_mem[t])));
           // A priority is written a clock before the thread leaves its list.
-          if (!(state_q == Change && cmd_q == weir_regs_pkg::ListsSetPriority && !again_q && id_q == IdWidth'(t))) assert (prio_mem[t] == at_q[t]);
+          if (!(state_q == Change && moves && !again_q && id_q == IdWidth'(t))) assert (prio_mem[t] == at_q[t]);
         end
     end
   end

@@ -24,6 +24,7 @@ package weir_regs_pkg;
   localparam logic [10:2] LaxityMissed = 9'h00e;
   localparam int unsigned LaxityMissedStride = 1;
   localparam logic [10:2] LaxityClocks = 9'h010;
+  localparam logic [10:2] LaxityHold = 9'h011;
   localparam logic [10:2] LaxityState = 9'h100;
   localparam int unsigned LaxityStateStride = 2;
   localparam logic [10:2] LaxityCounters = 9'h101;
@@ -62,6 +63,7 @@ package weir_regs_pkg;
   localparam logic [3:0] ListsGetIdle = 4'd9;
   localparam logic [3:0] ListsNext = 4'd10;
   localparam logic [3:0] ListsCurrent = 4'd11;
+  localparam logic [3:0] ListsRaise = 4'd12;
 
   // Calls of weir_threads.
   localparam logic [3:0] ThreadsCreate = 4'd0;
@@ -76,6 +78,9 @@ package weir_regs_pkg;
   localparam logic [3:0] ThreadsAdd = 4'd9;
   localparam logic [3:0] ThreadsBlock = 4'd10;
   localparam logic [3:0] ThreadsStatus = 4'd11;
+  localparam logic [3:0] ThreadsRaise = 4'd12;
+  localparam logic [3:0] ThreadsLower = 4'd13;
+  localparam logic [3:0] ThreadsHardware = 4'd14;
 
   // Calls of weir_mutexes.
   localparam logic [3:0] MutexesLock = 4'd0;
@@ -84,6 +89,7 @@ package weir_regs_pkg;
   localparam logic [3:0] MutexesOwner = 4'd3;
   localparam logic [3:0] MutexesKind = 4'd4;
   localparam logic [3:0] MutexesCount = 4'd5;
+  localparam logic [3:0] MutexesCeiling = 4'd6;
 
   // Calls of weir_conditions.
   localparam logic [3:0] ConditionsWait = 4'd0;
@@ -217,7 +223,8 @@ package weir_regs_pkg;
   typedef struct packed {
     logic [3:0] major_f;
     logic [3:0] minor_f;
-    logic [1:0] hole_22;
+    logic hole_23;
+    logic hold_f;
     logic read_back_f;
     logic separation_f;
     logic [3:0] policies_f;
@@ -227,13 +234,14 @@ package weir_regs_pkg;
   function automatic logic [31:0] laxity_status(
     input logic [3:0] major_f,
     input logic [3:0] minor_f,
+    input logic hold_f,
     input logic read_back_f,
     input logic separation_f,
     input logic [3:0] policies_f,
     input logic [7:0] cpus_f,
     input logic [7:0] tasks_f
   );
-    laxity_status = {major_f, minor_f, 2'd0, read_back_f, separation_f, policies_f, cpus_f, tasks_f};
+    laxity_status = {major_f, minor_f, 1'd0, hold_f, read_back_f, separation_f, policies_f, cpus_f, tasks_f};
   endfunction
 
   typedef struct packed {
@@ -245,6 +253,16 @@ package weir_regs_pkg;
     input logic [15:0] decision_f
   );
     laxity_clocks = {least_f, decision_f};
+  endfunction
+
+  typedef struct packed {
+    logic [30:0] hole_1;
+    logic hold_f;
+  } laxity_hold_t;
+  function automatic logic [31:0] laxity_hold(
+    input logic hold_f
+  );
+    laxity_hold = {31'd0, hold_f};
   endfunction
 
   typedef struct packed {

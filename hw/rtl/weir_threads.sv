@@ -2,9 +2,10 @@
 
 /// weir_threads - the thread manager: thread numbers, ended threads, threads that wait for them, and runnable threads.
 ///
-/// Only it changes the scheduler's queues: calls of the CPU, and wake-ups and blocks of the other cores, pass through here one at a
-/// time. A thread that is blocked while it still runs is not queued again when it leaves its CPU, and a thread that is woken before
-/// it has left continues: so no wake-up is lost between the call that blocks a thread and the switch.
+/// Only it changes the scheduler's queues: calls of the CPU, and wake-ups, blocks and changes of priority of the other cores, pass
+/// through here one at a time. A thread that is blocked while it still runs is not queued again when it leaves its CPU, and a thread that is woken before
+/// it has left continues: so no wake-up is lost between the call that blocks a thread and the switch. A thread that no CPU runs, as an
+/// accelerator, is never queued: its wake-up goes out.
 /// Word address, from bit 2: command (4 bits), thread (8), argument (8). Commands and answers: docs/hardware-registers.md.
 ///
 /// twin:     hw/models/src/kernel.rs
@@ -14,6 +15,8 @@
 module weir_threads #(
   /// Threads, 2..256, a power of two.
   parameter int unsigned NumThreads = 256,
+  /// There are threads that no CPU runs.
+  parameter bit Hardware = 1'b0,
   /// Dependent, do not override: bits of a thread number.
   localparam int unsigned IdWidth = $clog2(NumThreads)
 ) (
@@ -25,8 +28,13 @@ module weir_threads #(
   output logic [31:0]        rdata_o,        /// Its value.
   input  logic               op_req_i,       /// Another core wakes or blocks a thread; held until op_done_o.
   input  logic               op_block_i,     /// It blocks it.
+  input  logic               op_raise_i,     /// It raises its priority, if that is less.
+  input  logic               op_lower_i,     /// It sets its priority.
+  input  logic [7:0]         op_level_i,     /// To this. Nothing of the three: it wakes it.
   input  logic [IdWidth-1:0] op_id_i,        /// The thread.
   output logic               op_done_o,      /// One clock: done.
+  output logic               wake_o,         /// One clock: a thread that no CPU runs is woken.
+  output logic [IdWidth-1:0] wake_id_o,      /// Which one.
   output logic               lists_req_o,    /// A call of the scheduler.
   output logic [21:2]        lists_addr_o,   /// Its address.
   input  logic               lists_rvalid_i, /// Its answer.
@@ -51,7 +59,7 @@ module weir_threads #(
   logic [IdWidth-1:0]    id_q, current_q, top, parent, list_id;
   logic [7:0]            arg_q;
   logic [IdWidth:0]      free_count_q;
-  logic [NumThreads-1:0] used_q, exited_q, joined_q, detached_q, blocked_q;
+  logic [NumThreads-1:0] used_q, exited_q, joined_q, detached_q, blocked_q, hard_q;
 
   logic [IdWidth-1:0] stack_mem[NumThreads];
   logic [IdWidth-1:0] parent_mem[NumThreads];
@@ -86,6 +94,20 @@ module weir_threads #(
     if (parent_we) parent_mem[id_q] <= current_q;
   end
 
+  // ------------------------------------------------------------------ threads that no CPU runs
+  if (Hardware) begin : gen_hardware
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) hard_q <= '0;
+      else if (state_q == Do && cmd_q == weir_regs_pkg::ThreadsCreate && free_count_q != '0) hard_q[top] <= 1'b0;
+      else if (state_q == Do && cmd_q == weir_regs_pkg::ThreadsHardware && alive) hard_q[id_q] <= arg_q[0];
+    end
+  end else begin : gen_no_hardware
+    assign hard_q = '0;
+  end
+  assign wake_id_o = cmd_q == weir_regs_pkg::ThreadsExit ? parent : id_q;
+  assign wake_o    = state_q == Do && hard_q[wake_id_o] &&
+                     ((cmd_q == weir_regs_pkg::ThreadsAdd && alive) || (cmd_q == weir_regs_pkg::ThreadsExit && here && joined));
+
   // ------------------------------------------------------------------ calls of the scheduler
   logic       ask;
   logic [3:0] list_cmd;
@@ -101,7 +123,7 @@ module weir_threads #(
           list_cmd = rests ? weir_regs_pkg::ListsEnqueue : weir_regs_pkg::ListsNext;
         end
         weir_regs_pkg::ThreadsExit: begin
-          ask = here && joined;
+          ask = here && joined && !hard_q[parent];
           list_id = parent;
         end
         weir_regs_pkg::ThreadsClear: begin
@@ -112,7 +134,15 @@ module weir_threads #(
           ask      = 1'b1;
           list_cmd = weir_regs_pkg::ListsIsQueued;
         end
-        weir_regs_pkg::ThreadsAdd: ask = alive && !here;
+        weir_regs_pkg::ThreadsAdd: ask = alive && !here && !hard_q[id_q];
+        weir_regs_pkg::ThreadsRaise: begin
+          ask      = alive;
+          list_cmd = weir_regs_pkg::ListsRaise;
+        end
+        weir_regs_pkg::ThreadsLower: begin
+          ask      = alive;
+          list_cmd = weir_regs_pkg::ListsSetPriority;
+        end
         weir_regs_pkg::ThreadsBlock: begin
           ask      = alive && !here;
           list_cmd = weir_regs_pkg::ListsDequeue;
@@ -126,8 +156,11 @@ module weir_threads #(
   end
   assign lists_req_o  = ask;
   // Preempted, a thread goes before its equals; with YIELD behind them.
-  assign lists_addr_o = weir_regs_pkg::address_call(
-      8'(cmd_q == weir_regs_pkg::ThreadsNext && list_cmd == weir_regs_pkg::ListsEnqueue), 8'(list_id), list_cmd);
+  logic       levels;
+  logic [7:0] list_arg;
+  assign levels       = cmd_q == weir_regs_pkg::ThreadsRaise || cmd_q == weir_regs_pkg::ThreadsLower;
+  assign list_arg     = levels ? arg_q : 8'(cmd_q == weir_regs_pkg::ThreadsNext && list_cmd == weir_regs_pkg::ListsEnqueue);
+  assign lists_addr_o = weir_regs_pkg::address_call(list_arg, 8'(list_id), list_cmd);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -162,8 +195,10 @@ module weir_threads #(
           op_q <= 1'b0;
           if (op_req_i && !op_done_o) begin
             op_q    <= 1'b1;
-            cmd_q   <= op_block_i ? weir_regs_pkg::ThreadsBlock : weir_regs_pkg::ThreadsAdd;
+            cmd_q   <= op_raise_i ? weir_regs_pkg::ThreadsRaise : op_lower_i ? weir_regs_pkg::ThreadsLower :
+                       op_block_i ? weir_regs_pkg::ThreadsBlock : weir_regs_pkg::ThreadsAdd;
             id_q    <= op_id_i;
+            arg_q   <= op_level_i;
             state_q <= Look;
           end else if (go) begin
             cmd_q   <= call.command_f;
@@ -238,6 +273,8 @@ module weir_threads #(
               if (!alive) rdata_o <= Failed;
               else blocked_q[id_q] <= 1'b1;
             end
+            weir_regs_pkg::ThreadsRaise, weir_regs_pkg::ThreadsLower: if (!alive) rdata_o <= Failed;
+            weir_regs_pkg::ThreadsHardware: rdata_o <= !Hardware || !alive ? Failed : {31'd0, hard_q[id_q]};
             weir_regs_pkg::ThreadsStatus:  rdata_o <= weir_regs_pkg::threads_status(blocked_q[id_q], detached, joined, exited, used);
             default: if (!ask) rdata_o <= '1;
           endcase

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_soc - RISC-V cores (PicoRV32), memory, devices, and one of the hardware schedulers or none.
+/// weir_soc - RISC-V cores (weir_soc_core), memory, devices, and one of the hardware schedulers or none.
 ///
 /// One bus, round robin among the CPUs, two clocks per access; an access to a scheduler lasts until its answer. Memory map and
 /// interrupts: docs/hardware.md. The last group of ports observes without affecting timing.
@@ -11,6 +11,8 @@ module weir_soc #(
   parameter int unsigned Scheduler = 0,
   /// Tasks of weir_laxity.
   parameter int unsigned NumTasks = 16,
+  /// weir_laxity lets CPUs hold their tasks.
+  parameter bit Hold = 1'b0,
   /// Words of memory.
   parameter int unsigned Words = 131072,
   /// Devices, 1..8.
@@ -40,7 +42,7 @@ module weir_soc #(
 );
   localparam int unsigned AddrWidth = $clog2(Words);
 
-  logic [NumCpus-1:0]       valid, instr, ready, timer, ipi_q, irq_sched;
+  logic [NumCpus-1:0]       valid, ready, timer, ipi_q, irq_sched;
   logic [NumCpus-1:0][31:0] addr, wdata, compare_q;
   logic [NumCpus-1:0][3:0]  wstrb;
   logic [31:0]              rdata, now_q, line_mask_q;
@@ -52,29 +54,18 @@ module weir_soc #(
   assign irq_lines = |(pending & line_mask_q[NumDevices-1:0]);
 
   for (genvar c = 0; c < NumCpus; c++) begin : gen_cpu
-    logic [31:0] irq;
     // The timer of software: from the clock in compare_q on, for half of the clock's range.
     logic [31:0] ago;
     assign ago      = now_q - compare_q[c];
     assign timer[c] = !ago[31];
-    assign irq = {25'd0, ipi_q[c], c == 0 && irq_lines, irq_sched[c], timer[c], 3'd0};
-    assign irq_o[c] = |irq;
-    /* verilator lint_off PINCONNECTEMPTY */
-    picorv32 #(
-      .ENABLE_COUNTERS(0), .ENABLE_COUNTERS64(0), .ENABLE_IRQ(1), .ENABLE_IRQ_TIMER(0), .LATCHED_IRQ(32'h6),
-      .MASKED_IRQ(32'hffff_ff81), .BARREL_SHIFTER(1), .ENABLE_FAST_MUL(1), .ENABLE_DIV(1), .REGS_INIT_ZERO(1),
-      .CATCH_MISALIGN(1), .PROGADDR_RESET(32'h0), .PROGADDR_IRQ(32'h10)
-    ) u_cpu (
-      .clk(clk_i), .resetn(rst_ni), .trap(trap_o[c]),
-      .mem_valid(valid[c]), .mem_instr(instr[c]), .mem_ready(ready[c]), .mem_addr(addr[c]), .mem_wdata(wdata[c]),
-      .mem_wstrb(wstrb[c]), .mem_rdata(rdata), .irq(irq),
-      .mem_la_read(), .mem_la_write(), .mem_la_addr(), .mem_la_wdata(), .mem_la_wstrb(), .eoi(),
-      .pcpi_valid(), .pcpi_insn(), .pcpi_rs1(), .pcpi_rs2(), .pcpi_wr(1'b0), .pcpi_rd('0), .pcpi_wait(1'b0),
-      .pcpi_ready(1'b0), .trace_valid(), .trace_data()
+    logic lines_irq;
+    assign lines_irq = c == 0 && irq_lines;
+    assign irq_o[c]  = ipi_q[c] || lines_irq || irq_sched[c] || timer[c];
+    weir_soc_core u_core (
+      .clk_i, .rst_ni, .valid_o(valid[c]), .addr_o(addr[c]), .wdata_o(wdata[c]), .wstrb_o(wstrb[c]), .ready_i(ready[c]),
+      .rdata_i(rdata), .sched_i(irq_sched[c]), .timer_i(timer[c]), .lines_i(lines_irq), .ipi_i(ipi_q[c]),
+      .fetch_o(fetch_o[c]), .pc_o(pc_o[c]), .trap_o(trap_o[c])
     );
-    /* verilator lint_on PINCONNECTEMPTY */
-    assign fetch_o[c] = valid[c] && instr[c] && ready[c];
-    assign pc_o[c]    = addr[c];
   end
 
   // ------------------------------------------------------------------ arbitration: which CPU is granted the bus
@@ -149,13 +140,16 @@ module weir_soc #(
     );
     assign {wake_o, wake_id_o, tick_o} = '0;
   end else if (Scheduler == 2) begin : gen_kernel
+    /* verilator lint_off PINCONNECTEMPTY */
     weir_kernel #(.NumTimers(16)) u_kernel (
       .clk_i, .rst_ni, .lines_i(16'(lines)), .req_i(is_sched), .we_i(we), .addr_i(at[24:2]), .wdata_i(data),
-      .rvalid_o(sched_rvalid), .rdata_o(sched_rdata), .irq_o(irq_sched[0]), .wake_o, .wake_id_o
+      .rvalid_o(sched_rvalid), .rdata_o(sched_rdata), .irq_o(irq_sched[0]), .wake_o, .wake_id_o,
+      .hard_wake_o(), .hard_wake_id_o()
     );
+    /* verilator lint_on PINCONNECTEMPTY */
     assign tick_o = 1'b0;
   end else if (Scheduler == 3) begin : gen_laxity
-    weir_laxity #(.NumTasks(NumTasks), .NumCpus(NumCpus)) u_laxity (
+    weir_laxity #(.NumTasks(NumTasks), .NumCpus(NumCpus), .Hold(Hold)) u_laxity (
       .clk_i, .rst_ni, .req_i(is_sched), .we_i(we), .cpu_i(granted), .addr_i(at[10:2]), .wdata_i(data),
       .rvalid_o(sched_rvalid), .err_o(err), .rdata_o(sched_rdata), .irq_o(irq_sched), .decided_o(tick_o), .busy_o(busy), .task_o(task_no)
     );

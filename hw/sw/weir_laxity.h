@@ -103,6 +103,19 @@ static inline void weir_laxity_done(uintptr_t window, uint32_t task, uint32_t jo
 				  WEIR_PUT(WEIR_LAXITY_DONE_JOB, job));
 }
 
+/*
+ * Begin (1) or end (0) a section in which the CPU keeps its task, whatever comes: it is not interrupted by the engine from the return
+ * on, until the end. Sections of one task do not nest. The engine needs its parameter Hold.
+ */
+static inline void weir_laxity_hold(uintptr_t window, uint32_t on)
+{
+	__asm__ volatile("" ::: "memory");
+	weir_laxity_write(window, WEIR_LAXITY_HOLD, WEIR_PUT(WEIR_LAXITY_HOLD_HOLD, on));
+	/* An interrupt on its way has come by the time of an answer. */
+	(void)weir_laxity_read(window, WEIR_LAXITY_HOLD);
+	__asm__ volatile("" ::: "memory");
+}
+
 /* A word of STATE. */
 static inline uint32_t weir_laxity_state(uintptr_t window, uint32_t task)
 {

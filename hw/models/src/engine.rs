@@ -41,6 +41,8 @@ pub struct Engine {
     pub keep: bool,
     /// R5: a task that is chosen again stays on its CPU.
     pub stay: bool,
+    /// By CPU: the task whose context it holds in a section that is not preempted.
+    pub held: Vec<Option<usize>>,
     now: i64,
     misses: u32,
     /// MLLF: the next decision unless something happens, and whether it did.
@@ -59,6 +61,7 @@ impl Engine {
             policy,
             keep: true,
             stay: true,
+            held: vec![None; cpus],
             now: 0,
             misses: 0,
             due: 0,
@@ -184,12 +187,15 @@ impl Engine {
 
     fn decide(&mut self) {
         let mut order: Vec<usize> = (0..self.rows.len()).filter(|n| self.rows[*n].ready).collect();
-        order.sort_by_key(|n| (self.urgency(*n), !(self.keep && self.chosen(*n)), *n));
+        let held = |n: usize| self.held.contains(&Some(n));
+        order.sort_by_key(|n| (!held(*n), self.urgency(*n), !(self.keep && self.chosen(*n)), *n));
         order.truncate(self.cpus.len());
-        let mut next = vec![None; self.cpus.len()];
+        let mut next: Vec<Option<usize>> =
+            self.held.iter().map(|held| held.filter(|n| order.contains(n))).collect();
         if self.stay {
             for (cpu, had) in self.cpus.iter().enumerate() {
-                next[cpu] = had.filter(|n| order.contains(n));
+                let stays = had.filter(|n| order.contains(n) && !next.contains(&Some(*n)));
+                next[cpu] = next[cpu].or(stays);
             }
         }
         for n in order {
@@ -262,6 +268,21 @@ mod tests {
             1 + runs.windows(2).filter(|w| w[0] != w[1]).count()
         };
         assert_eq!((switches(Policy::Llf), switches(Policy::Mllf)), (6, 2));
+    }
+
+    /// A task in a section keeps its CPU from a more urgent one, even where R5 is off; without its job the section counts for nothing.
+    #[test]
+    fn a_section_is_not_preempted() {
+        let mut e = start(Policy::Edf, 2, &[(5, 20), (5, 19), (5, 18)]);
+        e.tick();
+        assert_eq!(e.cpus(), [Some(2), Some(1)]);
+        e.set(0, implicit(1, 4));
+        (e.held[1], e.stay) = (Some(1), false);
+        e.tick();
+        assert_eq!(e.cpus(), [Some(0), Some(1)]);
+        e.done(1, e.job(1));
+        e.tick();
+        assert_eq!(e.cpus(), [Some(2), None]);
     }
 
     /// A DONE of an earlier job does not end a later one.

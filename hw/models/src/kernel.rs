@@ -42,6 +42,10 @@ struct Mutex {
     recursive: bool,
     count: u32,
     waiters: VecDeque<u8>,
+    /// The owner has this priority at least; 0: none.
+    ceiling: u8,
+    /// The priority that it had before.
+    saved: u8,
 }
 
 /// The set with 256 threads and priorities, 64 mutexes and condition variables. Interrupts and timers come from outside: the
@@ -174,6 +178,26 @@ impl Kernel {
         }
     }
 
+    fn set_priority(&mut self, t: u8, priority: u8) {
+        let queued = self.queued(t);
+        if queued {
+            self.dequeue(t);
+        }
+        self.threads[usize::from(t)].priority = priority;
+        if queued {
+            self.enqueue(t, false);
+        }
+    }
+
+    /// At least this priority; the one before.
+    fn raise(&mut self, t: u8, priority: u8) -> u8 {
+        let before = self.threads[usize::from(t)].priority;
+        if before < priority {
+            self.set_priority(t, priority);
+        }
+        before
+    }
+
     /// What a call answers; `None` for calls of interrupts and timers.
     pub fn call(&mut self, c: Call) -> Option<u32> {
         let t = c.thread;
@@ -182,14 +206,14 @@ impl Kernel {
         let here = current == Some(t);
         Some(match (c.unit, c.command) {
             (unit::LISTS, lists::SET_PRIORITY) => {
-                let queued = self.queued(t);
-                if queued {
-                    self.dequeue(t);
-                }
-                self.threads[at].priority = c.argument;
-                if queued {
-                    self.enqueue(t, false);
-                }
+                self.set_priority(t, c.argument);
+                0
+            }
+            (unit::LISTS, lists::RAISE) => self.raise(t, c.argument).into(),
+            (unit::THREADS, threads::RAISE | threads::LOWER) if !self.lives(t) => FAILED,
+            (unit::THREADS, threads::RAISE) => self.raise(t, c.argument).into(),
+            (unit::THREADS, threads::LOWER) => {
+                self.set_priority(t, c.argument);
                 0
             }
             (unit::LISTS, lists::IS_QUEUED) | (unit::THREADS, threads::IS_QUEUED) => {
@@ -289,8 +313,7 @@ impl Kernel {
         match command {
             mutexes::LOCK | mutexes::TRY_LOCK => {
                 if mutex.owner.is_none() {
-                    mutex.owner = Some(t);
-                    mutex.count = 1;
+                    self.takes(m, t);
                     0
                 } else if mine && mutex.recursive {
                     mutex.count += 1;
@@ -309,9 +332,13 @@ impl Kernel {
             mutexes::UNLOCK => {
                 mutex.count -= 1;
                 if mutex.count == 0 {
-                    mutex.owner = mutex.waiters.pop_front();
-                    if let Some(next) = mutex.owner {
-                        mutex.count = 1;
+                    mutex.owner = None;
+                    let (next, saved) = (mutex.waiters.pop_front(), mutex.saved);
+                    if mutex.ceiling != 0 && self.lives(t) {
+                        self.set_priority(t, saved);
+                    }
+                    if let Some(next) = next {
+                        self.takes(m, next);
                         self.wake(next);
                     }
                 }
@@ -325,9 +352,25 @@ impl Kernel {
                 }
                 before.into()
             }
+            mutexes::CEILING => {
+                let before = mutex.ceiling;
+                if mutex.owner.is_none() {
+                    mutex.ceiling = t;
+                }
+                before.into()
+            }
             mutexes::COUNT => mutex.count,
             _ => u32::MAX,
         }
+    }
+
+    /// The thread owns the mutex from now on, once.
+    fn takes(&mut self, m: usize, t: u8) {
+        let ceiling = self.mutexes[m].ceiling;
+        if ceiling != 0 {
+            self.mutexes[m].saved = self.raise(t, ceiling);
+        }
+        (self.mutexes[m].owner, self.mutexes[m].count) = (Some(t), 1);
     }
 
     /// Which mutexes a thread owns.
@@ -367,6 +410,27 @@ mod tests {
         assert!(!k.preempts());
         assert_eq!(call(&mut k, unit::MUTEXES, mutexes::UNLOCK, 1, 5), 0);
         assert!(k.preempts() && k.owns(2) == [5]);
+    }
+
+    /// With a ceiling, no thread up to it preempts the owner; without, the lock delays the urgent one by what is in between.
+    #[test]
+    fn the_owner_has_the_ceiling_of_its_mutex() {
+        for (ceiling, preempted) in [(2, false), (0, true)] {
+            let mut k = two();
+            call(&mut k, unit::THREADS, threads::NEXT, 0, 0);
+            call(&mut k, unit::THREADS, threads::BLOCK, 2, 0);
+            call(&mut k, unit::THREADS, threads::NEXT, 0, 0);
+            assert_eq!(call(&mut k, unit::MUTEXES, mutexes::CEILING, ceiling, 5), 0);
+            assert_eq!(call(&mut k, unit::MUTEXES, mutexes::LOCK, 1, 5), 0);
+            // It stays what it is while the mutex is locked.
+            assert_eq!(call(&mut k, unit::MUTEXES, mutexes::CEILING, 9, 5), u32::from(ceiling));
+            assert_eq!(call(&mut k, unit::LISTS, lists::GET_PRIORITY, 1, 0), u32::from(ceiling.max(1)));
+            call(&mut k, unit::THREADS, threads::ADD, 2, 0);
+            assert_eq!(k.preempts(), preempted);
+            assert_eq!(call(&mut k, unit::MUTEXES, mutexes::UNLOCK, 1, 5), 0);
+            assert_eq!(call(&mut k, unit::LISTS, lists::GET_PRIORITY, 1, 0), 1);
+            assert!(k.preempts());
+        }
     }
 
     #[test]

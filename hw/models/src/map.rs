@@ -60,6 +60,7 @@ pub mod laxity {
     pub const MISSED: u16 = 0x38;
     pub const MISSED_STRIDE: u16 = 4;
     pub const CLOCKS: u16 = 0x40;
+    pub const HOLD: u16 = 0x44;
     pub const STATE: u16 = 0x400;
     pub const STATE_STRIDE: u16 = 8;
     pub const COUNTERS: u16 = 0x404;
@@ -91,6 +92,7 @@ pub mod laxity {
         Register { name: "READY", at: READY, count: 2, stride: 4, reads: true, writes: false },
         Register { name: "MISSED", at: MISSED, count: 2, stride: 4, reads: true, writes: true },
         Register { name: "CLOCKS", at: CLOCKS, count: 1, stride: 4, reads: true, writes: false },
+        Register { name: "HOLD", at: HOLD, count: 1, stride: 4, reads: true, writes: true },
         Register { name: "STATE", at: STATE, count: 64, stride: 8, reads: true, writes: false },
         Register { name: "COUNTERS", at: COUNTERS, count: 64, stride: 8, reads: true, writes: false },
     ];
@@ -181,6 +183,8 @@ pub mod laxity {
         pub const SEPARATION: Field = Field::new(20, 20);
         /// ReadBack.
         pub const READ_BACK: Field = Field::new(21, 21);
+        /// Hold.
+        pub const HOLD: Field = Field::new(22, 22);
         /// Minor.
         pub const MINOR: Field = Field::new(27, 24);
         /// And major version of these modules.
@@ -194,6 +198,13 @@ pub mod laxity {
         pub const DECISION: Field = Field::new(15, 0);
         /// Least clocks between ticks.
         pub const LEAST: Field = Field::new(31, 16);
+    }
+
+    /// Fields of [`HOLD`].
+    pub mod hold {
+        use crate::map::Field;
+        /// The CPU is in a section.
+        pub const HOLD: Field = Field::new(0, 0);
     }
 
     /// Fields of [`STATE`].
@@ -289,6 +300,8 @@ pub mod lists {
     pub const NEXT: u32 = 10;
     /// As NEXT, without effect.
     pub const CURRENT: u32 = 11;
+    /// As SET_PRIORITY, if its priority is less; the priority before.
+    pub const RAISE: u32 = 12;
 
     /// Answer of GET_ENTRY.
     pub mod entry {
@@ -340,6 +353,12 @@ pub mod threads {
     /// Block it, as the other units do.
     pub const BLOCK: u32 = 10;
     pub const STATUS: u32 = 11;
+    /// RAISE of unit 0, as the other units do.
+    pub const RAISE: u32 = 12;
+    /// SET_PRIORITY of unit 0, as the other units do.
+    pub const LOWER: u32 = 13;
+    /// No CPU runs t: woken, it is not queued; the setting before. Only with Hardware.
+    pub const HARDWARE: u32 = 14;
 
     /// Answer of CURRENT.
     pub mod current {
@@ -380,6 +399,8 @@ pub mod mutexes {
     pub const KIND: u32 = 4;
     /// How often it is locked.
     pub const COUNT: u32 = 5;
+    /// Its priority ceiling, 0: none; the one before. A locked mutex keeps its ceiling.
+    pub const CEILING: u32 = 6;
 }
 
 /// Calls of `weir_conditions`.

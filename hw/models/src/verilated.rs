@@ -83,7 +83,7 @@ pub struct Kind<I, O> {
     pub tasks: usize,
     /// CPUs; 0 for a queue.
     pub cpus: usize,
-    /// There are a counter for releases and the policy MLLF.
+    /// There are a counter for releases, sections that are not preempted, and the policy MLLF.
     pub full: bool,
     new: unsafe extern "C" fn() -> *mut c_void,
     free: unsafe extern "C" fn(*mut c_void),

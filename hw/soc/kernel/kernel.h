@@ -2,6 +2,7 @@
 /* What the parts of a kernel know of each other. */
 #ifndef WEIR_SOC_KERNEL_H
 #define WEIR_SOC_KERNEL_H
+#include "io.h"
 #include "os.h"
 
 #ifndef CPUS
@@ -15,46 +16,8 @@
 /* Code that runs in the kernel's part of memory: an observer takes what is outside for a thread. */
 #define KERNEL __attribute__((section(".text.kernel")))
 
-#define IO(n)	     (*(volatile u32 *)(0x10000000 + 4 * (n)))
-#define IO_CONSOLE   IO(0)
-#define IO_EXIT	     IO(1)
-#define IO_CLOCK     IO(2)
-#define IO_CPU	     IO(3)
-#define IO_PROBE     IO(4)
-#define IO_COMPARE   IO(5)
-#define IO_LOCK	     IO(6)
-#define IO_IPI	     IO(7)
-#define IO_IPI_DONE  IO(8)
-#define IO_LINES     IO(9)
-#define IO_LINES_NOW IO(10) /* a store acknowledges edges */
-#define IO_EDGES     IO(11)
-#define DEVICE(d, n) (*(volatile u32 *)(0x20000000 + 32 * (d) + 4 * (n)))
-/* The window of the scheduler in hardware. */
-#define SCHEDULER 0x40000000u
-
 /* Interrupts of the core. */
 enum { IRQ_SWITCH = 1, IRQ_BUS = 2, IRQ_TIMER = 3, IRQ_SCHED = 4, IRQ_LINES = 5, IRQ_IPI = 6 };
-
-/* What the kernel reports to an observer: one store each, in all systems. */
-enum {
-	P_NEW = 1,
-	P_NAME,
-	P_READY,
-	P_RUN,
-	P_BLOCK,
-	P_LEAVE,
-	P_YIELD,
-	P_MARK,
-	P_SERVE,
-	P_SERVED,
-	P_JOB,
-	P_DONE
-};
-#ifdef NO_PROBES
-#define probe(kind, value) ((void)(value))
-#else
-#define probe(kind, value) (IO_PROBE = (u32)(kind) << 24 | (value))
-#endif
 
 enum { FREE, READY, RUNNING, BLOCKED, LEFT, IDLE };
 

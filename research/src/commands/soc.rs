@@ -26,12 +26,14 @@ Systems:
   hardware   one CPU; threads, synchronisation, interrupts and timers in hardware
   tick       periodic tasks by least laxity, decided in software at each tick
   engine     periodic tasks by least laxity, decided by the scheduling engine
+  freertos   one CPU (VexRiscv); FreeRTOS, with tasks that the scheduling engine schedules
 
 Examples:
   runweir soc                                         the programs
   runweir soc --system unified -- base
   runweir soc --system software --out out -- web PERIOD=4000 REQUESTS=500
   runweir soc --system engine --cpus 2 -- periodic TASKS=8
+  runweir soc --system freertos -- freertos TICK=20000
 
 The first run of a configuration builds its simulator (half a minute), which is kept. Needs the tools of
 `make hw-setup`. docs/hardware-registers.md says what programs may call.")]
@@ -123,17 +125,14 @@ fn list(args: &SocArgs) -> Result<ExitCode> {
             "name one after --, as in `runweir soc --system unified -- base`",
         ));
     }
-    let systems = |periodic: bool| -> Vec<&str> {
-        System::ALL.iter().filter(|s| s.periodic() == periodic).map(|s| s.name()).collect()
-    };
     if args.json {
-        let entry = |a: &runweir_lab::soc::App| serde_json::json!({ "name": a.name, "summary": a.summary(), "systems": systems(a.periodic()) });
+        let entry = |a: &runweir_lab::soc::App| serde_json::json!({ "name": a.name, "summary": a.summary(), "systems": a.interface().systems() });
         print(&json(&apps().iter().map(entry).collect::<Vec<_>>())?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let rows: Vec<(String, String)> = apps()
         .iter()
-        .map(|a| (a.name.clone(), format!("{} ({})", a.summary(), systems(a.periodic()).join(", "))))
+        .map(|a| (a.name.clone(), format!("{} ({})", a.summary(), a.interface().systems().join(", "))))
         .collect();
     print(&pairs(&rows, &screen()))?;
     Ok(ExitCode::SUCCESS)

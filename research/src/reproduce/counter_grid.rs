@@ -13,7 +13,7 @@ use crate::reproduce::pmc::penalty::Level;
 use crate::reproduce::pmc::report as pmc;
 use crate::reproduce::pmc::run::{Guess, REUSES, Setting, WAITINGS, Wait};
 use crate::reproduce::registry::Experiment;
-use crate::reproduce::report::{Claim, Judged, Report, Table, short};
+use crate::reproduce::report::{Claim, Judged, Line, Picture, Report, Table, short};
 use weir::fault::Fault;
 
 pub const EXPERIMENT: Experiment = Experiment {

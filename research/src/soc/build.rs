@@ -10,7 +10,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::soc::error::{Error, ErrorKind, Result};
-use crate::soc::tools::Tools;
+use crate::soc::tools::{Core, Tools};
 
 /// Files of hw/: name below it, text.
 const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/soc.rs"));
@@ -30,11 +30,44 @@ pub enum System {
     Tick,
     /// Periodic tasks by least laxity, decided by the scheduling engine.
     Engine,
+    /// FreeRTOS on VexRiscv, with tasks that the scheduling engine schedules.
+    Freertos,
+}
+
+/// What programs are written against: a system has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface {
+    Threads,
+    Periodic,
+    Freertos,
+}
+
+impl Interface {
+    /// The header that tells a program's.
+    fn header(self) -> &'static str {
+        match self {
+            Self::Threads => "os.h",
+            Self::Periodic => "periodic.h",
+            Self::Freertos => "FreeRTOS.h",
+        }
+    }
+
+    /// The systems that have it.
+    pub fn systems(self) -> Vec<&'static str> {
+        System::ALL.iter().filter(|s| s.interface() == self).map(|s| s.name()).collect()
+    }
 }
 
 impl System {
-    pub const ALL: [System; 6] =
-        [Self::Software, Self::Threaded, Self::Unified, Self::Hardware, Self::Tick, Self::Engine];
+    pub const ALL: [System; 7] = [
+        Self::Software,
+        Self::Threaded,
+        Self::Unified,
+        Self::Hardware,
+        Self::Tick,
+        Self::Engine,
+        Self::Freertos,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -44,12 +77,22 @@ impl System {
             Self::Hardware => "hardware",
             Self::Tick => "tick",
             Self::Engine => "engine",
+            Self::Freertos => "freertos",
         }
     }
 
-    /// For programs with periodic tasks, and not for others.
-    pub fn periodic(self) -> bool {
-        matches!(self, Self::Tick | Self::Engine)
+    /// What its programs are written against.
+    pub fn interface(self) -> Interface {
+        match self {
+            Self::Software | Self::Threaded | Self::Unified | Self::Hardware => Interface::Threads,
+            Self::Tick | Self::Engine => Interface::Periodic,
+            Self::Freertos => Interface::Freertos,
+        }
+    }
+
+    /// Its cores: what weir_soc_core is.
+    pub(crate) fn core(self) -> Core {
+        if self == Self::Freertos { Core::VexRiscv } else { Core::PicoRv32 }
     }
 
     /// What the SoC has beside software: parameter `Scheduler` of weir_soc.
@@ -58,18 +101,19 @@ impl System {
             Self::Software | Self::Threaded | Self::Tick => 0,
             Self::Unified => 1,
             Self::Hardware => 2,
-            Self::Engine => 3,
+            Self::Engine | Self::Freertos => 3,
         }
     }
 
-    /// Parts of its kernel, beside boot.S and common.c.
+    /// Parts of its kernel, beside board.c, with the linker script first.
     fn parts(self) -> &'static [&'static str] {
         match self {
-            Self::Software | Self::Threaded => &["sync.c", "software.c"],
-            Self::Unified => &["sync.c", "unified.c"],
-            Self::Hardware => &["hardware.c"],
-            Self::Tick => &["tick.c"],
-            Self::Engine => &["engine.c"],
+            Self::Software | Self::Threaded => &["program.ld", "boot.S", "common.c", "sync.c", "software.c"],
+            Self::Unified => &["program.ld", "boot.S", "common.c", "sync.c", "unified.c"],
+            Self::Hardware => &["program.ld", "boot.S", "common.c", "hardware.c"],
+            Self::Tick => &["program.ld", "boot.S", "common.c", "tick.c"],
+            Self::Engine => &["program.ld", "boot.S", "common.c", "engine.c"],
+            Self::Freertos => &["freertos.ld", "start.S", "system.c", "weir_freertos.c"],
         }
     }
 }
@@ -84,7 +128,7 @@ impl fmt::Display for System {
 #[derive(Clone, Debug)]
 pub struct App {
     pub name: String,
-    /// C, against os.h or, for periodic systems, periodic.h.
+    /// C, against one of the interfaces.
     pub source: String,
 }
 
@@ -120,9 +164,10 @@ impl App {
         text.split_once('.').map_or(text.clone(), |(first, _)| first.to_string())
     }
 
-    /// It has periodic tasks.
-    pub fn periodic(&self) -> bool {
-        self.source.contains("\"periodic.h\"")
+    /// What it is written against, by what it includes.
+    pub fn interface(&self) -> Interface {
+        let includes = |i: &Interface| self.source.contains(&format!("\"{}\"", i.header()));
+        [Interface::Freertos, Interface::Periodic].into_iter().find(includes).unwrap_or(Interface::Threads)
     }
 }
 
@@ -176,23 +221,21 @@ impl Soc {
     /// Of the user: the program does not fit the system or cannot be compiled. Else tools are missing, or fail.
     pub fn prepare(options: &Options, progress: &dyn Fn(&str)) -> Result<Self> {
         let (app, system) = (&options.app, options.system);
-        if app.periodic() != system.periodic() {
-            let fits = System::ALL.iter().filter(|s| s.periodic() == app.periodic());
-            let fits: Vec<&str> = fits.map(|s| s.name()).collect();
+        if app.interface() != system.interface() {
             return Err(Error::new(
                 ErrorKind::Input,
                 format!("`{}` does not run on the system `{system}`", app.name),
-                format!("choose one of {}", fits.join(", ")),
+                format!("choose one of {}", app.interface().systems().join(", ")),
             ));
         }
-        if options.cpus > 1 && !system.periodic() {
+        if options.cpus > 1 && system.interface() != Interface::Periodic {
             return Err(Error::new(
                 ErrorKind::Input,
                 format!("the system `{system}` has one CPU"),
                 "leave --cpus out, or choose `tick` or `engine`",
             ));
         }
-        let tools = Tools::find()?;
+        let tools = Tools::find(system)?;
         let simulator = simulator(&tools, options, progress)?;
         let work = tempfile::Builder::new().prefix("runweir-soc-").tempdir();
         let work = work.map_err(|e| Error::io("make a folder in", &std::env::temp_dir(), &e))?;
@@ -235,15 +278,17 @@ fn simulator(tools: &Tools, options: &Options, progress: &dyn Fn(&str)) -> Resul
     let version =
         Command::new(&tools.verilator).arg("--version").output().map(|o| o.stdout).unwrap_or_default();
     let scheduler = options.system.scheduler();
-    let tasks = if options.system == System::Engine { options.tasks } else { 16 };
+    let tasks = if scheduler == 3 { options.tasks } else { 16 };
     let mut hasher = DefaultHasher::new();
-    for (name, text) in
-        SOURCES.iter().filter(|(n, _)| !["soc/kernel", "soc/apps", "sw/"].iter().any(|p| n.starts_with(p)))
+    for (name, text) in SOURCES
+        .iter()
+        .filter(|(n, _)| n.starts_with("rtl/") || n.ends_with(".cpp") || n.starts_with("soc/weir_soc"))
     {
         (name, text).hash(&mut hasher);
     }
     (core, version).hash(&mut hasher);
-    let name = format!("soc-{scheduler}-{}-{tasks}-{:016x}", options.cpus, hasher.finish());
+    let kind = options.system.core().name();
+    let name = format!("soc-{kind}-{scheduler}-{}-{tasks}-{:016x}", options.cpus, hasher.finish());
     let dir = cache()?;
     let program = dir.join(&name);
     if program.is_file() {
@@ -262,7 +307,8 @@ fn simulator(tools: &Tools, options: &Options, progress: &dyn Fn(&str)) -> Resul
         .tempdir_in(&dir)
         .map_err(|e| Error::io("make a folder in", &dir, &e))?;
     unpack(work.path(), "rtl/")?;
-    for file in ["weir_soc.sv", "weir_soc_device.sv", "sim.cpp"] {
+    let adapter = format!("weir_soc_core_{kind}.sv");
+    for file in ["weir_soc.sv", "weir_soc_device.sv", "weir_soc_clint.sv", &adapter, "sim.cpp"] {
         let text = SOURCES.iter().find(|(n, _)| *n == format!("soc/{file}")).expect("it is embedded").1;
         let path = work.path().join(file);
         fs::write(&path, text).map_err(|e| Error::io("write", &path, &e))?;
@@ -289,9 +335,10 @@ fn simulator(tools: &Tools, options: &Options, progress: &dyn Fn(&str)) -> Resul
         .args(["-MAKEFLAGS", "OPT_FAST=-O3 OPT_SLOW=-O0", "-CFLAGS"])
         .arg(format!("-DCPUS={}", options.cpus));
     verilate.arg(format!("-GNumCpus={}", options.cpus)).arg(format!("-GScheduler={scheduler}"));
-    verilate.arg(format!("-GNumTasks={tasks}"));
+    verilate.arg(format!("-GNumTasks={tasks}")).arg("-GHold=1'b1");
     verilate
-        .args(["-y", ".", "--Mdir", "out", "--top-module", "weir_soc", "weir_regs_pkg.sv", "weir_soc.sv"])
+        .args(["-y", ".", "--Mdir", "out", "--top-module", "weir_soc", "weir_regs_pkg.sv"])
+        .args([&adapter, "weir_soc.sv"])
         .arg(&tools.core)
         .arg("sim.cpp");
     let done = verilate.output().map_err(|e| Error::io("run", &tools.verilator, &e))?;
@@ -309,9 +356,31 @@ fn simulator(tools: &Tools, options: &Options, progress: &dyn Fn(&str)) -> Resul
     Ok(program)
 }
 
+/// FreeRTOS with its RISC-V port, from the folder of its kernel. Ours come first among the folders with headers (portmacro.h).
+fn freertos(compile: &mut Command, kernel: &Path) {
+    let port = kernel.join("portable/GCC/RISC-V");
+    // Of the instructions for control registers the compiler knows in this version of the architecture without being told, and
+    // has its library for it. Headers of C are of picolibc. Traps and tasks are told apart by their functions' sections.
+    compile.args(["--specs=picolibc.specs", "-misa-spec=2.2", "-ffunction-sections", "-Wl,--gc-sections"]);
+    // The port multiplies an address by 64 bits.
+    compile.arg("-Wno-int-to-pointer-cast");
+    for folder in [
+        kernel.join("include"),
+        port.join("chip_specific_extensions/RISCV_MTIME_CLINT_no_extensions"),
+        port.clone(),
+    ] {
+        compile.arg("-I").arg(folder);
+    }
+    for file in ["tasks.c", "list.c", "queue.c", "event_groups.c", "timers.c", "portable/MemMang/heap_4.c"] {
+        compile.arg(kernel.join(file));
+    }
+    compile.arg(port.join("port.c")).arg(port.join("portASM.S"));
+}
+
 /// Compile kernel and program into program.hex; gives the address from which code of threads lies.
 fn firmware(tools: &Tools, options: &Options, work: &Path) -> Result<u32> {
     unpack(work, "soc/kernel/")?;
+    unpack(work, "soc/freertos/")?;
     unpack(work, "sw/")?;
     let app = work.join("app.c");
     // The macros are the program's alone: the kernel has names of its own.
@@ -340,7 +409,10 @@ fn firmware(tools: &Tools, options: &Options, work: &Path) -> Result<u32> {
     if !options.probes {
         compile.arg("-DNO_PROBES");
     }
-    compile.args(["-T", "program.ld", "boot.S", "common.c"]).args(options.system.parts()).arg("app.c");
+    compile.arg("-T").args(options.system.parts()).args(["board.c", "app.c"]);
+    if let Some(kernel) = &tools.freertos {
+        freertos(&mut compile, kernel);
+    }
     compile.args(["-lgcc", "-o", "program.elf"]);
     let done = compile.output().map_err(|e| Error::io("run the compiler in", work, &e))?;
     if !done.status.success() {
@@ -349,7 +421,8 @@ fn firmware(tools: &Tools, options: &Options, work: &Path) -> Result<u32> {
         return Err(Error::new(
             ErrorKind::Input,
             format!("`{}` cannot be compiled: {}", options.app.name, first.trim()),
-            "a program is one file of C against hw/soc/kernel/os.h, or periodic.h for the systems tick and engine",
+            "a program is one file of C against os.h or, for the systems tick and engine, periodic.h of hw/soc/kernel; for freertos \
+             against FreeRTOS.h and weir_freertos.h",
         ));
     }
     let tool = |name: &str, args: &[&str]| -> Result<String> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! A simulated system: RISC-V cores (PicoRV32), devices, and a scheduler in software or in hardware (`hw/soc`).
+//! A simulated system: RISC-V cores (PicoRV32 or VexRiscv), devices, and a scheduler in software or in hardware (`hw/soc`).
 //!
 //! [`Soc::prepare`] compiles a program with the kernel of a [`System`] and the RTL with Verilator, which is kept in the user's cache;
 //! [`Soc::run`] simulates to the program's end, passes what happens to an [`Observer`](weir_core::event::Observer), and sums it up in
@@ -12,7 +12,7 @@ pub mod measure;
 mod run;
 mod tools;
 
-pub use build::{App, Options, Soc, System, apps};
+pub use build::{App, Interface, Options, Soc, System, apps};
 pub use error::{Error, ErrorKind, Result};
 pub use run::{Outcome, Visit};
 pub use tools::Tools;

@@ -9,6 +9,8 @@ use crate::history::{Action, History, Tick};
 
 /// A tick, ns; the topology below says the same.
 const TICK_NS: u64 = 1_000_000;
+/// The engine's tick 0: so late that a job of time 0 is more urgent than all others.
+const BEGIN_NS: u64 = 1_000_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -72,6 +74,10 @@ pub struct Component {
     admitted: Vec<bool>,
     /// A job is there and has not ended.
     active: Vec<bool>,
+    /// Absolute and relative deadlines of the jobs, ns.
+    deadlines: Vec<(u64, u64)>,
+    /// By CPU: the task in a section that is not preempted.
+    held: Vec<Option<usize>>,
     running: Vec<Option<usize>>,
 }
 
@@ -95,6 +101,8 @@ impl Component {
             tasks,
             admitted: vec![false; n],
             active: vec![false; n],
+            deadlines: vec![(0, 0); n],
+            held: vec![None; cpus],
             running: vec![None; cpus],
         }
     }
@@ -124,6 +132,21 @@ impl Component {
         self.sched.notify(0, topic, &msg).expect("a message is taken");
     }
 
+    /// A component has no sections: while one lasts, the job has a deadline before all others.
+    fn declare(&mut self, n: usize) {
+        let (deadline, relative) = self.deadlines[n];
+        let held = self.held.contains(&Some(n));
+        self.notify_value(Topic::Deadline, n, if held { relative } else { deadline }, relative);
+    }
+
+    fn hold(&mut self, cpu: usize, on: bool) {
+        let before = self.held[cpu];
+        self.held[cpu] = if on { self.running[cpu] } else { None };
+        if let Some(n) = before.or(self.held[cpu]) {
+            self.declare(n);
+        }
+    }
+
     fn timers(&mut self, now_ns: u64) {
         while let Some((_, handle)) = self.sched.next_timer().filter(|(due, _)| *due <= now_ns) {
             self.sched.timer_expired(0, handle);
@@ -148,11 +171,13 @@ impl Component {
 
     /// What happened in a tick of the engine happens here; the tasks of the CPUs from now on.
     pub fn tick(&mut self, history: &History, tick: &Tick) -> Vec<Option<usize>> {
-        let now_ns = tick.now as u64 * TICK_NS;
+        let now_ns = BEGIN_NS + tick.now as u64 * TICK_NS;
         self.at(now_ns - TICK_NS / 3);
         for action in &tick.actions {
-            if let Action::Done(n, _, true) = *action {
-                self.end(n);
+            match *action {
+                Action::Done(n, _, true) => self.end(n),
+                Action::Hold(cpu, on) => self.hold(cpu, on),
+                _ => {}
             }
         }
         self.at(now_ns);
@@ -161,18 +186,10 @@ impl Component {
                 Event::Spent(n) | Event::Dropped(n) => self.end(n),
                 Event::Released(n, deadline) => {
                     let task = history.tasks[n].expect("who is released is there");
-                    self.notify_value(
-                        Topic::Job,
-                        n,
-                        u64::from(task.wcet) * TICK_NS,
-                        u64::from(task.deadline) * TICK_NS,
-                    );
-                    self.notify_value(
-                        Topic::Deadline,
-                        n,
-                        deadline as u64 * TICK_NS,
-                        u64::from(task.deadline) * TICK_NS,
-                    );
+                    let relative = u64::from(task.deadline) * TICK_NS;
+                    self.deadlines[n] = (BEGIN_NS + deadline as u64 * TICK_NS, relative);
+                    self.notify_value(Topic::Job, n, u64::from(task.wcet) * TICK_NS, relative);
+                    self.declare(n);
                     let came = if self.admitted[n] {
                         self.sched.unblock(0, self.tasks[n])
                     } else {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Random histories: task sets that are set and deleted, jobs that end early, late reports, sporadic releases.
+//! Random histories: task sets that are set and deleted, jobs that end early, late reports, sporadic releases, sections that are not
+//! preempted.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -13,6 +14,8 @@ pub enum Action {
     Release(usize),
     /// The job reported complete; whether it was the present one.
     Done(usize, u8, bool),
+    /// The CPU begins or ends a section that is not preempted.
+    Hold(usize, bool),
 }
 
 /// One tick: what happened since the one before, and at it.
@@ -26,6 +29,12 @@ pub struct Tick {
     pub decides: bool,
 }
 
+#[derive(Clone, Copy)]
+struct Sections {
+    /// Each ends with its job, and begins where the CPU holds what it should run.
+    short: bool,
+}
+
 pub struct History {
     pub engine: Engine,
     pub tasks: Vec<Option<Task>>,
@@ -34,6 +43,10 @@ pub struct History {
     periodic: bool,
     /// Separate deadlines, sporadic tasks.
     pub separation: bool,
+    /// Sections that are not preempted, if there are any.
+    sections: Option<Sections>,
+    /// What the CPUs hold: whoever switches says so.
+    pub contexts: Vec<Option<usize>>,
     /// No two jobs have one deadline.
     distinct: bool,
     /// Longest period, ticks.
@@ -51,6 +64,8 @@ impl History {
             now: 0,
             periodic: false,
             separation: true,
+            sections: None,
+            contexts: vec![None; cpus],
             distinct: false,
             longest,
         }
@@ -65,6 +80,11 @@ impl History {
     pub fn distinct_deadlines(&mut self) {
         self.periodic = true;
         self.distinct = true;
+    }
+
+    /// CPUs hold their tasks now and then. `short`: as a component without such sections can follow by a task's deadline.
+    pub fn with_sections(&mut self, short: bool) {
+        self.sections = Some(Sections { short });
     }
 
     /// More jobs than CPUs have no laxity left: one of them must be late, and which is a matter of taste.
@@ -136,7 +156,28 @@ impl History {
                 actions.push(Action::Done(t, job, !late));
             }
         }
+        self.hold(&mut actions);
         actions
+    }
+
+    fn hold(&mut self, actions: &mut Vec<Action>) {
+        let Some(Sections { short }) = self.sections else { return };
+        let ended = |n: usize, engine: &Engine, actions: &[Action]| {
+            !engine.ready(n) || actions.iter().any(|a| matches!(a, Action::Done(d, _, true) if *d == n))
+        };
+        for cpu in 0..self.contexts.len() {
+            let context = self.contexts[cpu];
+            if let Some(n) = self.engine.held[cpu] {
+                if self.rng.random_bool(0.3) || (short && ended(n, &self.engine, actions)) {
+                    actions.push(Action::Hold(cpu, false));
+                }
+            } else if let Some(n) = context
+                && self.rng.random_bool(0.05)
+                && !(short && (context != self.engine.cpus()[cpu] || ended(n, &self.engine, actions)))
+            {
+                actions.push(Action::Hold(cpu, true));
+            }
+        }
     }
 
     /// Programs act, then a tick passes.
@@ -154,6 +195,7 @@ impl History {
                 }
                 Action::Release(n) => self.engine.release(n),
                 Action::Done(n, job, counts) => assert_eq!(self.engine.done(n, job), counts),
+                Action::Hold(cpu, on) => self.engine.held[cpu] = self.contexts[cpu].filter(|_| on),
             }
         }
         self.now += 1;

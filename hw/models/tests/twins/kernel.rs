@@ -152,7 +152,13 @@ fn the_set_is_its_model() {
                                 &at,
                             ) == 7
                         }
-                        9 => w.both(unit::MUTEXES, mutexes::KIND, rng.random_range(0..2), m, &at) == 7,
+                        9 if m & 1 == 0 => {
+                            w.both(unit::MUTEXES, mutexes::KIND, rng.random_range(0..2), m, &at) == 777
+                        }
+                        9 => {
+                            w.both(unit::MUTEXES, mutexes::CEILING, rng.random_range(0..6) * 40, m, &at)
+                                == 777
+                        }
                         10 if !w.model.waits(me) => {
                             w.both(unit::CONDITIONS, conditions::WAIT, me, c, &at);
                             // It can be signalled, by a thread that preempts it, before it sleeps.
@@ -187,7 +193,13 @@ fn the_set_is_its_model() {
                         }
                         19 => {
                             let t = someone(&w, &mut rng);
-                            w.both(unit::LISTS, lists::SET_PRIORITY, t, rng.random_range(1..6) * 40, &at);
+                            let (unit, command) = [
+                                (unit::LISTS, lists::SET_PRIORITY),
+                                (unit::LISTS, lists::RAISE),
+                                (unit::THREADS, threads::RAISE),
+                                (unit::THREADS, threads::LOWER),
+                            ][rng.random_range(0..4)];
+                            w.both(unit, command, t, rng.random_range(1..6) * 40, &at);
                             w.both(unit::THREADS, threads::STATUS, t, 0, &at) == 777
                         }
                         20 | 21 if w.associated.len() < usize::from(LINES) => {

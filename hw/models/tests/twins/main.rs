@@ -39,6 +39,10 @@ fn compare(kind: Kind, policy: Policy, distinct: bool) {
         } else {
             history.periodic_only();
         }
+        // Until zero laxity, a job without laxity is as urgent as one in a section.
+        if matches!(kind, Kind::Laxity(0 | 1)) {
+            history.with_sections(true);
+        }
         let mut component = Component::new(kind, tasks, cpus);
         for _ in 0..400 {
             let tick = history.step();
@@ -46,6 +50,8 @@ fn compare(kind: Kind, policy: Policy, distinct: bool) {
                 break;
             }
             let got = component.tick(&history, &tick);
+            // It switches at once.
+            history.contexts.clone_from(&got);
             if let Err(difference) = kind.agree(&history, &got, distinct) {
                 panic!(
                     "{kind:?}, {tasks} tasks, {cpus} CPUs, seed {}, tick {}: {difference}",

@@ -70,6 +70,9 @@ impl Rtl {
             Action::Done(n, job, _) => {
                 self.engine.write(0, regs::DONE, regs::complete(*n as u8, *job));
             }
+            Action::Hold(cpu, on) => {
+                self.engine.write(*cpu, regs::HOLD, regs::hold::HOLD.put(u32::from(*on)));
+            }
         }
     }
 
@@ -103,13 +106,18 @@ impl Rtl {
         Ok(self.engine.cpus(&out))
     }
 
-    /// Every CPU takes what it is to run; the interrupt stands while, and only while, it holds something else.
-    fn switch(&mut self, held: &mut Vec<Option<usize>>, cpus: &[Option<usize>]) -> Result<(), String> {
+    /// Every CPU takes what it is to run; the interrupt stands while, and only while, it holds something else and is not in a section.
+    fn switch(
+        &mut self,
+        held: &mut Vec<Option<usize>>,
+        cpus: &[Option<usize>],
+        sections: &[Option<usize>],
+    ) -> Result<(), String> {
         // A context can be held by the CPU that had the task before, until that one has saved it.
         for round in 0..3 {
             for c in 0..cpus.len() {
                 let irq = self.engine.clock(EngineIn::default()).irq >> c & 1 == 1;
-                if irq != (held[c] != cpus[c]) {
+                if irq != (held[c] != cpus[c] && sections[c].is_none()) {
                     return Err(format!(
                         "CPU {c}: interrupt {irq}, holds {:?}, is to run {:?}",
                         held[c], cpus[c]
@@ -126,7 +134,9 @@ impl Rtl {
                 }
             }
         }
-        if held != cpus {
+        // Without a decision since a section began, another CPU may be to run its task: it waits for the end.
+        let waits = |c: usize| cpus[c].is_some() && sections.contains(&cpus[c]);
+        if (0..cpus.len()).any(|c| held[c] != cpus[c] && sections[c].is_none() && !waits(c)) {
             return Err(format!("after three rounds CPUs hold {held:?}, should hold {cpus:?}"));
         }
         Ok(())
@@ -158,6 +168,9 @@ fn run(
     // R5 is on with the component, which has it; else off in half of the histories.
     history.engine.stay = with_component || seed % 4 != 1;
     let mut rtl = Rtl::new(built, policy, history.engine.keep, history.engine.stay);
+    if built.full {
+        history.with_sections(with_component);
+    }
     let mut held = vec![None; built.cpus];
     let mut made = 0;
     for _ in 0..ticks {
@@ -180,7 +193,7 @@ fn run(
             }
             // Programs are slow now and then: then decisions pile up.
             if tick.now % 3 != 0 {
-                rtl.switch(&mut held, &got)?;
+                rtl.switch(&mut held, &got, &history.engine.held)?;
             }
             // Another task's registers each tick.
             let n = tick.now as usize % built.tasks;
@@ -211,6 +224,7 @@ fn run(
             Ok(())
         };
         step().map_err(|e| (tick.now, e))?;
+        history.contexts.clone_from(&held);
         made += 1;
     }
     Ok(made)
@@ -424,7 +438,9 @@ fn errors_are_where_the_map_has_no_register() {
         for at in (0..regs::WINDOW as u16).step_by(4) {
             let register = regs::REGISTERS.iter().find(|r| (0..r.count).any(|n| r.at + n * r.stride == at));
             let exists = |r: &&weir_hw::map::Register| {
-                !["STATE", "COUNTERS"].contains(&r.name) || usize::from((at - r.at) / r.stride) < built.tasks
+                (!["STATE", "COUNTERS"].contains(&r.name)
+                    || usize::from((at - r.at) / r.stride) < built.tasks)
+                    && (r.name != "HOLD" || built.full)
             };
             let register = register.filter(exists);
             let shown = format!("{}, {at:#x}, {register:?}", built.name);

@@ -77,12 +77,12 @@ const NEEDS: [&str; 11] = [
 /// Why this experiment can say nothing here: its tools are missing, and no full run is on record.
 pub fn out_of_reach(id: &str) -> Option<String> {
     let needs = NEEDS.contains(&id) && recorded::all().iter().all(|r| r.id != id);
-    needs.then(Tools::find)?.err().map(|e| e.to_string())
+    needs.then(|| Tools::find(System::Hardware))?.err().map(|e| e.to_string())
 }
 
 /// The experiment with the tools; without them what was recorded.
 fn with_tools(lab: &Lab<'_>, id: &str, run: impl Fn(&Lab<'_>) -> Done<Report>) -> Done<Report> {
-    match Tools::find() {
+    match Tools::find(System::Hardware) {
         Ok(_) => run(lab),
         Err(e) => recorded::instead(id, &e.message, &e.help),
     }
