@@ -9,24 +9,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "compute.h"
+
 #define MOST 64
-
-static double at(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* By the thread's own clock: what others do to it does not make it shorter. */
-static void compute(double us)
-{
-	double until = at(CLOCK_THREAD_CPUTIME_ID) + us * 1e-6;
-
-	while (at(CLOCK_THREAD_CPUTIME_ID) < until)
-		;
-}
 
 int main(int argc, char **argv)
 {
