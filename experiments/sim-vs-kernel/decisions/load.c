@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST 64
+#define MOST	      64
 #define ROUNDS_PER_US 250
 
 struct attr {
@@ -75,12 +75,9 @@ static void until(long us)
 {
 	struct timespec at = begin;
 
-	at.tv_sec += us / 1000000;
-	at.tv_nsec += us % 1000000 * 1000;
-	if (at.tv_nsec >= 1000000000) {
-		at.tv_sec++;
-		at.tv_nsec -= 1000000000;
-	}
+	us += at.tv_sec * 1000000 + at.tv_nsec / 1000;
+	at.tv_sec = us / 1000000;
+	at.tv_nsec = us % 1000000 * 1000;
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, 0);
 }
 
@@ -144,6 +141,8 @@ static void *run(void *arg)
 	t->attr.size = sizeof(t->attr);
 	if (syscall(SYS_sched_setattr, 0, &t->attr, 0))
 		fail(t->name);
+	/* Alone, so that it owes nothing and is owed nothing when the load begins. */
+	until(-500000 + 10000 * (t - threads));
 	until(t->start);
 	for (;;)
 		for (int i = 0; i < t->nr; i++)
@@ -153,7 +152,9 @@ static void *run(void *arg)
 
 static uint32_t policy(const char *name)
 {
-	static const char *const names[] = { "other", "fifo", "rr", "batch", "", "idle", "deadline" };
+	static const char *const names[] = {
+		"other", "fifo", "rr", "batch", "", "idle", "deadline"
+	};
 
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(name, names[i]))

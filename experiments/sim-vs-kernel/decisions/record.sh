@@ -12,13 +12,13 @@ cc -O2 -static -o "$work/load" load.c -lpthread
 mkdir -p data
 (($#)) || { names=(loads/*.txt); set -- "${names[@]##*/}"; set -- "${@%.txt}"; }
 for load in "$@"; do
-	machine=smp-1
-	[[ $load == affinity ]] && machine=smp-2
+	machine=smp-1 several=0
+	[[ $load == affinity ]] && machine=smp-2 several=1
 	"$runweir" vm --quiet -m $machine --record "$work/$load" --icount --timeout 900s --with "$work/load" --with "$PWD/loads/$load.txt" \
 		--with "$PWD/trace.sh" -- sh "$PWD/trace.sh" "$work/load" "$PWD/loads/$load.txt" >"$work/log" 2>&1 ||
 		{ tail -20 "$work/log" >&2; exit 1; }
 	[[ -z ${KEEP:-} ]] || { mkdir -p "$KEEP"; cp "$work/$load/trace" "$KEEP/$load.trace"; }
-	awk -f compact.awk "$work/$load/trace" >"data/$load.trace"
+	awk -v several=$several -f compact.awk "$work/$load/trace" >"data/$load.trace"
 	cp "$work/$load/settings" data/settings
 	echo "$load: $(grep -c ' S ' "data/$load.trace") switches" >&2
 done

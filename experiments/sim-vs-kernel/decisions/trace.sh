@@ -10,9 +10,11 @@ echo 0 >/proc/sys/kernel/sched_autogroup_enabled
 echo 16384 >$tracing/buffer_size_kb
 echo x86-tsc >$tracing/trace_clock
 for event in sched/sched_switch sched/sched_wakeup sched/sched_wakeup_new sched/sched_migrate_task timer/hrtimer_expire_entry \
-	syscalls/sys_enter_setpriority syscalls/sys_exit_sched_setattr; do
+	sched/sched_stat_runtime syscalls/sys_enter_setpriority syscalls/sys_exit_sched_setattr; do
 	echo 1 >$tracing/events/$event/enable
 done
+# Threads of the kernel wake once while nothing runs, so that the trace knows what they are owed.
+sleep 1
 "$1" "$2"
 ended=$?
 echo 0 >$tracing/tracing_on
