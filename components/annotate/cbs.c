@@ -6,7 +6,7 @@
  * pipes:     none
  * listens:   JOB, DEADLINE: budget and period. POLICY: which tasks request the deadline policy. PRIORITY: above 199 is that of a deadline
  *            task. DISPATCH,
- *            RELINQUISH, BLOCK, EXIT: the budget is charged
+ *            RELINQUISH, BLOCK, EXIT: the budget is charged. CPU_STATUS: how much can be admitted and reclaimed
  * publishes: OVERLOAD: the task is not admitted. PREEMPT: with reclaim, less is left for a running task than its slice
  * answers:   DEADLINE: that of the task's server, 0 without one; the period in value2. BUDGET: whether
  *            the task has budget, and when it will be replenished
@@ -16,8 +16,8 @@
  *            budget ns 0 [0, 10000000000]; for tasks without JOB, 0: they get no server
  *            period ns 100000000 [1000, 10000000000]; for these
  *            reclaim flag 0 [0, 1]; tasks use the bandwidth that others do not (GRUB)
- * per-task:  144 bytes
- * cost:      O(1) per message and per answer; with reclaim O(CPUs) when a task wakes or has slept long enough, and O(sleeping tasks) when
+ * per-task:  152 bytes
+ * cost:      O(1) per message and per answer; with reclaim O(CPUs) when a task is admitted or ends, and O(sleeping tasks) when
  *            one blocks; takes the instance's lock
  * batch:     no pipes
  * source:    Abeni and Buttazzo, "Integrating multimedia applications in hard real-time systems", 1998;
@@ -40,11 +40,12 @@
  * in the order of the stage before edf. The bound compares budgets with all online CPUs; on
  * several CPUs it keeps global edf from falling behind forever, but does not guarantee each deadline.
  *
- * With `reclaim` a task's budget falls more slowly while others leave theirs: by max(U, A / m) / B per unit of work, with U its
- * rate, A the sum of the rates of active tasks, m the number of CPUs and B the bound (100 % without). A task is active from its
- * wake-up until it has slept so long that its remaining budget is what its rate allows until its deadline. What all admitted tasks together do not
- * need is shared in the same way, up to the bound, so a lone task gets all of the bound, and others keep their guarantees.
- * Linux counts active tasks per CPU and reclaims for tasks that request it; here the CPUs are one account, and all tasks reclaim.
+ * With `reclaim` a task's budget falls more slowly while others leave theirs, as on Linux: by max(U, A - R + T / m) / B per unit of work,
+ * with U its rate, A the sum of the rates of active tasks of its CPU, R that of all its tasks, T the sum of all rates, m the number of CPUs and
+ * B the bound (100 % without). On one CPU that is max(U, A) / B. A task belongs to the CPU on which it ran last, or came. It is active from its
+ * wake-up until it has slept so long that its remaining budget is what its rate allows until its deadline. What all admitted tasks together do
+ * not need is shared in the same way, up to the bound, so a lone task gets all of the bound, and others keep their guarantees. In Linux, tasks
+ * request to reclaim one by one; here all do.
  *
  * example:   annotate affinity, job, cbs(hard = true, bound = 95%); entry -> throttle -> edf -> cpus;
  */
@@ -70,6 +71,14 @@ struct cbs_task {
 	u64 above;			 /* (l) it has the priority of a deadline task */
 	u32 active;			 /* (l) its rate counts */
 	u32 sleeps;			 /* (l) it is in the list */
+	u32 home;			 /* (l) 1 + the CPU to which it belongs; 0: none */
+	u32 unused;
+};
+
+/* Rates of the tasks that belong to a CPU. */
+struct cbs_cpu {
+	u64 active; /* (l) */
+	u64 all;    /* (l) */
 };
 
 struct cbs {
@@ -82,8 +91,9 @@ struct cbs {
 	u64 load;     /* (l) booked */
 	u64 asked;    /* (l) an instance asks for budgets, and withholds tasks without one */
 	u64 reclaim;  /* (c) */
-	u64 active;   /* (l) rates of active tasks */
-	u64 capacity; /* (l) of the online CPUs, when `active` changed last */
+	u64 capacity; /* (l) of the online CPUs */
+	u64 housed;   /* (l) rates of the tasks that belong to a CPU */
+	struct cbs_cpu weir_mem *cpu;	  /* (c) */
 	struct weir_task weir_mem *first; /* (l) of the sleeping tasks that are active */
 	struct weir_task weir_mem *last;  /* (l) */
 };
@@ -93,7 +103,7 @@ WEIR_COMPONENT(
 	.cls = WEIR_ANNOTATE,
 	.listens = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(DISPATCH) |
 		   WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) |
-		   WEIR_TOPIC_BIT(POLICY) | WEIR_TOPIC_BIT(PRIORITY),
+		   WEIR_TOPIC_BIT(POLICY) | WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	.publishes = WEIR_TOPIC_BIT(OVERLOAD) | WEIR_TOPIC_BIT(PREEMPT),
 	.answers = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(BUDGET),
 	.per_task = sizeof(struct cbs_task),
@@ -124,14 +134,25 @@ static u64 cbs_capacity(struct weir_sched weir_mem *s)
 
 /* --- reclaiming, under the lock -------------------------------------------------------------------------------- */
 
-/* How much of its budget the task uses per unit of work, WEIR_RESERVE_FULL: as much. */
-static u64 cbs_pace(const struct cbs weir_mem *self, const struct cbs_task weir_mem *p)
+static struct cbs_cpu weir_mem *cbs_home(const struct cbs weir_mem *self,
+					 const struct cbs_task weir_mem *p)
 {
-	u64 pace;
+	return p->home && p->home <= weir_nr_cpus(self->inst.sched) ? &self->cpu[p->home - 1] : 0;
+}
 
-	if (!self->reclaim || !self->capacity)
+/* How much of its budget the task uses on @cpu per unit of work, WEIR_RESERVE_FULL: as much. */
+static u64 cbs_pace(const struct cbs weir_mem *self, const struct cbs_task weir_mem *p, u32 cpu)
+{
+	u64 pace, size, fair;
+
+	if (!self->reclaim || !self->capacity || cpu >= weir_nr_cpus(self->inst.sched))
 		return WEIR_RESERVE_FULL;
-	pace = self->active * 1024 / self->capacity;
+	/* All CPUs of the same load would have this one's part of it. */
+	size = weir_cpu_capacity(self->inst.sched, cpu);
+	fair = self->housed * size / self->capacity;
+	pace = self->cpu[cpu].active + fair;
+	pace = pace > self->cpu[cpu].all ? (pace - self->cpu[cpu].all) * 1024 / (size ? size : 1)
+					 : 0;
 	if (pace < p->rate)
 		pace = p->rate;
 	if (self->bound)
@@ -150,24 +171,61 @@ static void cbs_charge(const struct cbs weir_mem *self, struct weir_task weir_me
 		return;
 	ran = (at - p->r.since) * weir_cpu_capacity(self->inst.sched, cpu) >> 10;
 	p->r.since = at;
-	p->used += ran < WEIR_RESERVE_LONG
-			   ? (ran * cbs_pace(self, p) + WEIR_RESERVE_FULL - 1) / WEIR_RESERVE_FULL
-			   : ran;
+	p->used +=
+		ran < WEIR_RESERVE_LONG
+			? (ran * cbs_pace(self, p, cpu) + WEIR_RESERVE_FULL - 1) / WEIR_RESERVE_FULL
+			: ran;
 }
 
-/* Before the rates of active tasks change at @at, ns: charge what runs, with the rates up to there. @also has perhaps just stopped. */
-WEIR_FLAT static void cbs_settle(struct cbs weir_mem *self, struct weir_task weir_mem *also, u64 at)
+/* Before the rates of @cpu's tasks change at @at, ns: charge what runs there, with the rates up to then. */
+static void cbs_settle(struct cbs weir_mem *self, u32 cpu, u64 at)
 {
-	struct weir_sched weir_mem *s = self->inst.sched;
+	struct weir_task weir_mem *t = weir_cpu_curr(self->inst.sched, cpu);
 
-	cbs_charge(self, also, weir_priv(&self->inst, also), at);
-	for (u32 i = 0; i < weir_nr_cpus(s) && weir_loop; i++) {
-		struct weir_task weir_mem *t = weir_cpu_curr(s, i);
+	if (t)
+		cbs_charge(self, t, weir_priv(&self->inst, t), at);
+}
 
-		if (t)
-			cbs_charge(self, t, weir_priv(&self->inst, t), at);
+/* The same for all CPUs, whose share in the sum of all rates changes. */
+WEIR_FLAT static void cbs_settle_all(struct cbs weir_mem *self, u64 at)
+{
+	for (u32 i = 0; self->reclaim && i < weir_nr_cpus(self->inst.sched) && weir_loop; i++)
+		cbs_settle(self, i, at);
+}
+
+/* The task is active at @at, ns, or not any more. */
+WEIR_FLAT static void cbs_switch(struct cbs weir_mem *self, struct cbs_task weir_mem *p, u32 active,
+				 u64 at)
+{
+	struct cbs_cpu weir_mem *home = cbs_home(self, p);
+
+	p->active = active;
+	if (!home)
+		return;
+	cbs_settle(self, p->home - 1, at);
+	home->active += active ? p->rate : -p->rate;
+}
+
+/* The task belongs to @cpu from @at on, ns. */
+WEIR_FLAT static void cbs_move(struct cbs weir_mem *self, struct cbs_task weir_mem *p, u32 cpu,
+			       u64 at)
+{
+	struct cbs_cpu weir_mem *home = cbs_home(self, p);
+
+	if (!self->reclaim || p->home == cpu + 1 || cpu >= weir_nr_cpus(self->inst.sched))
+		return;
+	if (home) {
+		cbs_settle(self, p->home - 1, at);
+		home->all -= p->rate;
+		home->active -= p->active ? p->rate : 0;
+		cbs_settle(self, cpu, at);
+	} else {
+		cbs_settle_all(self, at);
+		self->housed += p->rate;
 	}
-	self->capacity = cbs_capacity(s);
+	p->home = cpu + 1;
+	self->cpu[cpu].all += p->rate;
+	self->cpu[cpu].active += p->active ? p->rate : 0;
 }
 
 static void cbs_wakes(struct cbs weir_mem *self, struct cbs_task weir_mem *p)
@@ -217,38 +275,39 @@ static void cbs_sleeps(struct cbs weir_mem *self, struct weir_task weir_mem *t,
 /* Up to @now, ns: tasks that have slept long enough are active no more; @t is charged. */
 WEIR_FLAT static void cbs_advance(struct cbs weir_mem *self, struct weir_task weir_mem *t, u64 now)
 {
+	struct cbs_task weir_mem *q = weir_priv(&self->inst, t);
+
 	while (self->first && weir_loop) {
 		struct cbs_task weir_mem *p = weir_priv(&self->inst, self->first);
 
 		if (p->zero > now)
 			break;
-		cbs_settle(self, t, p->zero);
+		/* It has perhaps just stopped. */
+		cbs_charge(self, t, q, p->zero);
 		cbs_wakes(self, p);
-		p->active = 0;
-		self->active -= p->rate;
+		cbs_switch(self, p, 0, p->zero);
 	}
-	cbs_charge(self, t, weir_priv(&self->inst, t), now);
+	cbs_charge(self, t, q, now);
 }
 
-/* The task competes from now on. What runs has less time than was granted. */
+/* The task competes from now on. What runs on its CPU has less time than was granted. */
 WEIR_FLAT static void cbs_activate(struct cbs weir_mem *self, struct weir_task weir_mem *t,
 				   struct cbs_task weir_mem *p, u64 now)
 {
-	struct weir_sched weir_mem *s = self->inst.sched;
+	struct weir_task weir_mem *runs;
+	struct cbs_task weir_mem *q;
 
 	cbs_wakes(self, p);
 	if (!self->reclaim || p->active)
 		return;
-	cbs_settle(self, t, now);
-	p->active = 1;
-	self->active += p->rate;
-	for (u32 i = 0; i < weir_nr_cpus(s) && weir_loop; i++) {
-		struct weir_task weir_mem *runs = weir_cpu_curr(s, i);
-		struct cbs_task weir_mem *q = runs ? weir_priv(&self->inst, runs) : 0;
-
-		if (q && runs != t && q->r.running && q->state == CBS_ADMITTED)
-			weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, runs, i, 0);
-	}
+	/* It has come through there, and never run. */
+	if (!p->home)
+		cbs_move(self, p, weir_load(&t->entry_cpu), now);
+	cbs_switch(self, p, 1, now);
+	runs = p->home ? weir_cpu_curr(self->inst.sched, p->home - 1) : 0;
+	q = runs ? weir_priv(&self->inst, runs) : 0;
+	if (q && runs != t && q->r.running && q->state == CBS_ADMITTED)
+		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, runs, p->home - 1, 0);
 }
 
 /* It blocks at @now, ns, and is active until its remaining budget is what its rate allows until its deadline. */
@@ -261,21 +320,24 @@ WEIR_FLAT static void cbs_rest(struct cbs weir_mem *self, struct weir_task weir_
 		return;
 	lag = left * WEIR_RESERVE_FULL / p->rate;
 	p->zero = p->deadline > lag ? p->deadline - lag : 0;
-	if (p->zero > now) {
+	if (p->zero > now)
 		cbs_sleeps(self, t, p);
-		return;
-	}
-	cbs_settle(self, t, now);
-	p->active = 0;
-	self->active -= p->rate;
+	else
+		cbs_switch(self, p, 0, now);
 }
 
 /* The task's rate is @rate from now on. */
 static void cbs_book(struct cbs weir_mem *self, struct cbs_task weir_mem *p, u64 rate)
 {
-	if (p->active)
-		self->active = self->active - p->rate + rate;
-	self->load = self->load - p->rate + rate;
+	struct cbs_cpu weir_mem *home = cbs_home(self, p);
+
+	cbs_settle_all(self, weir_now(self->inst.sched));
+	if (home) {
+		self->housed += rate - p->rate;
+		home->all += rate - p->rate;
+		home->active += p->active ? rate - p->rate : 0;
+	}
+	self->load += rate - p->rate;
 	p->rate = rate;
 }
 
@@ -291,9 +353,8 @@ WEIR_FLAT static void cbs_admit(struct cbs weir_mem *self, struct weir_task weir
 	p->state = CBS_ADMITTED;
 	p->deadline = 0;
 	p->used = 0;
-	if (self->bound && (self->load + rate) / self->bound > cbs_capacity(self->inst.sched) *
-								       (WEIR_RESERVE_FULL / 1024) /
-								       100) {
+	if (self->bound &&
+	    (self->load + rate) / self->bound > self->capacity * (WEIR_RESERVE_FULL / 1024) / 100) {
 		p->state = CBS_REFUSED;
 		weir_publish(&self->inst, WEIR_TOPIC_OVERLOAD, t, WEIR_NO_CPU, rate);
 		return;
@@ -392,7 +453,28 @@ static u64 cbs_turn(struct cbs weir_mem *self, const struct cbs_task weir_mem *p
 		return end - now;
 	left = p->used < p->r.budget ? p->r.budget - p->used : 0;
 	return weir_reserve_time(self->inst.sched, cpu,
-				 left * WEIR_RESERVE_FULL / cbs_pace(self, p));
+				 left * WEIR_RESERVE_FULL / cbs_pace(self, p, cpu));
+}
+
+WEIR_ENTRY int cbs_construct(struct cbs weir_mem *self)
+{
+	self->capacity = cbs_capacity(self->inst.sched);
+	self->cpu = weir_instance_alloc(&self->inst, (u64)weir_nr_cpus(self->inst.sched) *
+							     sizeof(struct cbs_cpu));
+	return self->cpu ? 0 : -WEIR_ENOMEM;
+}
+
+WEIR_ENTRY int cbs_on_cpu_status(struct cbs weir_mem *self, const struct weir_msg *msg)
+{
+	int err = weir_instance_lock(&self->inst);
+
+	weir_use(msg);
+	if (err)
+		return err;
+	cbs_settle_all(self, weir_now(self->inst.sched));
+	self->capacity = cbs_capacity(self->inst.sched);
+	weir_instance_unlock(&self->inst);
+	return 0;
 }
 
 WEIR_ENTRY int cbs_on_policy(struct cbs weir_mem *self, const struct weir_msg *msg)
@@ -452,6 +534,8 @@ WEIR_ENTRY int cbs_on_dispatch(struct cbs weir_mem *self, const struct weir_msg 
 		return -WEIR_EINVAL;
 	cbs_adopt(self, msg->task, p);
 	cbs_refresh(self, msg->task, p);
+	if (p->state == CBS_ADMITTED)
+		cbs_move(self, p, msg->cpu, weir_now(self->inst.sched));
 	weir_reserve_start(self->inst.sched, &p->r);
 	if (p->state == CBS_ADMITTED)
 		weir_store(&msg->task->slice_ns, cbs_turn(self, p, msg->cpu));
@@ -498,8 +582,6 @@ WEIR_ENTRY int cbs_on_exit(struct cbs weir_mem *self, const struct weir_msg *msg
 		return -WEIR_EINVAL;
 	cbs_advance(self, msg->task, now);
 	cbs_wakes(self, p);
-	if (p->active)
-		cbs_settle(self, msg->task, now);
 	cbs_book(self, p, 0);
 	p->active = 0;
 	p->state = CBS_REFUSED;
@@ -542,8 +624,11 @@ WEIR_ENTRY int cbs_answer_budget(struct cbs weir_mem *self, struct weir_msg *msg
 WEIR_ENTRY void cbs_take_state(struct cbs weir_mem *self, struct cbs weir_mem *old)
 {
 	self->load = old->load;
-	self->active = old->active;
-	self->capacity = old->capacity;
+	self->housed = old->housed;
+	for (u32 i = 0; i < weir_nr_cpus(self->inst.sched) && weir_loop; i++) {
+		self->cpu[i].active = old->cpu[i].active;
+		self->cpu[i].all = old->cpu[i].all;
+	}
 	self->first = old->first;
 	self->last = old->last;
 }

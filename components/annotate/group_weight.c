@@ -6,7 +6,7 @@
  * pipes:     none
  * listens:   PRIORITY: the weight of that nice value within the group. WEIGHT: any other. GROUP: the task's group;
  *            without a task, a group's weight and parent. DISPATCH, RELINQUISH: its group's account is charged.
- *            BLOCK, EXIT: the task does not compete any more
+ *            BLOCK, EXIT, WITHHELD: the task does not compete any more, or not until it is let through
  * answers:   WEIGHT: the task's effective weight in all its groups; in value2 2^32 divided by it, and from bit 32 on 1: it changes
  *            without a message. A question's value2 says what
  *            the asking order multiplies the task's virtual time by, in 1/1024; 0: it does not say
@@ -66,16 +66,15 @@ struct group_weight {
 	struct group_weight_group group[GROUP_WEIGHT_GROUPS]; /* (l) */
 };
 
-WEIR_COMPONENT(group_weight, .summary = "divide each group's weight among its tasks",
-	       .cls = WEIR_ANNOTATE,
-	       .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(WEIGHT) |
-			  WEIR_TOPIC_BIT(GROUP) | WEIR_TOPIC_BIT(DISPATCH) |
-			  WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT),
-	       .answers = WEIR_TOPIC_BIT(WEIGHT), .per_task = sizeof(struct group_weight_task),
-	       WEIR_PARAMS(group_weight,
-			   WEIR_PARAM(group_weight, slack, NS, 1000000, 0, 1000000000,
-				      "what a group's account may be ahead or behind before "
-				      "weights change")));
+WEIR_COMPONENT(
+	group_weight, .summary = "divide each group's weight among its tasks", .cls = WEIR_ANNOTATE,
+	.listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(GROUP) |
+		   WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK) |
+		   WEIR_TOPIC_BIT(EXIT) | WEIR_TOPIC_BIT(WITHHELD),
+	.answers = WEIR_TOPIC_BIT(WEIGHT), .per_task = sizeof(struct group_weight_task),
+	WEIR_PARAMS(group_weight, WEIR_PARAM(group_weight, slack, NS, 1000000, 0, 1000000000,
+					     "what a group's account may be ahead or behind before "
+					     "weights change")));
 
 static struct group_weight_group weir_mem *group_weight_at(struct group_weight weir_mem *self,
 							   u32 g)
@@ -326,6 +325,13 @@ WEIR_ENTRY int group_weight_on_block(struct group_weight weir_mem *self, const s
 WEIR_ENTRY int group_weight_on_exit(struct group_weight weir_mem *self, const struct weir_msg *msg)
 {
 	return group_weight_rest(self, msg->task);
+}
+
+/* It waits for its group's budget, or for a CPU. Whoever orders it asks for its weight when it is let through. */
+WEIR_ENTRY int group_weight_on_withheld(struct group_weight weir_mem *self,
+					const struct weir_msg *msg)
+{
+	return msg->task && !weir_runs(msg->task) ? group_weight_rest(self, msg->task) : 0;
 }
 
 /*

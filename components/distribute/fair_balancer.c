@@ -17,8 +17,9 @@
  *            interval ns 16000000 [100000, 10000000000]; time between two balancing attempts of a busy CPU
  *            reach count 8 [1, 4096]; tasks looked at in another CPU's pipe for one that may move
  *            pack flag 0 [0, 1]; tasks prefer large CPUs though they fit small ones (asymmetric packing)
+ *            energy flag 0 [0, 1]; while no CPU is near its capacity, waking tasks go to the smallest CPU that they fit
  * per-task:  56 bytes
- * cost:      O(idle CPUs) for a task that wakes, O(1) for one that gave up its CPU, O(out-pipes) for a new one and
+ * cost:      O(idle CPUs) for a task that wakes (with energy O(out-pipes)), O(1) for one that gave up its CPU, O(out-pipes) for a new one and
  *            for a CPU that looks for work or balances; O(tasks) when a CPU goes offline or online; takes
  *            the lock behind one out-pipe when it looks for a task there
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is withheld if there is
@@ -29,7 +30,7 @@
  * A task that gave up its CPU stays there. A waking task goes to its previous CPU or to the CPU of its waker, to the one
  * that is idle or has the smaller load, and from there to an idle CPU of the same last-level cache: an entirely idle core
  * comes before one with a busy sibling, and if CPUs differ, only those count that fit the task
- * with a quarter to spare. New tasks go to the largest idle CPU, else to the least loaded one. A running task that has outgrown its CPU
+ * with a quarter to spare. A CPU that has only tasks of SCHED_IDLE (weight 3) counts as idle for other tasks. New tasks go to the largest idle CPU, else to the least loaded one. A running task that has outgrown its CPU
  * leaves it at a tick, or when its slice ends, for an idle core of larger CPUs. A CPU that runs out of work takes a task from the
  * nearest CPU that can spare one: of its core, its cache, its node, the machine. At ticks a busy CPU with waiting tasks
  * passes one to an idle CPU, and periodically takes one from the most loaded CPU, if the imbalance is large enough.
@@ -38,6 +39,10 @@
  * idle core of a larger one, however little it computes: for favoured cores, whose capacities differ by little, and
  * where energy does not matter.
  *
+ * With `energy`, a waking task goes to the smallest CPU that it fits with a quarter to spare, beside the tasks that are there: to its
+ * previous CPU among equals, else to the one with most room. CPUs without work take none from others. Once a CPU uses four fifths of its
+ * capacity, the tipping point, all is as without. It needs an out-pipe for each CPU.
+ *
  * Load is tracked by weight and time (weir/kit/pelt.h), and counts double on a CPU of half the capacity. Differences from Linux:
  * running tasks are migrated only if they have outgrown their CPU, groups of CPUs are compared by their most loaded member only, and waker
  * relationships are not tracked.
@@ -45,20 +50,23 @@
  * example:   annotate affinity, weight, fair;
  *            entry -> fair_balancer -> each cpu { eevdf -> cpu };
  */
+#include <weir/kit/fair.h>
+#include <weir/kit/frugal.h>
 #include <weir/kit/review.h>
 #include <weir/kit/rq_load.h>
 #include <weir/cpus.h>
 
 struct fair_balancer {
 	struct weir_instance inst;
-	u64 affine;    /* (c) */
-	u64 hot;       /* (c) ns */
-	u64 imbalance; /* (c) percent */
-	u64 interval;  /* (c) ns */
-	u64 reach;     /* (c) */
-	u64 pack;      /* (c) */
-	u32 differ;    /* (c) CPUs do, in capacity */
-	u32 unused;
+	u64 affine;	    /* (c) */
+	u64 hot;	    /* (c) ns */
+	u64 imbalance;	    /* (c) percent */
+	u64 interval;	    /* (c) ns */
+	u64 reach;	    /* (c) */
+	u64 pack;	    /* (c) */
+	u64 energy;	    /* (c) */
+	u32 differ;	    /* (c) CPUs do, in capacity */
+	u32 tipped;	    /* (a) with energy: a CPU is beyond the tipping point */
 	u64 weir_mem *next; /* (a) ns; by port: when its CPU looks at the others again */
 	struct weir_rq_loads loads;
 };
@@ -90,7 +98,10 @@ WEIR_COMPONENT(
 			   "tasks looked at in another CPU's pipe for one that may move"),
 		WEIR_PARAM(fair_balancer, pack, FLAG, 0, 0, 1,
 			   "tasks prefer large CPUs though they fit small ones (asymmetric "
-			   "packing)")));
+			   "packing)"),
+		WEIR_PARAM(fair_balancer, energy, FLAG, 0, 0, 1,
+			   "while no CPU is near its capacity, waking tasks go to the smallest CPU "
+			   "that they fit")));
 
 /* --- choice of a pipe --------------------------------------------------------------------------------- */
 
@@ -154,6 +165,13 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 
 	if (prev >= weir_nr_cpus(s) || !weir_port_to(&self->inst, &self->loads.map, prev))
 		return WEIR_NO_CPU;
+	if (self->loads.uses) {
+		cpu = weir_frugal_cpu(&self->loads, prev, weir_pelt_util(&p->pelt), mask,
+				      &self->tipped);
+		if (cpu != WEIR_NO_CPU)
+			return cpu;
+		cpu = prev;
+	}
 	if (self->affine && weir_cpu_may(s, here, mask) &&
 	    weir_port_to(&self->inst, &self->loads.map, here))
 		cpu = weir_cpu_may(s, prev, mask)
@@ -164,7 +182,9 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 	if (here != WEIR_NO_CPU)
 		return here;
 	prev = weir_idle_sibling(&self->loads.near, cpu, prev,
-				 self->differ ? 1 + weir_pelt_util(&p->pelt) : 0, mask);
+				 (self->differ ? 1 + weir_pelt_util(&p->pelt) : 0) |
+					 (weight == WEIR_WEIGHT_IDLE ? WEIR_SIBLING_WAITS : 0),
+				 mask);
 	if (prev != WEIR_NO_CPU)
 		return prev;
 	return weir_cpu_may(s, cpu, mask) ? cpu : WEIR_NO_CPU;
@@ -187,7 +207,8 @@ WEIR_FLAT static u32 fair_balancer_outgrown(struct fair_balancer weir_mem *self,
 	    (!self->pack && util * 5 / 4 < weir_cpu_capacity(s, cpu)))
 		return WEIR_NO_CPU;
 	to = self->pack ? fair_balancer_largest(self, cpu, mask)
-			: weir_idle_sibling(&self->loads.near, cpu, cpu, 1 + util, mask);
+			: weir_idle_sibling(&self->loads.near, cpu, cpu,
+					    (1 + util) | WEIR_SIBLING_WAITS, mask);
 	return to != WEIR_NO_CPU && weir_core_idle(s, &self->loads.near, to) &&
 			       weir_cpu_capacity(s, to) > weir_cpu_capacity(s, cpu)
 		       ? to
@@ -208,7 +229,8 @@ WEIR_FLAT static u32 fair_balancer_put(struct fair_balancer weir_mem *self,
 		to = weir_port_to(&self->inst, &self->loads.map,
 				  fair_balancer_near(self, t, weight, mask));
 	port = to ? to->from_port + 1
-		  : weir_rq_load_idlest(&self->loads, weir_load(&t->entry_cpu), mask);
+		  : weir_rq_load_idlest(&self->loads, weir_load(&t->entry_cpu),
+					weight == WEIR_WEIGHT_IDLE, mask);
 	weir_rq_load_enter(&self->loads, weir_priv(&self->inst, t), port, weight ? weight : 1,
 			   weir_now(self->inst.sched));
 	if (port)
@@ -225,6 +247,7 @@ WEIR_ENTRY int fair_balancer_construct(struct fair_balancer weir_mem *self)
 		return -WEIR_ENOMEM;
 	for (u32 i = 1; i < weir_nr_cpus(s) && weir_loop; i++)
 		self->differ |= weir_cpu_capacity(s, i) != weir_cpu_capacity(s, 0);
+	self->loads.uses = self->differ && self->energy;
 	return weir_rq_load_construct(&self->inst, &self->loads);
 }
 
@@ -276,12 +299,8 @@ WEIR_ENTRY int fair_balancer_on_cpu_status(struct fair_balancer weir_mem *self,
 WEIR_ENTRY int fair_balancer_on_dispatch(struct fair_balancer weir_mem *self,
 					 const struct weir_msg *msg)
 {
-	struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, msg->task);
-
-	weir_rq_load_track(p, weir_now(self->inst.sched));
-	if (msg->cpu < weir_nr_cpus(self->inst.sched))
-		weir_store(&p->running, weir_cpu_capacity(self->inst.sched, msg->cpu));
-	return 0;
+	return weir_rq_load_start(&self->loads, weir_priv(&self->inst, msg->task), msg->cpu,
+				  weir_now(self->inst.sched));
 }
 
 WEIR_ENTRY int fair_balancer_on_block(struct fair_balancer weir_mem *self,
@@ -347,10 +366,16 @@ WEIR_HELPER int fair_balancer_move(struct fair_balancer weir_mem *self weir_arg,
 	return t && to && !weir_move(&self->inst, t, to->from_port);
 }
 
+/* With energy, tasks wait where they are while no CPU is near its capacity. */
+WEIR_INLINE int fair_balancer_rests(const struct fair_balancer weir_mem *self)
+{
+	return self->loads.uses && !weir_load(&self->tipped);
+}
+
 /* Same core or cache, then same node, then anywhere. */
 WEIR_ENTRY int fair_balancer_on_idle(struct fair_balancer weir_mem *self, u32 cpu)
 {
-	if (!weir_port_to(&self->inst, &self->loads.map, cpu))
+	if (!weir_port_to(&self->inst, &self->loads.map, cpu) || fair_balancer_rests(self))
 		return 0;
 	for (u32 far = 1; far < weir_limit(4) && weir_loop; far++) {
 		u32 from = weir_rq_load_busiest(&self->loads, cpu, far == 1 ? 0 : far, far);
@@ -417,6 +442,11 @@ WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,
 			     weir_cpu_curr(self->inst.sched, msg->cpu), msg->cpu, 0);
 		return 0;
 	}
+	if (self->loads.uses && weir_frugal_full(self->inst.sched, msg->cpu,
+						 weir_rq_load_util(&self->loads, msg->cpu, now)))
+		weir_store(&self->tipped, 1);
+	if (fair_balancer_rests(self))
+		return 0;
 	cpu = fair_balancer_needs_work(self, out, msg->cpu);
 	if (cpu != WEIR_NO_CPU && fair_balancer_move(self, out, cpu))
 		return 0;

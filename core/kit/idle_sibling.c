@@ -57,10 +57,13 @@ static int sibling_fits(const struct weir_sched weir_mem *s, u32 cpu, u64 need)
 }
 
 /* Whether it is idle, allowed for the task, and large enough. */
-static int sibling_takes(const struct weir_sched weir_mem *s, u32 cpu, u64 need,
+static int sibling_takes(const struct weir_near weir_mem *near, u32 cpu, u64 need, int idle,
 			 const struct weir_cpumask weir_mem *mask)
 {
-	return weir_cpu_may(s, cpu, mask) && weir_cpu_waits(s, cpu) && sibling_fits(s, cpu, need);
+	const struct weir_sched weir_mem *s = near->inst->sched;
+
+	return weir_cpu_may(s, cpu, mask) && weir_cpu_free(s, near, cpu, idle) &&
+	       sibling_fits(s, cpu, need);
 }
 
 /* Whether word @w may have a CPU of the group. */
@@ -71,21 +74,26 @@ static int near_has(const struct weir_sched weir_mem *s, const struct weir_span 
 }
 
 WEIR_GLOBAL u32 weir_idle_sibling(const struct weir_near weir_mem *near weir_arg, u32 target,
-				  u32 prev, u64 need,
+				  u32 prev, u64 needs,
 				  const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_instance weir_mem *self = near->inst;
 	const struct weir_pipe weir_mem *in = weir_in(self, 0);
 	struct weir_sched weir_mem *s = self->sched;
+	u64 need = needs & ~WEIR_SIBLING_WAITS;
 	u32 best = WEIR_NO_CPU, rank = 0, n = 0;
+	int idle = needs != need;
 
-	if (sibling_takes(s, target, need, mask))
+	if (sibling_takes(near, target, need, idle, mask))
 		return target;
-	if (prev != target && sibling_takes(s, prev, need, mask) &&
+	if (prev != target && sibling_takes(near, prev, need, idle, mask) &&
 	    weir_distance(s, prev, target) < 2)
 		return prev;
 	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
-		u64 bits = in->cpus->word[w] & weir_idle_word(s, w);
+		u64 waits = weir_idle_word(s, w);
+		u64 bits = in->cpus->word[w] &
+			   (idle ? waits
+				 : waits | weir_load(&near->lazy.word[w & (WEIR_MASK_WORDS - 1)]));
 
 		if (mask)
 			bits &= weir_load(&mask->word[w]);
@@ -102,7 +110,10 @@ WEIR_GLOBAL u32 weir_idle_sibling(const struct weir_near weir_mem *near weir_arg
 				continue;
 			have = sibling_fits(s, cpu, need) ? SIBLING_FITS
 							  : weir_cpu_capacity(s, cpu);
-			have += have >= SIBLING_FITS && weir_core_idle(s, near, cpu) ? 1 : 0;
+			have += have >= SIBLING_FITS && waits >> (cpu % 64) & 1 &&
+						weir_core_idle(s, near, cpu)
+					? 1
+					: 0;
 			if (have > rank) {
 				rank = have;
 				best = cpu;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Load behind the out-pipes of a balancer (weir/kit/rq_load.h). */
 #include <weir/cpus.h>
+#include <weir/kit/fair.h>
 #include <weir/kit/rq_load.h>
 
 WEIR_FLAT int weir_rq_load_construct(struct weir_instance weir_mem *self,
@@ -26,7 +27,12 @@ WEIR_GLOBAL int weir_rq_load_take(struct weir_rq_loads weir_mem *loads weir_arg,
 		loads->port[i].pelt.load_sum = old->port[i].pelt.load_sum;
 		loads->port[i].pelt.part = old->port[i].pelt.part;
 		loads->port[i].load = old->port[i].load;
+		loads->port[i].awake = old->port[i].awake;
+		loads->port[i].pelt.util_sum = old->port[i].pelt.util_sum;
+		loads->port[i].running = old->port[i].running;
 	}
+	for (u32 w = 0; w < weir_limit(WEIR_MASK_WORDS) && weir_loop; w++)
+		loads->near.lazy.word[w] = old->near.lazy.word[w];
 	return 0;
 }
 
@@ -35,8 +41,76 @@ static void rq_load_update(struct weir_rq_load_port weir_mem *q, u64 now)
 {
 	if (!weir_try_lock(&q->busy))
 		return;
-	weir_pelt_update(&q->pelt, now, weir_rq_load_sum(q), 0);
+	weir_pelt_update(&q->pelt, now, weir_rq_load_sum(q), weir_load(&q->running));
 	weir_spin_unlock(&q->busy);
+}
+
+/* What a task uses, @sum, counts behind @q from now on; @less: no longer. */
+static void rq_load_shift(struct weir_rq_load_port weir_mem *q, u64 sum, int less)
+{
+	if (!weir_try_lock(&q->busy))
+		return;
+	if (!less)
+		q->pelt.util_sum += sum;
+	else
+		q->pelt.util_sum -= sum < q->pelt.util_sum ? sum : q->pelt.util_sum;
+	weir_spin_unlock(&q->busy);
+}
+
+static int rq_load_lazy(const struct weir_rq_load_port weir_mem *q)
+{
+	return !weir_load(&q->awake) && weir_load(&q->load) > 0;
+}
+
+/* A task of @weight more is runnable behind the pipe; @more is -1: one less. A CPU that counts at the same time looks again afterwards. */
+static void rq_load_count(struct weir_rq_loads weir_mem *loads, u32 port, u32 weight, s64 more)
+{
+	struct weir_rq_load_port weir_mem *q = &loads->port[port];
+	u32 cpu = weir_out(loads->inst, port)->cpu;
+	struct weir_cpumask weir_mem *lazy = &loads->near.lazy;
+
+	weir_fetch_add(&q->load, (s64)weight * more);
+	if (weight && weight != WEIR_WEIGHT_IDLE)
+		weir_fetch_add(&q->awake, (u32)more);
+	if (cpu >= weir_nr_cpus(loads->inst->sched))
+		return;
+	if (rq_load_lazy(q)) {
+		weir_mask_set(lazy, cpu);
+		if (!rq_load_lazy(q))
+			weir_mask_clear(lazy, cpu);
+	} else if (weir_mask_test(lazy, cpu)) {
+		weir_mask_clear(lazy, cpu);
+		if (rq_load_lazy(q))
+			weir_mask_set(lazy, cpu);
+	}
+}
+
+/* The CPU behind the task's pipe runs it no longer. */
+static void rq_load_stop(struct weir_rq_loads weir_mem *loads,
+			 const struct weir_rq_load_task weir_mem *p, u64 now)
+{
+	u32 port = weir_load(&p->counted) >> 32;
+
+	if (!loads->uses || !port || port > loads->inst->nr_out)
+		return;
+	rq_load_update(&loads->port[port - 1], now);
+	weir_store(&loads->port[port - 1].running, 0);
+}
+
+WEIR_GLOBAL int weir_rq_load_start(struct weir_rq_loads weir_mem *loads weir_arg,
+				   struct weir_rq_load_task weir_mem *p weir_arg, u32 cpu, u64 now)
+{
+	u32 port = cpu < loads->map.nr ? loads->map.port[cpu] : 0;
+
+	weir_rq_load_track(p, now);
+	if (cpu >= weir_nr_cpus(loads->inst->sched))
+		return 0;
+	weir_store(&p->running, weir_cpu_capacity(loads->inst->sched, cpu));
+	if (!loads->uses || !port)
+		return 0;
+	rq_load_update(&loads->port[port - 1], now);
+	weir_store(&loads->port[port - 1].running, weir_cpu_capacity(loads->inst->sched, cpu));
+	return 0;
 }
 
 WEIR_GLOBAL int weir_rq_load_enter(struct weir_rq_loads weir_mem *loads weir_arg,
@@ -47,8 +121,10 @@ WEIR_GLOBAL int weir_rq_load_enter(struct weir_rq_loads weir_mem *loads weir_arg
 	u32 nr = loads->inst->nr_out, from;
 
 	weir_rq_load_track(p, now);
-	if (weir_load(&p->running))
+	if (weir_load(&p->running)) {
 		weir_store(&p->stopped, now);
+		rq_load_stop(loads, p, now);
+	}
 	weir_store(&p->running, 0);
 	while (weir_loop) {
 		seen = weir_cas(&p->counted, old, new);
@@ -59,11 +135,18 @@ WEIR_GLOBAL int weir_rq_load_enter(struct weir_rq_loads weir_mem *loads weir_arg
 	from = old >> 32;
 	if (from && from <= nr) {
 		rq_load_update(&loads->port[from - 1], now);
-		weir_fetch_add(&loads->port[from - 1].load, -(s64)(u32)old);
+		if (old != new)
+			rq_load_count(loads, from - 1, (u32)old, -1);
 	}
-	if (port && port <= nr) {
+	if (port && port <= nr && old != new) {
 		rq_load_update(&loads->port[port - 1], now);
-		weir_fetch_add(&loads->port[port - 1].load, weight);
+		rq_load_count(loads, port - 1, weight, 1);
+	}
+	if (loads->uses && from != port) {
+		if (from && from <= nr)
+			rq_load_shift(&loads->port[from - 1], p->pelt.util_sum, 1);
+		if (port && port <= nr)
+			rq_load_shift(&loads->port[port - 1], p->pelt.util_sum, 0);
 	}
 	return 0;
 }
@@ -85,6 +168,18 @@ WEIR_GLOBAL u64 weir_rq_load_of(struct weir_rq_loads weir_mem *loads weir_arg, u
 	q = &loads->port[port - 1];
 	rq_load_update(q, now);
 	return weir_pelt_load(&q->pelt);
+}
+
+WEIR_GLOBAL u64 weir_rq_load_util(struct weir_rq_loads weir_mem *loads weir_arg, u32 cpu, u64 now)
+{
+	u32 port = cpu < loads->map.nr ? loads->map.port[cpu] : 0;
+	u64 util;
+
+	if (!port)
+		return 0;
+	rq_load_update(&loads->port[port - 1], now);
+	util = weir_pelt_util(&loads->port[port - 1].pelt);
+	return util < 1024 ? util : 1024;
 }
 
 WEIR_GLOBAL u32 weir_pipe_spare(struct weir_pipe weir_mem *pipe weir_arg)
@@ -144,7 +239,7 @@ WEIR_GLOBAL u32 weir_rq_load_busiest(struct weir_rq_loads weir_mem *loads weir_a
 }
 
 WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_arg, u32 here,
-				    const struct weir_cpumask weir_mem *mask weir_arg)
+				    int idle, const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_instance weir_mem *self = loads->inst;
 	struct weir_sched weir_mem *s = self->sched;
@@ -162,11 +257,12 @@ WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_ar
 					   weir_rq_load_of(loads, cpu, now) +
 						   weir_rq_load_sum(&loads->port[i]));
 		/* Idle CPUs by size: a new task may compute. Differences below a sixteenth do not count. */
-		if (!weir_cpu_waits(s, cpu))
+		if (!weir_cpu_free(s, &loads->near, cpu, idle))
 			load += 1ull << 40;
 		else
 			load += (u64)(1024 - weir_cpu_capacity(s, cpu)) / 64 << 35;
-		if (weir_cpu_waits(s, cpu) && !weir_core_idle(s, &loads->near, cpu))
+		if (weir_cpu_free(s, &loads->near, cpu, idle) &&
+		    (!weir_cpu_waits(s, cpu) || !weir_core_idle(s, &loads->near, cpu)))
 			load += 1ull << 39;
 		load = load * 4 + (here < weir_nr_cpus(s) ? weir_distance(s, here, cpu) : 0);
 		if (load < least) {

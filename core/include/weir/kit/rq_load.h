@@ -31,6 +31,8 @@ struct weir_rq_load_port {
 	struct weir_pelt pelt; /* (a) one CPU at a time updates it, see @busy */
 	s64 load;	       /* (a) weights of its runnable tasks */
 	u32 busy;	       /* (a) a CPU updates `pelt` */
+	u32 awake;	       /* (a) runnable tasks that are not of SCHED_IDLE */
+	u32 running; /* (a) with `uses`: capacity of the CPU while it runs a task, else 0 */
 	u32 unused;
 };
 
@@ -53,6 +55,8 @@ struct weir_rq_loads {
 	struct weir_near near;
 	struct weir_rq_load_port weir_mem *port; /* (c) */
 	struct weir_cpumask queued;		 /* (a) by port: it holds tasks, or did recently */
+	u32 uses; /* (c) it is counted how much of each CPU its tasks use, those that sleep there among them */
+	u32 unused;
 };
 
 /* In construct. 0, -WEIR_EPORTS or -WEIR_ENOMEM. */
@@ -71,10 +75,16 @@ WEIR_INLINE void weir_rq_load_track(struct weir_rq_load_task weir_mem *p, u64 no
 /* From @now on, ns, the task is runnable with @weight in out-pipe @port - 1; 0: in none. O(1). */
 int weir_rq_load_enter(struct weir_rq_loads weir_mem *loads, struct weir_rq_load_task weir_mem *p,
 		       u32 port, u32 weight, u64 now);
+/* The task runs on @cpu from @now on, ns. O(1). */
+int weir_rq_load_start(struct weir_rq_loads weir_mem *loads, struct weir_rq_load_task weir_mem *p,
+		       u32 cpu, u64 now);
 /* The task is no longer runnable; its last pipe is kept. O(1). */
 int weir_rq_load_leave(struct weir_rq_loads weir_mem *loads, struct weir_rq_load_task weir_mem *p);
 /* Mean load at @now, ns, behind the pipe that leads to @cpu; greater than any load if no pipe does. O(1). */
 u64 weir_rq_load_of(struct weir_rq_loads weir_mem *loads, u32 cpu, u64 now);
+
+/* With `uses`: what the tasks of @cpu use of it at @now, ns, in 1/1024 of a CPU of capacity 1024. O(1). */
+u64 weir_rq_load_util(struct weir_rq_loads weir_mem *loads, u32 cpu, u64 now);
 
 /* @load relative to @cpu's capacity: twice as much at half the capacity. */
 WEIR_INLINE u64 weir_rq_load_weighs(const struct weir_sched weir_mem *s, u32 cpu, u64 load)
@@ -100,9 +110,10 @@ u32 weir_pipe_spare(struct weir_pipe weir_mem *pipe);
 u32 weir_rq_load_busiest(struct weir_rq_loads weir_mem *loads, u32 cpu, u32 near, u32 far);
 /*
  * The out-pipe for a task without history: of an idle core, else of an idle CPU, the largest first, else with the least load
- * for the CPU's capacity; among equals the nearest to @here. 1 + its port; 0: @mask (null: all) has no CPU. O(out-pipes).
+ * for the CPU's capacity; among equals the nearest to @here. @idle: the task is of SCHED_IDLE. 1 + its port; 0: @mask (null: all) has no
+ * CPU. O(out-pipes).
  */
-u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads, u32 here,
+u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads, u32 here, int idle,
 			const struct weir_cpumask weir_mem *mask);
 
 #endif

@@ -50,6 +50,40 @@ fn large_cpus_are_used_first() {
     assert!(on(true) > 9 * on(false), "{} on large ones, {} on small ones", on(true), on(false));
 }
 
+/// Energy by the machine's figures, uJ, jobs done and jobs late, of `linux` with and without `energy`, on four large and four small CPUs.
+fn energy(load: &str) -> [(u64, usize, usize); 2] {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/big-little.toml");
+    let machine = Machine::resolve(file, &|path| std::fs::read(path), &[]).expect("a machine");
+    ["fair_balancer", "fair_balancer(energy = true)"].map(|balancer| {
+        let plan = plan(
+            &catalogue("linux").replace("-> fair_balancer ->", &format!("-> {balancer} ->")),
+            &machine.shape,
+        );
+        let mut g = Gantt::default();
+        let cfg = RunConfig { duration_ns: Some(4000 * MS), ..RunConfig::default() };
+        let out =
+            weir_sim::run(&machine, &plan, &toml(load), &Costs::default(), &cfg, &mut g).expect("it runs");
+        (out.energy_uj, g.done.len(), g.missed.len())
+    })
+}
+
+/// With `energy` tasks that fit small CPUs use less of it, and are late no more often. Beyond the tipping point all is as without.
+#[test]
+fn tasks_that_fit_small_cpus_save_energy_there() {
+    let light =
+        "[[task]]\nname = \"light\"\ncount = 8\nperiod = \"20ms\"\nrun = \"1500us\"\nstagger = \"1300us\"\n";
+    let [without, with] = energy(light);
+    println!("light: {without:?} uJ, jobs, late without, {with:?} with");
+    assert!(with.0 * 100 < without.0 * 70, "{with:?} with, {without:?} without");
+    assert_eq!((with.1, with.2), (without.1, without.2));
+    let hogs =
+        format!("{light}[[task]]\nname = \"hog\"\ncount = 6\nprogram = [\"run 20ms\"]\nloop = \"forever\"\n");
+    let [without, with] = energy(&hogs);
+    println!("with hogs: {without:?} uJ, jobs, late without, {with:?} with");
+    assert!(with.0.abs_diff(without.0) * 50 < without.0, "{with:?} with, {without:?} without");
+    assert!(with.1 * 100 >= without.1 * 99, "{with:?} with, {without:?} without");
+}
+
 /// Twelve tasks that always compute, half of them at nice 5, on four CPUs: by weight the ones get 3.06 times as much CPU time as
 /// the others. Sums of weights cannot be made equal to the last digit: a tenth remains.
 #[test]

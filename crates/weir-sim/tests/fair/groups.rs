@@ -154,6 +154,26 @@ fn limits_of_groups_within_groups() {
     }
 }
 
+/// A group that waits for its budget does not compete: what its sibling gets more stays in their parent, which has its half.
+#[test]
+fn a_group_without_budget_leaves_its_weight_to_its_siblings() {
+    let text = format!(
+        "[[group]]\nname = \"pod\"\n\
+         [[group]]\nname = \"low\"\nparent = \"pod\"\nquota = \"4ms\"\nperiod = \"40ms\"\n\
+         [[group]]\nname = \"free\"\nparent = \"pod\"\n\
+         [[group]]\nname = \"other\"\n\
+         [[task]]\nname = \"a\"\ngroup = \"low\"\n{HOG}[[task]]\nname = \"b\"\ngroup = \"free\"\n{HOG}\
+         [[task]]\nname = \"c\"\ngroup = \"other\"\n{HOG}"
+    );
+    for policy in POLICIES {
+        let topology = one_cpu(policy, ", bandwidth").replace("entry ->", "entry -> throttle ->");
+        let seen = run(&topology, &Machine::smp(1), &toml(&text), 4000);
+        let share = |g: &str| seen.ran[g] as f64 / (4000 * MS) as f64;
+        assert!((share("low") - 0.1).abs() < 0.005, "{policy}: {}", share("low"));
+        assert!((share("other") - 0.5).abs() < 0.005, "{policy}: {} beside the pod", share("other"));
+    }
+}
+
 /// The topology of the catalogue does both.
 #[test]
 fn the_catalogue_serves_groups() {

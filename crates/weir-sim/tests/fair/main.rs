@@ -7,10 +7,13 @@ mod common;
 
 mod accounts;
 mod balance;
+mod beside;
+mod decisions;
 mod draw;
 mod groups;
 mod kernel;
 mod lag;
+mod recording;
 mod renumbered;
 mod rules;
 mod shares;
