@@ -254,7 +254,7 @@ fn a_wake_up_is_a_call_of_the_waker_or_of_the_cpu_where_the_task_ran() {
             bound("b", 1, vec![Op::Suspend { event: 0 }, Op::Run { ns: MS }]),
         ])
     };
-    let mut of = |wakeups| {
+    let of = |wakeups| {
         let costs = Costs { wakeups, ..Costs::default() };
         let mut seen = (Wakers::default(), Gantt::default());
         let topology = "annotate affinity; entry -> load_balancer -> each cpu { head_queue -> cpu };";
