@@ -53,7 +53,10 @@ const GROUPS: [(&str, &[Row]); 8] = [
             (&["vm"], ""),
         ],
     ),
-    ("Programs, without root", &[(&["threads"], ""), (&["ask"], ""), (&["doctor"], "")]),
+    (
+        "Programs, without root",
+        &[(&["threads"], ""), (&["ask", "doctor"], "Ask which CPUs are near or idle; measure wake-ups here")],
+    ),
     (
         "Write a scheduler",
         &[
