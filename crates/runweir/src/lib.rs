@@ -9,6 +9,8 @@
 mod advise;
 mod analyze;
 pub mod args;
+#[cfg(feature = "studio")]
+mod calls;
 mod check;
 mod compare;
 pub mod compile;

@@ -4,6 +4,7 @@
 mod advise;
 mod analyze;
 mod call;
+mod calls;
 mod compare;
 mod component;
 mod examples;
