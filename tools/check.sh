@@ -30,6 +30,7 @@ tools/book.py check || complain "pages have broken links"
 tools/decisions.py --check || complain "docs/decisions/README.md is out of date: run tools/decisions.py"
 tools/evidence.py --check || complain "experiments/README.md is out of date: run tools/evidence.py"
 if tools/porting.sh | grep '^|' | grep -Fxvf docs/porting.md >&2; then complain "these rows of docs/porting.md are out of date: put in what tools/porting.sh prints"; fi
+stale=$(tools/kernels.py --check 2>&1) || complain "$stale"
 
 # Spelling, with the exceptions in .codespellrc. CI has it; elsewhere this is only a remark.
 if command -v codespell >/dev/null; then

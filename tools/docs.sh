@@ -38,6 +38,8 @@ drawn anomaly 0..60ms -t rm -m smp-2 -w anomaly-longer --duration 60ms
 drawn gang 20ms..80ms -t gang -m smp-4 -w team:threads=4,work=1ms,slot=10ms,period=20ms,hogs=4 --duration 100ms
 drawn virtual 10ms..40ms -t decentral -m smp-4 -w virtual --duration 60ms
 "$program" compare -t decentral -t multipipe -m smp-64 -w hackbench:groups=60,loops=10 --quiet --plot "$dir/images/entries.svg"
+"$program" run multipipe --machine smp-16 --workload hackbench:groups=4,loops=5 --trace none --quiet --out "$run/calls" 2>/dev/null
+"$program" report "$run/calls" --calls --least 1% --hide link --hide unlink -o "$dir/images/calls.svg" 2>/dev/null
 "$program" graph linux --machine smp-2 -o "$dir/images/linux.svg"
 "$program" graph distributed --machine cluster-2x2 -o "$dir/images/distributed.svg"
 "$program" graph hierarchical --machine dual-socket -o "$dir/images/hierarchical.svg"

@@ -17,7 +17,7 @@ code() {
 		END { print n + 0 }'
 }
 
-# Lines that are not empty, comments included, as older works count them.
+# Lines that are not empty, comments included.
 lines() {
 	cat "$@" | grep -c '[^[:space:]]'
 }

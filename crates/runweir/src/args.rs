@@ -273,7 +273,7 @@ Examples:
   runweir run --scenario fpga        changes the scheduler during the run; --dry-run only shows the changes
 
 Without --duration a finite workload runs to its end; an endless workload needs --duration.
---out writes summary.json, tasks.csv, jobs.csv, wakeups.csv, trace.pftrace (open it in
+--out writes summary.json, tasks.csv, jobs.csv, wakeups.csv, calls.json, trace.pftrace (open it in
 ui.perfetto.dev) and report.html, all of them or none. The same seed gives the same bytes.
 Ctrl-C ends a run early with the results so far (`interrupted` in the summary, exit status 1).")]
 pub struct RunArgs {

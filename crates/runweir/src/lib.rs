@@ -11,6 +11,8 @@ mod analyze;
 pub mod args;
 #[cfg(feature = "ask")]
 mod ask;
+#[cfg(feature = "studio")]
+mod calls;
 mod check;
 mod compare;
 pub mod compile;

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use weir::scenario::{refused, show as tried};
-use weir::session::{crashed, denied, faulted, unfinished};
+use weir::session::{CALLS, crashed, denied, faulted, unfinished};
 use weir::{OutDir, PreparedRun, RunOptions};
 use weir_report::Part;
 
@@ -44,8 +44,11 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     }
     let written = out.as_ref().map(|o| {
         let trace = weir::trace_name(output.zstd);
-        let names = ["report.html", trace, "summary.json", "tasks.csv", "jobs.csv", "wakeups.csv"];
-        let written = names.iter().filter(|n| **n != trace || output.trace != Part::None);
+        let names = ["report.html", trace, "summary.json", "tasks.csv", "jobs.csv", "wakeups.csv", CALLS];
+        let written = names.iter().filter(|n| match **n {
+            CALLS => done.summary.totals.scheduler_ns > 0,
+            name => name != trace || output.trace != Part::None,
+        });
         written.map(|n| o.shown(n)).collect::<Vec<_>>().join("  ")
     });
     if let Some(out) = out {

@@ -9,6 +9,7 @@ use clap::{Args, ValueHint};
 use weir_linux::client;
 use weir_studio::{Options, Studio};
 
+use crate::calls::{self, CallArgs};
 use crate::fault::{Fault, Result};
 use crate::output::{note, print, screen};
 use crate::{input, stop};
@@ -42,7 +43,13 @@ pub struct StudioArgs {
 #[command(after_help = "\
 Examples:
   runweir report out/web              print the table of a finished run again
-  runweir report out --serve          all runs below out, with their timelines, in the browser")]
+  runweir report out --serve          all runs below out, with their timelines, in the browser
+  runweir report out/web --calls      where the scheduler's time went: calls, parts, who calls what
+  runweir report out/web --calls --least 1% --hide link --hide unlink -o calls.svg
+
+The call graph is of a simulated run: calls of the runtime, components, and parts of the framework such as locks, each with its
+number of calls, its total time, the mean of a call, and its own time without what it calls. A hidden part's time is its callers';
+a hidden call takes all that it calls along.")]
 pub struct ReportArgs {
     /// Folder that `run --out`, `compare --out` or `live --record` has written, or one that holds such folders
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -53,6 +60,8 @@ pub struct ReportArgs {
     /// Port on 127.0.0.1; 0: any that is free
     #[arg(short, long, value_name = "N", default_value_t = 0, requires = "serve")]
     pub port: u16,
+    #[command(flatten)]
+    pub calls: CallArgs,
 }
 
 /// Serve until Ctrl-C.
@@ -86,6 +95,9 @@ pub fn report(args: &ReportArgs) -> Result<ExitCode> {
     if args.serve {
         let socket = client::socket_path(None);
         return serve(Options { file: None, port: args.port, results, socket, worker: worker() });
+    }
+    if args.calls.calls {
+        return calls::calls(&args.calls, &results);
     }
     for (i, dir) in results.iter().enumerate() {
         if results.len() > 1 {

@@ -8,6 +8,7 @@
 //!
 //! No code here reads a clock or depends on hash order: equal event streams give equal bytes.
 
+mod calls;
 mod changes;
 mod compare;
 mod compare_picture;
@@ -34,6 +35,7 @@ mod trace_ids;
 mod wakeups;
 mod window;
 
+pub use calls::{CallEdge, CallFilter, CallGraph, CallKind, CallPart, CallPath, CallSums};
 pub use compare::compare_table;
 pub use compare_picture::compare_picture;
 pub use counted::Counted;

@@ -7,7 +7,9 @@
 pub mod engine;
 
 pub use engine::device;
-pub use engine::{Command, Control, CpuOutcome, GuestOutcome, Inside, Notice, Outcome, RunConfig, run};
+pub use engine::{
+    CallPath, Command, Control, CpuOutcome, GuestOutcome, Inside, Notice, Outcome, RunConfig, run,
+};
 // What a run is made of, so that a program that only simulates needs one crate.
 pub use weir_model::workload::{GuestSpec, Inform};
 pub use weir_model::{

@@ -47,6 +47,7 @@
 
 pub mod advise;
 pub mod analyze;
+pub mod call_picture;
 pub mod catalogue;
 pub mod check;
 pub mod code;

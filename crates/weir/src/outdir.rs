@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::fault::{Fault, Result};
 use crate::input::reason;
-use crate::session::trace_name;
+use crate::session::{CALLS, trace_name};
 
 /// Files that mark a folder as earlier results.
 const MARKS: [&str; 4] = ["summary.json", "compare.json", "sweep.json", "result.json"];
@@ -185,7 +185,7 @@ fn open_up(_: &Path) -> io::Result<()> {
 }
 
 /// Files of a run that it may have or not: those of an earlier one must not stay beside it.
-const OPTIONAL: [&str; 2] = [trace_name(false), trace_name(true)];
+const OPTIONAL: [&str; 3] = [trace_name(false), trace_name(true), CALLS];
 
 /// Rename every file below `from` to its place below `to`.
 fn move_into(from: &Path, to: &Path) -> io::Result<()> {

@@ -15,8 +15,9 @@ use weir_lang::{Graph, Set, Source};
 use weir_model::workload::GuestSpec;
 use weir_model::{Costs, Machine, Scenario, Workload};
 use weir_report::{
-    BarrierSummary, ClockSummary, CrashSummary, FaultSummary, GangSummary, Gantt, GuestSummary, HtmlExtras,
-    Ignored, InMemory, Jobs, Meta, Metrics, Part, Summary, Trace, Unfinished, Wakeups, Windowed,
+    BarrierSummary, CallPath, CallSums, ClockSummary, CrashSummary, FaultSummary, GangSummary, Gantt,
+    GuestSummary, HtmlExtras, Ignored, InMemory, Jobs, Meta, Metrics, Part, Summary, Trace, Unfinished,
+    Wakeups, Windowed,
 };
 use weir_sim::engine::{self, Control, Inside, Outcome, RunConfig};
 
@@ -48,6 +49,9 @@ pub struct Setting {
     pub strict: bool,
 }
 
+/// Where the time of scheduler code went, in the folder of a run that charges for it.
+pub const CALLS: &str = "calls.json";
+
 /// The trace's file in the folder of a run.
 pub const fn trace_name(compressed: bool) -> &'static str {
     if compressed { "trace.pftrace.zst" } else { "trace.pftrace" }
@@ -56,6 +60,19 @@ pub const fn trace_name(compressed: bool) -> &'static str {
 /// The trace in the folder of a run, if there is one.
 pub fn trace_in(folder: &Path) -> Option<PathBuf> {
     [false, true].into_iter().map(|zstd| folder.join(trace_name(zstd))).find(|file| file.is_file())
+}
+
+/// The content of [`CALLS`].
+fn call_sums(summary: &Summary, paths: &[engine::CallPath]) -> CallSums {
+    let path = |p: &engine::CallPath| CallPath { path: p.path.clone(), calls: p.calls, ns: p.ns };
+    CallSums {
+        runweir: summary.runweir.clone(),
+        topology: summary.topology.clone(),
+        machine: summary.machine.clone(),
+        workload: summary.workload.clone(),
+        seed: summary.seed,
+        paths: paths.iter().map(path).collect(),
+    }
 }
 
 /// Common inputs of all runs of a command.
@@ -402,6 +419,7 @@ impl Session {
             // Always: the depths of pipes are part of the summary.
             trace_pipes: true,
             causes: causes || (files.is_some() && self.part != Part::None),
+            calls: files.is_some(),
             stop: Some(watch.stop()),
             progress: Some(&on_progress),
             control,
@@ -445,6 +463,10 @@ impl Session {
                 let extras = HtmlExtras { graph_svg: Some(picture), gantt: Some(gantt), places: Vec::new() };
                 let name = format!("{folder}{}", weir_report::guest_page(&guest.name));
                 out.write(&name, weir_report::html(&guest.run, &extras).as_bytes())?;
+            }
+            if summary.totals.scheduler_ns > 0 {
+                let sums = call_sums(&summary, &outcome.calls);
+                out.write(&format!("{folder}{CALLS}"), sums.to_json().as_bytes())?;
             }
             let extras = self.extras(candidate, gantt.host);
             out.write(&format!("{folder}summary.json"), summary.to_json().as_bytes())?;

@@ -33,8 +33,16 @@ fn run_writes_its_files() {
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
     assert_eq!(
         names,
-        ["jobs.csv", "report.html", "summary.json", "tasks.csv", "trace.pftrace", "wakeups.csv"]
-            .map(|f| format!("a/b/{f}"))
+        [
+            "calls.json",
+            "jobs.csv",
+            "report.html",
+            "summary.json",
+            "tasks.csv",
+            "trace.pftrace",
+            "wakeups.csv"
+        ]
+        .map(|f| format!("a/b/{f}"))
     );
     assert!(files.values().all(|f| !f.is_empty()));
     let html = String::from_utf8_lossy(&files["a/b/report.html"]).into_owned();
@@ -137,8 +145,16 @@ fn compare_writes_a_folder_for_each_topology() {
     let mut wanted = vec!["compare.csv".to_string(), "compare.html".into(), "compare.json".into()];
     for topology in ["central", "decentral"] {
         wanted.extend(
-            ["jobs.csv", "report.html", "summary.json", "tasks.csv", "trace.pftrace", "wakeups.csv"]
-                .map(|f| format!("{topology}/{f}")),
+            [
+                "calls.json",
+                "jobs.csv",
+                "report.html",
+                "summary.json",
+                "tasks.csv",
+                "trace.pftrace",
+                "wakeups.csv",
+            ]
+            .map(|f| format!("{topology}/{f}")),
         );
     }
     wanted.sort();

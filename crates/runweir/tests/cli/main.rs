@@ -5,6 +5,7 @@ mod advise;
 mod analyze;
 mod ask;
 mod call;
+mod calls;
 mod compare;
 mod component;
 mod examples;

@@ -7,20 +7,21 @@
 
 /// Size of a box, in pixels.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Size {
+pub struct Size {
     pub width: f64,
     pub height: f64,
 }
 
 /// Where a box's middle is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Point {
+pub struct Point {
     pub x: f64,
     pub y: f64,
 }
 
 /// Positions of boxes and bends of lines.
-pub(crate) struct Layout {
+#[derive(Debug)]
+pub struct Layout {
     /// Centre of each box.
     pub boxes: Vec<Point>,
     /// Points that each line passes between its two boxes: pairs at both sides of a layer.
@@ -42,7 +43,7 @@ struct Vertex {
 
 /// Lay out boxes of `sizes` that `lines` join, without cycles; `last` boxes go to the last layer,
 /// and `gap` lies between layers.
-pub(crate) fn layout(sizes: &[Size], lines: &[(usize, usize)], last: &[bool], gap: f64) -> Layout {
+pub fn layout(sizes: &[Size], lines: &[(usize, usize)], last: &[bool], gap: f64) -> Layout {
     let layers_of = longest_paths(sizes.len(), lines, last);
     let mut vertices: Vec<Vertex> = sizes
         .iter()

@@ -13,6 +13,7 @@ mod scene;
 mod svg;
 
 pub use dot::{Inner, dot, dot_nested};
+pub use layout::{Layout, Point, Size, layout};
 pub use mermaid::mermaid;
 pub use scene::{Scene, SceneBox, SceneLine, Strip, scene};
 pub use svg::{SvgOptions, svg};

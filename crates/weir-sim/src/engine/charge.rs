@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use weir_core::event::CpuNo;
 use weir_core::{OpKind, OpRecord, Plan, catalog};
 
+use super::calls::{Log, Part};
 use super::chain::Chain;
 use super::task::NONE;
 use weir_model::costs::{ByDistance, Costs, Prices};
@@ -337,11 +338,19 @@ impl<'a> Charger<'a> {
         self.by_distance(&self.costs.migration, from, to)
     }
 
-    /// Walk the operations of `calls` calls of `cpu`, made at `now`, that it begins to execute at `start`.
+    /// Walk the operations of `calls` calls of `cpu`, made at `now`, that it begins to execute at `start`. `log` hears of what takes time.
     #[inline(always)]
-    pub fn walk(&mut self, ops: &[OpRecord], calls: u64, cpu: CpuNo, now: u64, start: u64) -> Walk {
+    pub fn walk(
+        &mut self,
+        ops: &[OpRecord],
+        calls: u64,
+        cpu: CpuNo,
+        now: u64,
+        start: u64,
+        log: &mut impl Log,
+    ) -> Walk {
         if self.chain.is_some() {
-            return self.walk_chained(ops, calls, cpu, now, start);
+            return self.walk_chained(ops, calls, cpu, now, start, log);
         }
         let mut t = start + calls * self.call_ns;
         let mut wait_ns = 0;
@@ -352,13 +361,17 @@ impl<'a> Charger<'a> {
             let these = std::mem::replace(&mut left, after);
             match op.kind {
                 OpKind::Lock => {
+                    let from = t;
                     let begin = self.enter(op.object, these, 0, cpu, now, &mut t, &mut wait_ns);
                     held.enclose(&mut self.held, op.object, begin);
                     t += self.prices.by_steps(op);
+                    log.locked(from, begin, t);
                 }
                 OpKind::Unlink => {
                     let more = self.ways.get(op.object as usize).copied().unwrap_or(0);
+                    let from = t;
                     t += self.prices.link(op) + self.prices.leaving(more);
+                    log.spent(Part::Unlink, from, t);
                 }
                 OpKind::Unlock => {
                     t += self.prices.by_steps(op);
@@ -366,22 +379,29 @@ impl<'a> Charger<'a> {
                 }
                 OpKind::Step => {
                     let lock = self.prices.lock_of(op);
+                    let from = t;
+                    let inside = self.prices.inside(op);
+                    let before = self.prices.step(op) - inside;
                     if let Some(pipe) = lock {
                         let begin = self.enter(pipe, these, 0, cpu, now, &mut t, &mut wait_ns);
                         held.enclose(&mut self.held, pipe, begin);
+                        log.locked(from, begin, t + before);
                     }
-                    t += self.prices.step(op);
-                    running.enclose(&mut self.running, lock, t - self.prices.inside(op), wait_ns);
+                    t += before;
+                    running.enclose(&mut self.running, lock, t, wait_ns);
+                    log.enter(Part::Instance(op.object), t);
+                    t += inside;
                 }
                 OpKind::StepEnd => {
                     if let Some(step) = running.end(&mut self.running) {
+                        log.leave(t);
                         self.ran(op.object, (t - step.began) - (wait_ns - step.waited));
                         if let Some(pipe) = step.locked {
                             self.release(&mut held, pipe, t, now);
                         }
                     }
                 }
-                _ => t += self.prices.of(op),
+                _ => t = self.simple(op, t, log),
             }
         }
         // What a call leaves open another one does not end.
@@ -392,7 +412,15 @@ impl<'a> Charger<'a> {
 
     /// The same where stages are charged from end to end.
     #[inline(never)]
-    fn walk_chained(&mut self, ops: &[OpRecord], calls: u64, cpu: CpuNo, now: u64, start: u64) -> Walk {
+    fn walk_chained(
+        &mut self,
+        ops: &[OpRecord],
+        calls: u64,
+        cpu: CpuNo,
+        now: u64,
+        start: u64,
+        log: &mut impl Log,
+    ) -> Walk {
         let mut chain = self.chain.take().unwrap_or_default();
         let mut walk = Walk { end: start + calls * self.call_ns, wait_ns: 0 };
         let (mut held, mut running) = (Held::NONE, Running::NONE);
@@ -403,11 +431,13 @@ impl<'a> Charger<'a> {
                 OpKind::Lock => {
                     let ends = |o: &&OpRecord| o.kind == OpKind::Unlock && o.object == op.object;
                     for gone in these.iter().take_while(|o| !ends(o)).filter(|o| o.leaves()) {
-                        self.go_back(&mut chain, gone.task(), these, cpu, now, &mut walk);
+                        self.go_back(&mut chain, gone.task(), these, cpu, now, &mut walk, log);
                     }
+                    let from = walk.end;
                     let begin = self.enter(op.object, these, 0, cpu, now, &mut walk.end, &mut walk.wait_ns);
                     held.enclose(&mut self.held, op.object, begin);
                     walk.end += self.prices.by_steps(op);
+                    log.locked(from, begin, walk.end);
                 }
                 OpKind::Unlock => {
                     walk.end += self.prices.by_steps(op);
@@ -415,16 +445,22 @@ impl<'a> Charger<'a> {
                     self.let_go(&mut chain, walk.end, now);
                 }
                 OpKind::Step => {
+                    let from = walk.end;
+                    let inside = self.prices.inside(op);
+                    let before = self.prices.step(op) - inside;
                     if let Some(pipe) = self.prices.lock_of(op) {
                         let begin = self.enter(pipe, these, 0, cpu, now, &mut walk.end, &mut walk.wait_ns);
                         chain.pass(Held { pipe, begin }, op.object);
+                        log.locked(from, begin, walk.end + before);
                     }
-                    walk.end += self.prices.step(op);
-                    let began = walk.end - self.prices.inside(op);
-                    running.enclose(&mut self.running, None, began, walk.wait_ns);
+                    walk.end += before;
+                    running.enclose(&mut self.running, None, walk.end, walk.wait_ns);
+                    log.enter(Part::Instance(op.object), walk.end);
+                    walk.end += inside;
                 }
                 OpKind::StepEnd => {
                     if let Some(step) = running.end(&mut self.running) {
+                        log.leave(walk.end);
                         self.ran(op.object, (walk.end - step.began) - (walk.wait_ns - step.waited));
                     }
                 }
@@ -434,15 +470,17 @@ impl<'a> Charger<'a> {
                     walk.end += ns;
                 }
                 OpKind::Link => {
-                    walk.end += self.prices.link(op) + self.ending(&chain, op.object);
+                    walk.end = self.simple(op, walk.end, log);
+                    walk.end = self.ended(&chain, op.object, walk.end, log);
                     chain.arrive(op.task());
                     self.let_go(&mut chain, walk.end, now);
                 }
                 OpKind::Unlink => {
-                    self.go_back(&mut chain, op.task(), these, cpu, now, &mut walk);
-                    walk.end += self.prices.link(op) + self.ending(&chain, op.object);
+                    self.go_back(&mut chain, op.task(), these, cpu, now, &mut walk, log);
+                    walk.end = self.simple(op, walk.end, log);
+                    walk.end = self.ended(&chain, op.object, walk.end, log);
                 }
-                _ => walk.end += self.prices.of(op),
+                _ => walk.end = self.simple(op, walk.end, log),
             }
         }
         self.let_go(&mut chain, walk.end, now);
@@ -452,13 +490,37 @@ impl<'a> Charger<'a> {
         walk
     }
 
-    /// What the last component of a chain takes, if `pipe` is one's.
-    fn ending(&self, chain: &Chain, pipe: u32) -> u64 {
-        if chain.is_end(pipe) { self.prices.ending() } else { 0 }
+    /// When the last component of a chain is through, if `pipe` is one's.
+    fn ended(&self, chain: &Chain, pipe: u32, t: u64, log: &mut impl Log) -> u64 {
+        if !chain.is_end(pipe) {
+            return t;
+        }
+        let end = t + self.prices.ending();
+        log.spent(Part::End, t, end);
+        end
+    }
+
+    /// When an operation is over that begins at `t` and waits for nothing.
+    #[inline(always)]
+    fn simple(&self, op: &OpRecord, t: u64, log: &mut impl Log) -> u64 {
+        let end = t + self.prices.of(op);
+        let part = match op.kind {
+            OpKind::Link => Part::Link,
+            OpKind::Unlink => Part::Unlink,
+            OpKind::Request => Part::Request(op.object),
+            OpKind::Notify => Part::Notify(op.object),
+            OpKind::Remote => Part::Remote,
+            OpKind::Post => Part::Post,
+            // The component's own.
+            _ => return end,
+        };
+        log.spent(part, t, end);
+        end
     }
 
     /// `task`, if it has not done so, is taken out of the pipes that it has come through, whose locks are held until the end of the section
     /// that begins with the first of these operations.
+    #[allow(clippy::too_many_arguments)]
     fn go_back(
         &mut self,
         chain: &mut Chain,
@@ -467,17 +529,22 @@ impl<'a> Charger<'a> {
         cpu: CpuNo,
         now: u64,
         walk: &mut Walk,
+        log: &mut impl Log,
     ) {
         let way = chain.leave(task);
         let undoing = self.prices.undoing();
         let mut more: u64 = way.iter().map(|p| undoing + p.burnt_ns).sum();
+        let lock = self.costs.lock_uncontended;
         for passed in &way {
+            let from = walk.end;
             let begin = self.enter(passed.pipe, ops, more, cpu, now, &mut walk.end, &mut walk.wait_ns);
             chain.hold(Held { pipe: passed.pipe, begin });
-            let ns = undoing + passed.burnt_ns;
+            log.locked(from, begin, walk.end + lock);
+            let ns = self.prices.undoing() + passed.burnt_ns;
+            log.spent(Part::Instance(passed.instance), walk.end + lock, walk.end + ns);
             walk.end += ns;
             more -= ns;
-            self.ran(passed.instance, ns - self.costs.lock_uncontended);
+            self.ran(passed.instance, ns - lock);
         }
     }
 
@@ -596,6 +663,7 @@ fn lengthened<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
 
 #[cfg(test)]
 mod tests {
+    use super::super::calls::Unseen;
     use super::*;
     use proptest::prelude::*;
     use weir_core::PlanPipe;
@@ -626,11 +694,11 @@ mod tests {
             record(OpKind::Unlock, 0, 0),
         ];
         let alone = 100 + 10 + 5 + 10 + 30;
-        assert_eq!(c.walk(&ops, 1, 0, 1000, 1000), Walk { end: 1000 + alone, wait_ns: 0 });
+        assert_eq!(c.walk(&ops, 1, 0, 1000, 1000, &mut Unseen), Walk { end: 1000 + alone, wait_ns: 0 });
         // CPU 1 comes 20 ns later: it waits for the end of the first section, then for nothing, and pays
         // for two hand-overs.
         let first_end = 1000 + alone;
-        let walk = c.walk(&ops, 1, 1, 1020, 1020);
+        let walk = c.walk(&ops, 1, 1, 1020, 1020, &mut Unseen);
         assert_eq!(walk, Walk { end: first_end + alone - 100 + 100, wait_ns: first_end - 1120 });
         let (instance, time) = c.instances().next().unwrap();
         assert_eq!((instance, time.updates, time.ns), (7, 2, 15 + 65));
@@ -656,15 +724,15 @@ mod tests {
         let stage = 2 * costs.lock_uncontended + core.pipe_add + core.update + core.change;
         let mut c = Charger::new(&machine, &costs, &Plan::default());
         let alone = core.call + stage + core.request + core.pipe_add;
-        assert_eq!(c.walk(&ops, 1, 0, 0, 0), Walk { end: alone, wait_ns: 0 });
-        assert!(c.walk(&ops, 1, 1, 20, 20).wait_ns > 0);
+        assert_eq!(c.walk(&ops, 1, 0, 0, 0, &mut Unseen), Walk { end: alone, wait_ns: 0 });
+        assert!(c.walk(&ops, 1, 1, 20, 20, &mut Unseen).wait_ns > 0);
         assert_eq!(c.locks().map(|l| l.0).collect::<Vec<_>>(), [3]);
 
         let costs = Costs { stages: weir_model::costs::Stages::Carried, ..costs };
         let mut c = Charger::new(&machine, &costs, &Plan::default());
         let alone = core.call + core.step + core.request + core.pipe_add;
         for (cpu, now) in CALLS {
-            assert_eq!(c.walk(&ops, 1, cpu, now, now), Walk { end: now + alone, wait_ns: 0 });
+            assert_eq!(c.walk(&ops, 1, cpu, now, now, &mut Unseen), Walk { end: now + alone, wait_ns: 0 });
         }
         assert_eq!(c.locks().count(), 0);
     }
@@ -676,7 +744,9 @@ mod tests {
         let costs = Costs::default();
         let mut c = Charger::new(&machine, &costs, &Plan::default());
         c.ways = vec![0, 2];
-        let out = |c: &mut Charger<'_>, pipe| c.walk(&[record(OpKind::Unlink, pipe, 0)], 0, 0, 0, 0).end;
+        let out = |c: &mut Charger<'_>, pipe| {
+            c.walk(&[record(OpKind::Unlink, pipe, 0)], 0, 0, 0, 0, &mut Unseen).end
+        };
         assert_eq!(out(&mut c, 0), costs.core.pipe_remove);
         assert_eq!(out(&mut c, 1), 3 * costs.core.pipe_remove + 2 * costs.lock_uncontended);
     }
@@ -713,15 +783,15 @@ mod tests {
         ];
         let go = [record(OpKind::Lock, 3, 0), link(OpKind::Unlink, 7), record(OpKind::Unlock, 3, 0)];
         // 2.276 us with 16 CPUs, and 5 us of burning.
-        assert_eq!(c.walk(&come, 1, 0, 0, 0), Walk { end: 2_302 + 5_000, wait_ns: 0 });
+        assert_eq!(c.walk(&come, 1, 0, 0, 0, &mut Unseen), Walk { end: 2_302 + 5_000, wait_ns: 0 });
         // Its place is taken by others' updates: who comes next waits for the whole chain at entry 1.
-        let next = c.walk(&come, 1, 1, 0, 0);
+        let next = c.walk(&come, 1, 1, 0, 0, &mut Unseen);
         assert_eq!(next.wait_ns, 7_302 - 146);
         // 0.724 us, and 5 us of burning once more.
         let t = 1_000_000;
-        assert_eq!(c.walk(&go, 1, 0, t, t).end, t + 768 + 5_000 + 3 * costs.lock_handover.llc);
+        assert_eq!(c.walk(&go, 1, 0, t, t, &mut Unseen).end, t + 768 + 5_000 + 3 * costs.lock_handover.llc);
         // It has gone: nothing is left of its way.
-        assert_eq!(c.walk(&go, 1, 0, 2 * t, 2 * t).end, 2 * t + 146 + 20 + 90 + 84);
+        assert_eq!(c.walk(&go, 1, 0, 2 * t, 2 * t, &mut Unseen).end, 2 * t + 146 + 20 + 90 + 84);
     }
 
     #[test]

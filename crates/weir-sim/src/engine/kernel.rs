@@ -11,6 +11,7 @@ use weir_core::event::{Call, CpuNo, Event, Stop, TaskNo};
 use weir_core::{Msg, Sched, Topic, catalog, error_name};
 
 use super::Faulted;
+use super::calls::Unseen;
 use super::cpu::Mode;
 use super::queue::{Key, Kind, Phase};
 use super::sim::{Sim, refused};
@@ -60,7 +61,16 @@ impl Sim<'_> {
         }
         let start = self.now.max(self.cpus[h as usize].busy_until).max(self.frozen_until);
         let calls = 1 + std::mem::take(&mut self.notices);
-        let walk = self.charger.walk(self.sched.ops(), calls, h, self.now, start);
+        let ops = self.sched.ops();
+        let walk = match &mut self.paths {
+            None => self.charger.walk(ops, calls, h, self.now, start, &mut Unseen),
+            Some(paths) => {
+                paths.begin(call, start);
+                let walk = self.charger.walk(ops, calls, h, self.now, start, paths.as_mut());
+                paths.end(walk.end);
+                walk
+            }
+        };
         self.sched.clear_ops();
         let ns = walk.end - start;
         self.totals.scheduler_ns += ns;

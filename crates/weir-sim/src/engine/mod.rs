@@ -5,6 +5,7 @@
 //! [`Plan`]; everything around it is modelled here. The same inputs and seed give the same events. The
 //! model and its limits are described in `docs/simulator.md`.
 
+mod calls;
 mod causes;
 mod chain;
 mod charge;
@@ -36,6 +37,7 @@ mod sync;
 mod task;
 mod world;
 
+pub use calls::CallPath;
 pub use clocks::ClockOutcome;
 use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
@@ -64,6 +66,8 @@ pub struct RunConfig<'a> {
     pub trace_pipes: bool,
     /// Emit what tasks wait for, which tasks wake them and how far each gets: `WaitsFor`, `Woken`, `Stands`, `Allowed`, `Refill`.
     pub causes: bool,
+    /// Attribute the time of scheduler code to the parts that it is spent in: [`Outcome::calls`].
+    pub calls: bool,
     /// Report to observers so often, ns, what locks and instances have cost since the last time; 0: at the end only.
     pub contention_every_ns: u64,
     /// Set from outside (Ctrl-C) to end the run with the results so far.
@@ -141,6 +145,8 @@ pub struct Outcome {
     /// Scheduler code, lock queues included, and those alone.
     pub scheduler_ns: u64,
     pub lock_wait_ns: u64,
+    /// Where that time went, if [`RunConfig::calls`]; nothing where scheduling costs nothing, or hardware does it.
+    pub calls: Vec<CallPath>,
     /// Sums over the CPUs: tasks, nothing to do, kernel work (scheduler, interrupts, switches).
     pub busy_ns: u64,
     pub idle_ns: u64,

@@ -5,8 +5,9 @@ use std::cell::RefCell;
 
 use weir_core::crash;
 use weir_core::event::{CpuNo, Event, Observer, Stop, TaskNo};
-use weir_core::{Config, MAX_CPUS, Msg, OutMsg, Plan, Sched, TaskId, Topic};
+use weir_core::{Config, MAX_CPUS, Msg, OutMsg, OwnTopic, Plan, Sched, TaskId, Topic};
 
+use super::calls::Paths;
 use super::charge::Charger;
 use super::classes::Wanted;
 use super::clocks::CpuClocks;
@@ -120,6 +121,8 @@ pub struct Sim<'a> {
     /// Gangs, and their planners.
     pub gangs: Gangs<'a>,
     pub charger: Charger<'a>,
+    /// Where the time that it charges goes, if that is wanted.
+    pub paths: Option<Box<Paths>>,
     /// Counters, and what shared caches do.
     pub pmu: Pmu,
     /// Scheduling costs time.
@@ -267,6 +270,7 @@ impl<'a> Sim<'a> {
             graphs: Graphs::new(workload),
             gangs: Gangs::new(placed, CpuClocks::new(machine, plan, cfg.seed)),
             charger: Charger::new(machine, costs, plan),
+            paths: None,
             pmu: Pmu::new(machine, plan, workload, cfg.seed),
             charging,
             oplog,
@@ -305,6 +309,9 @@ impl<'a> Sim<'a> {
             lost: Vec::new(),
             heat: Heat::new(machine, plan),
         };
+        if cfg.calls && charging {
+            sim.paths = Some(Box::new(Paths::new(plan, &sim.own_topics(plan))));
+        }
         if sim.pmu.is_missed() {
             sim.warn(
                 "a component wants to know what tasks do to the caches, but no task has a `profile`: as on a \
@@ -440,6 +447,7 @@ impl<'a> Sim<'a> {
             deadline_misses: self.totals.misses,
             scheduler_ns: self.totals.scheduler_ns,
             lock_wait_ns: self.totals.lock_wait_ns,
+            calls: self.paths.as_ref().map_or_else(Vec::new, |p| p.sums()),
             busy_ns: total(|c| c.spent_ns(Mode::Run)),
             idle_ns: total(|c| c.spent_ns(Mode::Idle)),
             kernel_ns: total(|c| c.spent_ns(Mode::Kernel)),
@@ -469,6 +477,12 @@ impl<'a> Sim<'a> {
             clocks: self.gangs.clocks.take().map(|c| c.outcome),
             crash,
         }
+    }
+
+    /// The topics that components of the topology bring along, by number.
+    pub fn own_topics(&self, plan: &Plan) -> Vec<(u32, String)> {
+        let number = |t: &OwnTopic| Some((self.sched.topic_find(t).ok()?, t.name.clone()));
+        plan.own_topics().filter_map(number).collect()
     }
 
     /// Energy of all CPUs up to their last settlement, microjoule.

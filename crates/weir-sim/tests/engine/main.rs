@@ -4,6 +4,7 @@
 #![allow(clippy::result_large_err)]
 
 mod adapt;
+mod calls;
 mod common;
 mod counters;
 mod gangs;
