@@ -82,7 +82,9 @@ fn read(bytes: &[u8]) -> Program {
 
     // Data lives as long as the process: 8-byte words, for alignment.
     let mut data = HashMap::new();
-    for section in elf.sections().filter(|s| matches!(s.name(), Ok(".rodata" | ".bss" | ".data"))) {
+    // The compiler keeps constants, such as a table for the lowest bit, in sections behind `.rodata`.
+    let is_data = |name: &str| matches!(name, ".bss" | ".data") || name.starts_with(".rodata");
+    for section in elf.sections().filter(|s| s.name().is_ok_and(is_data)) {
         let size = section.size() as usize;
         let words = Box::leak(vec![0u64; size.div_ceil(8)].into_boxed_slice());
         let at = words.as_mut_ptr() as u64;
