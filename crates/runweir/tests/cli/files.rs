@@ -69,7 +69,7 @@ fn the_same_seed_gives_the_same_bytes() {
         good_in(dir.path(), &[&args[..], &[out]].concat());
     }
     let (one, two) = (tree(&dir.path().join("one")), tree(&dir.path().join("two")));
-    assert_eq!(one.len(), 6);
+    assert_eq!(one.len(), 7);
     for (name, bytes) in &one {
         assert!(bytes == &two[name], "{name} differs");
     }
@@ -98,7 +98,7 @@ fn earlier_results_are_replaced_and_notes_beside_them_stay() {
     good_in(dir.path(), &with(&["--out", "o", "-q", "-s", "2"]));
     assert_ne!(before, fs::read(dir.path().join("o/summary.json")).expect("readable"));
     assert_eq!(fs::read_to_string(dir.path().join("o/notes.txt")).expect("kept"), "mine");
-    assert_eq!(tree(dir.path()).len(), 7, "no scratch files");
+    assert_eq!(tree(dir.path()).len(), 8, "no scratch files");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_folder_of_others_is_refused_without_force() {
     assert!(ran.stderr.contains("thesis.tex") && ran.stderr.contains("--force"), "{}", ran.stderr);
     assert_eq!(tree(dir.path()).len(), 1);
     good_in(dir.path(), &with(&["--out", ".", "--force", "-q"]));
-    assert_eq!(tree(dir.path()).len(), 7);
+    assert_eq!(tree(dir.path()).len(), 8);
 }
 
 /// A wrong input after the folder was named leaves no trace of it.
