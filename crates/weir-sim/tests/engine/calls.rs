@@ -83,7 +83,7 @@ fn sums_by_path_are_the_totals_of_the_run() {
             for (i, instance) in (0..).zip(&plan.instances) {
                 // Without the locks of others that were waited for inside it.
                 let waits = |p: &&CallPath| {
-                    p.path.contains(&instance.name) && !p.path.last().is_some_and(|l| l == "wait for lock")
+                    p.path.contains(&instance.name) && p.path.last().is_none_or(|l| l != "wait for lock")
                 };
                 let ns: u64 = out.calls.iter().filter(waits).map(|p| p.ns).sum();
                 assert_eq!(ns, heard.instances.get(&i).copied().unwrap_or(0), "{}", instance.name);
