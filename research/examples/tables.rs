@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use runweir_lab::reproduce::pmc::experiment::{Plan, experiment};
 use runweir_lab::reproduce::pmc::report;
-use runweir_lab::reproduce::pmc::run::WORKLOADS;
+use runweir_lab::reproduce::pmc::run::{Setting, WORKLOADS};
 
 fn main() -> ExitCode {
     match tables() {
@@ -31,7 +31,7 @@ fn tables() -> Result<(), Box<dyn std::error::Error>> {
         }
         true
     };
-    let results = experiment(&Plan { runs, ..Plan::default() }, &WORKLOADS, &progress)?;
+    let results = experiment(&Plan { runs, ..Plan::default() }, &Setting::all(&WORKLOADS)?, &progress)?;
     eprintln!();
     let text = report::verdicts(&results)?;
     print!("{text}");

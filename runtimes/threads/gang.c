@@ -170,36 +170,41 @@ WEIR_API int weir_gang_close(int gang)
 	return err;
 }
 
+/* Tell the policy @n things about the thread, if it has a task. */
+static int tell(struct weir_thread *t, struct weir_msg *msg, u32 n)
+{
+	u32 own = core_enter();
+	int err = -1;
+
+	spin(&t->lock);
+	if (t->task) {
+		err = 0;
+		for (u32 i = 0; i < n; i++) {
+			msg[i].task = t->task;
+			err |= weir_notify(rt.sched, own, &msg[i]);
+		}
+	}
+	unspin(&t->lock);
+	core_leave(own);
+	return err ? -EINVAL : 0;
+}
+
 void thread_bind(struct weir_thread *t, const struct weir_cpumask *mask)
 {
 	struct weir_msg bound = { .topic = WEIR_TOPIC_AFFINITY, .cpu = WEIR_NO_CPU, .mask = mask };
-	u32 own = core_enter();
 
-	spin(&t->lock);
-	bound.task = t->task;
-	if (t->task)
-		weir_notify(rt.sched, own, &bound);
-	unspin(&t->lock);
-	core_leave(own);
+	tell(t, &bound, 1);
 }
 
 /* Set the thread's gang and CPUs in the policy; @gang 0: no gang, any CPU (null). */
 int gang_member(struct weir_thread *t, u64 gang, u64 outside, const struct weir_cpumask *mask)
 {
-	struct weir_msg bound = { .topic = WEIR_TOPIC_AFFINITY, .cpu = WEIR_NO_CPU, .mask = mask };
-	struct weir_msg member = {
-		.topic = WEIR_TOPIC_GANG, .cpu = WEIR_NO_CPU, .value = gang, .value2 = outside
+	struct weir_msg both[] = {
+		{ .topic = WEIR_TOPIC_AFFINITY, .cpu = WEIR_NO_CPU, .mask = mask },
+		{ .topic = WEIR_TOPIC_GANG, .cpu = WEIR_NO_CPU, .value = gang, .value2 = outside },
 	};
-	u32 own = core_enter();
-	int err = -1;
 
-	spin(&t->lock);
-	bound.task = member.task = t->task;
-	if (t->task)
-		err = weir_notify(rt.sched, own, &bound) | weir_notify(rt.sched, own, &member);
-	unspin(&t->lock);
-	core_leave(own);
-	return err ? -EINVAL : 0;
+	return tell(t, both, 2);
 }
 
 /* The CPU of a gang's member, and where its thread may be outside of the slots. */

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
 use serde_json::{Value, json};
 use weir::knowledge::{self, Base, Gang, Policy, Program, Table, Thread};
+use weir_linux::clock::thread_name;
 use weir_linux::{Snapshot, TaskState, client};
 
 use crate::fault::{Fault, Result};
@@ -164,7 +165,9 @@ fn policy(s: &Snapshot, pid: u32, kind: &'static str, name: String) -> Policy {
     let linux = |cpu: u32| s.cpus.iter().find(|c| c.cpu == cpu).map_or(cpu, |c| c.linux_cpu.unwrap_or(cpu));
     let mut programs: BTreeMap<u32, String> = BTreeMap::new();
     for task in &s.tasks {
-        programs.entry(task.tgid).or_insert_with(|| comm(task.tgid).unwrap_or_else(|| task.comm.clone()));
+        programs
+            .entry(task.tgid)
+            .or_insert_with(|| thread_name(task.tgid).unwrap_or_else(|| task.comm.clone()));
     }
     let thread = |t: &weir_linux::TaskView| Thread {
         tid: t.pid,
@@ -199,11 +202,6 @@ fn policy(s: &Snapshot, pid: u32, kind: &'static str, name: String) -> Policy {
         threads: s.tasks.iter().map(thread).collect(),
         gangs: s.gangs.iter().map(gang).collect(),
     }
-}
-
-fn comm(pid: u32) -> Option<String> {
-    let text = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("comm")).ok()?;
-    Some(text.trim_end().to_string())
 }
 
 /// Queries by name, and facts.

@@ -40,6 +40,36 @@ pub enum Call {
     Swap,
 }
 
+impl Call {
+    /// All of them, by number.
+    pub const ALL: [Self; 9] = [
+        Self::Admit,
+        Self::Unblock,
+        Self::Relinquish,
+        Self::Block,
+        Self::Exit,
+        Self::Pick,
+        Self::Notify,
+        Self::Timer,
+        Self::Swap,
+    ];
+
+    /// As summaries and traces call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Admit => "admit",
+            Self::Unblock => "unblock",
+            Self::Relinquish => "relinquish",
+            Self::Block => "block",
+            Self::Exit => "exit",
+            Self::Pick => "pick",
+            Self::Notify => "notify",
+            Self::Timer => "timer",
+            Self::Swap => "swap",
+        }
+    }
+}
+
 /// How urgent the kernel holds a task to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Urgency {

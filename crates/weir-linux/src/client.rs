@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 
+use crate::clock::thread_name;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Answer, Answered, Ask, MAX_ANSWER, Request, Switch, Switched, TopologyText};
 use crate::server::DEFAULT_SOCKET;
@@ -45,8 +46,7 @@ pub fn programs() -> Vec<(u32, String)> {
     let list = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let pids: std::collections::BTreeSet<u32> =
         list.lines().filter_map(|line| program_of(Path::new(line.split_whitespace().nth(7)?))).collect();
-    let name = |pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();
-    pids.into_iter().filter_map(|pid| Some((pid, name(pid)?.trim_end().to_owned()))).collect()
+    pids.into_iter().filter_map(|pid| Some((pid, thread_name(pid)?))).collect()
 }
 
 /// The state of the attached scheduler.

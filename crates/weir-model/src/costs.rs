@@ -431,6 +431,17 @@ impl Costs {
     /// The names of tables that are not a machine's.
     pub const NAMES: [&str; 4] = ["zero", "default", "native", "source"];
 
+    /// One of them.
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "zero" => Self::zero(),
+            "default" => Self::default(),
+            "native" => Self::native(),
+            "source" => Self::source(),
+            _ => return None,
+        })
+    }
+
     /// What the prototype of source 0 costs, in Linux 4.4 on simulated CPUs without common caches: `docs/costs.md` says where each value is
     /// from. The update of the last component, which the default table has in the call, is charged where it is made.
     pub fn source() -> Self {
@@ -492,14 +503,17 @@ impl Costs {
         set(OpKind::Remote, self.lock_handover.domain, 0);
         let lock = self.lock_uncontended;
         let update = core.update + core.change;
-        let (code, before, after, leaves) = match self.stages {
-            Stages::Linked => (update, lock, core.pipe_add + lock, core.pipe_remove + lock),
-            Stages::Carried => (core.step, 0, 0, 0),
-            Stages::Chained => (update, lock, core.pipe_add + lock, core.pipe_remove + 2 * lock + update),
+        let (arrives, before, step_code, leaves, ends) = match self.stages {
+            Stages::Linked => {
+                (lock + update + core.pipe_add + lock, lock, update, core.pipe_remove + lock, 0)
+            }
+            Stages::Carried => (core.step, 0, core.step, 0, 0),
+            // What a component hears of a task that leaves is part of the way back.
+            Stages::Chained => {
+                let back = core.pipe_remove + lock + update + lock;
+                (lock + update + core.pipe_add + lock, lock, 0, back, update)
+            }
         };
-        let arrives = before + code + after;
-        // Where the way back is charged stage by stage, what a component hears of it is part of that.
-        let (step_code, ends) = if self.stages == Stages::Chained { (0, update) } else { (code, 0) };
         Prices { kinds: prices, arrives, before, step_code, leaves, ends, stages: self.stages }
     }
 
@@ -534,14 +548,7 @@ impl Costs {
 
     /// The table that `spec` names: `zero`, `default`, `native`, a machine of [`machines`], or the path of a TOML cost file.
     pub fn resolve(spec: &str, read: ReadFile<'_>) -> Result<Self> {
-        match spec {
-            "zero" => return Ok(Self::zero()),
-            "default" => return Ok(Self::default()),
-            "native" => return Ok(Self::native()),
-            "source" => return Ok(Self::source()),
-            _ => {}
-        }
-        if let Some(costs) = machines::of(spec) {
+        if let Some(costs) = Self::named(spec).or_else(|| machines::of(spec)) {
             return Ok(costs);
         }
         if !spec.contains('/') && !spec.to_ascii_lowercase().ends_with(".toml") {
@@ -573,17 +580,13 @@ impl Costs {
         let top = Table::new(source, document.get_ref(), 0..0, "a cost file", &known)?;
         let mut costs = match top.get("base") {
             None => Self::default(),
-            Some(v) => match v.str("\"zero\"")? {
-                "zero" => Self::zero(),
-                "default" => Self::default(),
-                "native" => Self::native(),
-                "source" => Self::source(),
-                other => {
-                    return Err(v
-                        .error(format!("there is no cost table `{other}` to begin with"))
-                        .help(did_you_mean(other, &Self::NAMES)));
-                }
-            },
+            Some(v) => {
+                let name = v.str("\"zero\"")?;
+                Self::named(name).ok_or_else(|| {
+                    v.error(format!("there is no cost table `{name}` to begin with"))
+                        .help(did_you_mean(name, &Self::NAMES))
+                })?
+            }
         };
         costs.set_all(&top, "")?;
         if let Some(v) = top.get("stages") {
@@ -640,8 +643,8 @@ impl Costs {
     /// The table as a cost file with every value.
     pub fn to_toml(&self) -> String {
         let mut costs = *self;
-        let stages = Stages::WORDS.iter().find(|w| w.1 == self.stages).map_or("", |w| w.0);
-        let wakeups = Wakeups::WORDS.iter().find(|w| w.1 == self.wakeups).map_or("", |w| w.0);
+        let stages = word_of(&Stages::WORDS, self.stages);
+        let wakeups = word_of(&Wakeups::WORDS, self.wakeups);
         let mut out = format!("stages = \"{stages}\"\nwakeups = \"{wakeups}\"\n");
         let mut table = "";
         for e in ENTRIES {
@@ -661,6 +664,11 @@ fn one_of<T: Copy, const N: usize>(v: &Value<'_, '_>, words: &[(&str, T); N], fa
     words.iter().find(|w| w.0 == word).map(|w| w.1).ok_or_else(|| {
         v.error(format!("{fault} `{word}`")).help(did_you_mean(word, &words.each_ref().map(|w| w.0)))
     })
+}
+
+/// The word that stands for it.
+fn word_of<T: PartialEq>(words: &[(&'static str, T)], meaning: T) -> &'static str {
+    words.iter().find(|w| w.1 == meaning).map_or("", |w| w.0)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 use weir_text::count;
 
+use crate::picture::Ink;
 use crate::screen::{Cell, Columns, Screen, Tone};
 use crate::text::{duration, percent};
 
@@ -219,10 +220,11 @@ impl CallGraph {
         format!("calls of {} on {}, {}", self.topology, self.machine, self.workload)
     }
 
-    /// The share of the whole that a part takes, as one of `steps`.
-    pub fn step(&self, part: &CallPart, steps: usize) -> usize {
+    /// What fills the box of a part in pictures: the larger its share of the whole, the darker.
+    pub fn shade(&self, part: &CallPart) -> Ink {
+        const SHADES: [Ink; 5] = ["#ffffff", "#fdeed9", "#fbd9ae", "#f6b873", "#ee8f3c"];
         let share = part.total_ns as f64 / self.scheduler_ns.max(1) as f64;
-        ((share * steps as f64) as usize).min(steps - 1)
+        SHADES[((share * SHADES.len() as f64) as usize).min(SHADES.len() - 1)]
     }
 
     /// As text: the parts, then who calls them.
@@ -269,16 +271,15 @@ impl CallGraph {
         out
     }
 
-    /// In Graphviz's language. The darker a part, the larger its share of the whole.
+    /// In Graphviz's language.
     pub fn dot(&self) -> String {
-        const FILLS: [&str; 5] = ["#ffffff", "#fdeed9", "#fbd9ae", "#f6b873", "#ee8f3c"];
         let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
         let mut out = format!("digraph \"{}\" {{\n  rankdir=LR;\n", quoted(&self.title()));
         out.push_str("  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\"];\n");
         out.push_str("  edge [fontname=\"Helvetica\", fontsize=10];\n");
         for (i, p) in self.parts.iter().enumerate() {
             let [first, second] = p.lines();
-            let fill = FILLS[self.step(p, FILLS.len())];
+            let fill = self.shade(p);
             let name = quoted(&p.name);
             let _ = writeln!(out, "  p{i} [label=\"{name}\\n{first}\\n{second}\", fillcolor=\"{fill}\"];");
         }

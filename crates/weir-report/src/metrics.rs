@@ -16,19 +16,6 @@ use weir_core::event::{Call, Event, Observer, Stop};
 const NONE: u32 = u32::MAX;
 const NEVER: u64 = u64::MAX;
 
-/// The core calls by their number, with the names that summaries and traces use.
-pub(crate) const CALLS: [(Call, &str); 9] = [
-    (Call::Admit, "admit"),
-    (Call::Unblock, "unblock"),
-    (Call::Relinquish, "relinquish"),
-    (Call::Block, "block"),
-    (Call::Exit, "exit"),
-    (Call::Pick, "pick"),
-    (Call::Notify, "notify"),
-    (Call::Timer, "timer"),
-    (Call::Swap, "swap"),
-];
-
 /// What is kept of a task: about 100 bytes and its name; the samples cost nothing until there are some.
 #[derive(Debug)]
 struct Task {
@@ -130,7 +117,7 @@ pub struct Metrics {
     pipes: Vec<Pipe>,
     instance_slots: Slots,
     instances: Vec<(u64, u64)>,
-    calls: [CallSummary; CALLS.len()],
+    calls: [CallSummary; Call::ALL.len()],
     messages: Vec<MessageSummary>,
     /// Tasks whose load a component refused.
     refused: BTreeSet<u32>,
@@ -156,7 +143,7 @@ impl Metrics {
         let pipes = vec![Pipe::default(); pipe_slots.names.len()];
         let instances = vec![(0, 0); instance_slots.names.len()];
         debug_assert!(
-            CALLS.iter().enumerate().all(|(i, (call, _))| *call as usize == i),
+            Call::ALL.iter().enumerate().all(|(i, call)| *call as usize == i),
             "calls are in order"
         );
         Self {
@@ -174,7 +161,7 @@ impl Metrics {
             group_ids: BTreeMap::new(),
             tasks: Vec::new(),
             renamed: BTreeMap::new(),
-            calls: CALLS.map(|(_, name)| CallSummary { call: name.into(), ..CallSummary::default() }),
+            calls: Call::ALL.map(|call| CallSummary { call: call.name().into(), ..CallSummary::default() }),
             messages: Vec::new(),
             refused: BTreeSet::new(),
             swaps: Vec::new(),

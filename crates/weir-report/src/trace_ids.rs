@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Numbers in a Perfetto trace: message fields, tracks, and interned names.
 
-use crate::metrics::CALLS;
+use weir_core::event::Call;
 
 // Fields of TracePacket.
 pub const PACKET: u32 = 1;
@@ -114,7 +114,7 @@ pub const OFFLINE: u64 = 5;
 pub const KICK: u64 = 6;
 pub const MISS: u64 = 7;
 pub const QUEUED: u64 = 8;
-/// The core calls follow, in the order of [`CALLS`].
+/// The core calls follow, in the order of [`Call::ALL`].
 pub const FIRST_CALL: u64 = 9;
 /// Task names have even ids from here, texts (topics, calls) the odd ones.
 pub const FIRST_ID: u64 = 32;
@@ -125,5 +125,5 @@ pub const fn task_name(task: u32) -> u64 {
 
 /// Names of the core calls with their ids.
 pub fn call_names() -> impl Iterator<Item = (u64, &'static str)> {
-    (FIRST_CALL..).zip(CALLS.map(|(_, name)| name))
+    (FIRST_CALL..).zip(Call::ALL.map(Call::name))
 }

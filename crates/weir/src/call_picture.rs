@@ -13,8 +13,6 @@ const MARGIN: f64 = 16.0;
 const GAP: f64 = 130.0;
 /// Distance of arrows that reach a box.
 const APART: f64 = 13.0;
-/// Box of a part: the larger its share of the whole, the darker.
-const FILLS: [Ink; 5] = ["#ffffff", "#fdeed9", "#fbd9ae", "#f6b873", "#ee8f3c"];
 
 /// Draw a call graph.
 pub fn call_picture(graph: &CallGraph) -> Picture {
@@ -36,7 +34,7 @@ pub fn call_picture(graph: &CallGraph) -> Picture {
         arrow(&mut p, way, &graph.edges[ahead[i]].label());
     }
     for ((part, size), at) in graph.parts.iter().zip(&sizes).zip(&boxes) {
-        part_box(&mut p, part, *size, *at, FILLS[graph.step(part, FILLS.len())]);
+        part_box(&mut p, part, *size, *at, graph.shade(part));
     }
     p
 }

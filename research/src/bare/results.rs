@@ -91,18 +91,6 @@ const DEADLINE: u32 = 11;
 const MISS: u32 = 12;
 const INTERRUPT: u32 = 13;
 
-const CALLS: [Call; 9] = [
-    Call::Admit,
-    Call::Unblock,
-    Call::Relinquish,
-    Call::Block,
-    Call::Exit,
-    Call::Pick,
-    Call::Notify,
-    Call::Timer,
-    Call::Swap,
-];
-
 fn long(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes)
 }
@@ -334,7 +322,7 @@ impl Reporter {
             EXIT => observer.event(t, &Event::TaskExit { task }),
             IDLE => observer.event(t, &Event::Idle { cpu, idle: r.a != 0 }),
             SCHED => {
-                if let Some(call) = CALLS.get(r.a as usize) {
+                if let Some(call) = Call::ALL.get(r.a as usize) {
                     observer.event(t, &Event::Sched { cpu, call: *call, ns: r.b, lock_wait_ns: 0 });
                 }
             }

@@ -4,17 +4,15 @@
 //! A grid of guesses: how Octave's threads wait for one another, and from how far back data come. The distance to the published rates of the
 //! workload says which guesses are admissible, and the number of statements that come out is the result.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use crate::reproduce::lab::{Done, Halt, Lab};
+use crate::reproduce::counters::{fault, simulated};
+use crate::reproduce::lab::{Done, Lab};
 use crate::reproduce::pmc::average::Metric;
-use crate::reproduce::pmc::experiment::{Plan, Results, experiment_on};
+use crate::reproduce::pmc::experiment::{Plan, Results};
 use crate::reproduce::pmc::penalty::Level;
 use crate::reproduce::pmc::report as pmc;
 use crate::reproduce::pmc::run::{Guess, REUSES, Setting, WAITINGS, Wait};
 use crate::reproduce::registry::Experiment;
 use crate::reproduce::report::{Claim, Judged, Line, Picture, Report, Table, short};
-use weir::fault::Fault;
 
 pub const EXPERIMENT: Experiment = Experiment {
     id: "pmc-grid",
@@ -56,22 +54,8 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
 }
 
 fn outcome(lab: &Lab<'_>, plan: &Plan, guess: Guess) -> Done<Outcome> {
-    let fault = |e: crate::reproduce::pmc::Error| Fault::system(e.to_string(), "this is a fault of ours");
     let setting = Setting::guessed(guess).map_err(fault)?;
-    let seen = AtomicBool::new(false);
-    let progress = |_: usize, all: usize| {
-        if !seen.swap(true, Ordering::Relaxed) {
-            lab.watch().more(all as u64);
-        }
-        lab.ran();
-        lab.watch().one();
-        !lab.stopped()
-    };
-    let results = match experiment_on(plan, &[("wl2", setting)], &progress) {
-        Ok(results) => results,
-        Err(_) if lab.stopped() => return Err(Halt::Interrupted),
-        Err(e) => return Err(fault(e).into()),
-    };
+    let results = simulated(lab, plan, &[("wl2", setting)])?;
     let (yes, no, open) = pmc::tally(&results);
     Ok(Outcome { guess, distance: distance(&results).map_err(fault)?, yes, no, open })
 }

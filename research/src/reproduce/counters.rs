@@ -3,13 +3,15 @@
 //!
 //! All of it is in the library `weir-pmc`; this is its experiment as claims with verdicts.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::reproduce::pmc::average::Metric;
 use crate::reproduce::pmc::compare::change;
 use crate::reproduce::pmc::experiment::{Plan, Results, baseline, experiment};
 use crate::reproduce::pmc::matrix::{self, Config, Scale};
 use crate::reproduce::pmc::penalty::{Level, Model, Policy};
 use crate::reproduce::pmc::report::{self as pmc, Gain};
-use crate::reproduce::pmc::run::{APART, WORKLOADS};
+use crate::reproduce::pmc::run::{APART, Setting, WORKLOADS};
 
 use crate::reproduce::lab::{Done, Halt, Lab};
 use crate::reproduce::registry::Experiment;
@@ -30,23 +32,33 @@ pub const EXPERIMENT: Experiment = Experiment {
 fn run(lab: &Lab<'_>) -> Done<Report> {
     let plan = Plan { runs: lab.pick(30, 1), only: lab.pick(None, Some(Level::L1)), ..Plan::default() };
     let workloads = lab.pick(&WORKLOADS[..], &WORKLOADS[..1]);
-    let seen = std::sync::atomic::AtomicBool::new(false);
+    let results = simulated(lab, &plan, &Setting::all(workloads).map_err(fault)?)?;
+    let apart = simulated(lab, &Plan { best: true, ..plan }, &Setting::all(&[APART]).map_err(fault)?)?;
+    Ok(report(&results, &apart).map_err(fault)?)
+}
+
+/// Run a plan on workloads, with the laboratory's progress.
+pub fn simulated(lab: &Lab<'_>, plan: &Plan, workloads: &[(&str, Setting)]) -> Done<Results> {
+    let seen = AtomicBool::new(false);
     let progress = |_: usize, all: usize| {
-        if !seen.swap(true, std::sync::atomic::Ordering::Relaxed) {
+        if !seen.swap(true, Ordering::Relaxed) {
             lab.watch().more(all as u64);
         }
         lab.ran();
         lab.watch().one();
         !lab.stopped()
     };
-    let made = |plan: &Plan, workloads: &[&str]| match experiment(plan, workloads, &progress) {
+    match experiment(plan, workloads, &progress) {
         Ok(results) => Ok(results),
         Err(_) if lab.stopped() => Err(Halt::Interrupted),
-        Err(e) => Err(Fault::system(e.to_string(), "this is a fault of ours").into()),
-    };
-    let results = made(&plan, workloads)?;
-    let apart = made(&Plan { best: true, ..plan }, &[APART])?;
-    report(&results, &apart).map_err(|e| Fault::system(e.to_string(), "this is a fault of ours").into())
+        Err(e) => Err(fault(e).into()),
+    }
+}
+
+/// Our own files are damaged, or a run of them fails.
+#[allow(clippy::needless_pass_by_value)]
+pub fn fault(e: crate::reproduce::pmc::Error) -> Fault {
+    Fault::system(e.to_string(), "this is a fault of ours")
 }
 
 /// The thesis's best configuration.

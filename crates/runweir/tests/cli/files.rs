@@ -7,6 +7,10 @@ use std::path::Path;
 
 use super::{good_in, json, runweir_in, temp, with};
 
+/// What a run leaves in its folder.
+const FILES: [&str; 7] =
+    ["calls.json", "jobs.csv", "report.html", "summary.json", "tasks.csv", "trace.pftrace", "wakeups.csv"];
+
 /// Every file below `dir` with its bytes.
 fn tree(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
@@ -31,19 +35,7 @@ fn run_writes_its_files() {
     good_in(dir.path(), &with(&["--out", "a/b", "--quiet"]));
     let files = tree(dir.path());
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
-    assert_eq!(
-        names,
-        [
-            "calls.json",
-            "jobs.csv",
-            "report.html",
-            "summary.json",
-            "tasks.csv",
-            "trace.pftrace",
-            "wakeups.csv"
-        ]
-        .map(|f| format!("a/b/{f}"))
-    );
+    assert_eq!(names, FILES.map(|f| format!("a/b/{f}")));
     assert!(files.values().all(|f| !f.is_empty()));
     let html = String::from_utf8_lossy(&files["a/b/report.html"]).into_owned();
     assert!(!html.contains("src=\"http") && !html.contains("href=\"http"), "the report needs no network");
@@ -144,18 +136,7 @@ fn compare_writes_a_folder_for_each_topology() {
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
     let mut wanted = vec!["compare.csv".to_string(), "compare.html".into(), "compare.json".into()];
     for topology in ["central", "decentral"] {
-        wanted.extend(
-            [
-                "calls.json",
-                "jobs.csv",
-                "report.html",
-                "summary.json",
-                "tasks.csv",
-                "trace.pftrace",
-                "wakeups.csv",
-            ]
-            .map(|f| format!("{topology}/{f}")),
-        );
+        wanted.extend(FILES.map(|f| format!("{topology}/{f}")));
     }
     wanted.sort();
     assert_eq!(names, wanted);

@@ -9,14 +9,17 @@ const MAX_BITS: u32 = 1 << 20;
 
 /// A set of numbers below a million.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Bitmap {
+pub struct Bitmap {
     words: Vec<u32>,
     /// All bits beyond `words` are set.
     infinite: bool,
 }
 
 impl Bitmap {
-    /// Read hwloc's form. The error says what is wrong with it.
+    /// Read hwloc's form.
+    ///
+    /// # Errors
+    /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let (infinite, text) = match text.strip_prefix("0xf...f") {
@@ -112,7 +115,10 @@ impl std::fmt::Display for Bitmap {
 }
 
 /// Read the kernel's list form, `0-3,8`; numbers up to `max`.
-pub(super) fn parse_list(text: &str, max: u32) -> Result<Vec<u32>, String> {
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_list(text: &str, max: u32) -> Result<Vec<u32>, String> {
     let number = |t: &str| -> Result<u32, String> {
         match t.trim().parse::<u32>() {
             Ok(n) if n <= max => Ok(n),

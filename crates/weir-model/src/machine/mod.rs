@@ -25,6 +25,7 @@ mod tests;
 use weir_core::MachineShape;
 use weir_text::plural;
 
+pub use bitmap::{Bitmap, parse_list};
 pub use engine::{HwEngine, HwSelect};
 pub use preset::presets;
 pub use resolve::ReadFile;

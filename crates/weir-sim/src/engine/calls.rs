@@ -87,20 +87,9 @@ struct Node {
 
 /// The node above all calls of the runtime.
 const ROOT: u32 = 0;
-/// Names of the framework's parts, and behind them those of the runtime's calls.
+/// Names of the framework's parts; behind them come those of the runtime's calls.
 const PARTS: [&str; 7] =
     ["take lock", "wait for lock", "link task", "unlink task", "leave change", "message domain", "end chain"];
-const CALLS: [Call; 9] = [
-    Call::Admit,
-    Call::Unblock,
-    Call::Relinquish,
-    Call::Block,
-    Call::Exit,
-    Call::Pick,
-    Call::Notify,
-    Call::Timer,
-    Call::Swap,
-];
 
 /// The paths of a run.
 #[derive(Debug)]
@@ -120,13 +109,12 @@ impl Paths {
     /// `own` are the topics that the topology's components bring along, and their numbers.
     pub fn new(plan: &Plan, own: &[(u32, String)]) -> Self {
         let root = Node { name: 0, parent: ROOT, calls: 0, ns: 0, called: Vec::new() };
-        let calls = CALLS.iter().map(|call| format!("{call:?}").to_lowercase());
-        let names = PARTS.iter().map(|part| (*part).to_string()).chain(calls);
+        let names = PARTS.into_iter().chain(Call::ALL.map(Call::name));
         let mut paths = Self {
             nodes: vec![root],
             at: ROOT,
             since: 0,
-            names: names.collect(),
+            names: names.map(String::from).collect(),
             numbers: HashMap::new(),
             instances: Vec::new(),
             topics: Vec::new(),
@@ -187,8 +175,7 @@ impl Paths {
     /// A call of the runtime begins.
     pub fn begin(&mut self, call: Call, t: u64) {
         self.since = t;
-        let of_calls = CALLS.iter().position(|c| *c == call).unwrap_or(0);
-        self.call((PARTS.len() + of_calls) as u32);
+        self.call(PARTS.len() as u32 + call as u32);
     }
 
     /// It is over, and so is all that it left open.

@@ -349,11 +349,36 @@ impl<'a> Charger<'a> {
         start: u64,
         log: &mut impl Log,
     ) -> Walk {
+        let walk = Walk { end: start + calls * self.call_ns, wait_ns: 0 };
         if self.chain.is_some() {
-            return self.walk_chained(ops, calls, cpu, now, start, log);
+            return self.walk_chained(ops, cpu, now, walk, log);
         }
-        let mut t = start + calls * self.call_ns;
-        let mut wait_ns = 0;
+        self.walk_as::<false>(ops, cpu, now, walk, log)
+    }
+
+    /// The same where stages are charged from end to end, apart from the others' code.
+    #[inline(never)]
+    fn walk_chained(
+        &mut self,
+        ops: &[OpRecord],
+        cpu: CpuNo,
+        now: u64,
+        walk: Walk,
+        log: &mut impl Log,
+    ) -> Walk {
+        self.walk_as::<true>(ops, cpu, now, walk, log)
+    }
+
+    /// Both: `CHAINED` keeps the locks of stages until the way that they are part of has ended, and walks the way back.
+    #[inline(always)]
+    fn walk_as<const CHAINED: bool>(
+        &mut self,
+        ops: &[OpRecord],
+        cpu: CpuNo,
+        now: u64,
+        mut walk: Walk,
+        log: &mut impl Log,
+    ) -> Walk {
         // The innermost of each is here, those around it in the lists.
         let (mut held, mut running) = (Held::NONE, Running::NONE);
         let mut left = ops;
@@ -361,80 +386,14 @@ impl<'a> Charger<'a> {
             let these = std::mem::replace(&mut left, after);
             match op.kind {
                 OpKind::Lock => {
-                    let from = t;
-                    let begin = self.enter(op.object, these, 0, cpu, now, &mut t, &mut wait_ns);
-                    held.enclose(&mut self.held, op.object, begin);
-                    t += self.prices.by_steps(op);
-                    log.locked(from, begin, t);
-                }
-                OpKind::Unlink => {
-                    let more = self.ways.get(op.object as usize).copied().unwrap_or(0);
-                    let from = t;
-                    t += self.prices.link(op) + self.prices.leaving(more);
-                    log.spent(Part::Unlink, from, t);
-                }
-                OpKind::Unlock => {
-                    t += self.prices.by_steps(op);
-                    self.release(&mut held, op.object, t, now);
-                }
-                OpKind::Step => {
-                    let lock = self.prices.lock_of(op);
-                    let from = t;
-                    let inside = self.prices.inside(op);
-                    let before = self.prices.step(op) - inside;
-                    if let Some(pipe) = lock {
-                        let begin = self.enter(pipe, these, 0, cpu, now, &mut t, &mut wait_ns);
-                        held.enclose(&mut self.held, pipe, begin);
-                        log.locked(from, begin, t + before);
-                    }
-                    t += before;
-                    running.enclose(&mut self.running, lock, t, wait_ns);
-                    log.enter(Part::Instance(op.object), t);
-                    t += inside;
-                }
-                OpKind::StepEnd => {
-                    if let Some(step) = running.end(&mut self.running) {
-                        log.leave(t);
-                        self.ran(op.object, (t - step.began) - (wait_ns - step.waited));
-                        if let Some(pipe) = step.locked {
-                            self.release(&mut held, pipe, t, now);
+                    if CHAINED {
+                        let ends = |o: &&OpRecord| o.kind == OpKind::Unlock && o.object == op.object;
+                        for gone in these.iter().take_while(|o| !ends(o)).filter(|o| o.leaves()) {
+                            self.go_back(gone.task(), these, cpu, now, &mut walk, log);
                         }
                     }
-                }
-                _ => t = self.simple(op, t, log),
-            }
-        }
-        // What a call leaves open another one does not end.
-        self.held.clear();
-        self.running.clear();
-        Walk { end: t, wait_ns }
-    }
-
-    /// The same where stages are charged from end to end.
-    #[inline(never)]
-    fn walk_chained(
-        &mut self,
-        ops: &[OpRecord],
-        calls: u64,
-        cpu: CpuNo,
-        now: u64,
-        start: u64,
-        log: &mut impl Log,
-    ) -> Walk {
-        let mut chain = self.chain.take().unwrap_or_default();
-        let mut walk = Walk { end: start + calls * self.call_ns, wait_ns: 0 };
-        let (mut held, mut running) = (Held::NONE, Running::NONE);
-        let mut left = ops;
-        while let [op, after @ ..] = left {
-            let these = std::mem::replace(&mut left, after);
-            match op.kind {
-                OpKind::Lock => {
-                    let ends = |o: &&OpRecord| o.kind == OpKind::Unlock && o.object == op.object;
-                    for gone in these.iter().take_while(|o| !ends(o)).filter(|o| o.leaves()) {
-                        self.go_back(&mut chain, gone.task(), these, cpu, now, &mut walk, log);
-                    }
                     let from = walk.end;
-                    let begin = self.enter(op.object, these, 0, cpu, now, &mut walk.end, &mut walk.wait_ns);
+                    let begin = self.enter(op.object, these, 0, cpu, now, &mut walk);
                     held.enclose(&mut self.held, op.object, begin);
                     walk.end += self.prices.by_steps(op);
                     log.locked(from, begin, walk.end);
@@ -442,19 +401,25 @@ impl<'a> Charger<'a> {
                 OpKind::Unlock => {
                     walk.end += self.prices.by_steps(op);
                     self.release(&mut held, op.object, walk.end, now);
-                    self.let_go(&mut chain, walk.end, now);
+                    if CHAINED {
+                        self.let_go(walk.end, now);
+                    }
                 }
                 OpKind::Step => {
+                    let lock = self.prices.lock_of(op);
                     let from = walk.end;
                     let inside = self.prices.inside(op);
                     let before = self.prices.step(op) - inside;
-                    if let Some(pipe) = self.prices.lock_of(op) {
-                        let begin = self.enter(pipe, these, 0, cpu, now, &mut walk.end, &mut walk.wait_ns);
-                        chain.pass(Held { pipe, begin }, op.object);
+                    if let Some(pipe) = lock {
+                        let begin = self.enter(pipe, these, 0, cpu, now, &mut walk);
+                        match &mut self.chain {
+                            Some(chain) if CHAINED => chain.pass(Held { pipe, begin }, op.object),
+                            _ => held.enclose(&mut self.held, pipe, begin),
+                        }
                         log.locked(from, begin, walk.end + before);
                     }
                     walk.end += before;
-                    running.enclose(&mut self.running, None, walk.end, walk.wait_ns);
+                    running.enclose(&mut self.running, lock, walk.end, walk.wait_ns);
                     log.enter(Part::Instance(op.object), walk.end);
                     walk.end += inside;
                 }
@@ -462,42 +427,60 @@ impl<'a> Charger<'a> {
                     if let Some(step) = running.end(&mut self.running) {
                         log.leave(walk.end);
                         self.ran(op.object, (walk.end - step.began) - (walk.wait_ns - step.waited));
+                        if let Some(pipe) = step.locked.filter(|_| !CHAINED) {
+                            self.release(&mut held, pipe, walk.end, now);
+                        }
                     }
                 }
-                OpKind::Burn => {
-                    let ns = self.prices.of(op);
-                    chain.burn(ns);
-                    walk.end += ns;
+                OpKind::Unlink if !CHAINED => {
+                    let more = self.ways.get(op.object as usize).copied().unwrap_or(0);
+                    let from = walk.end;
+                    walk.end += self.prices.link(op) + self.prices.leaving(more);
+                    log.spent(Part::Unlink, from, walk.end);
                 }
-                OpKind::Link => {
-                    walk.end = self.simple(op, walk.end, log);
-                    walk.end = self.ended(&chain, op.object, walk.end, log);
-                    chain.arrive(op.task());
-                    self.let_go(&mut chain, walk.end, now);
-                }
-                OpKind::Unlink => {
-                    self.go_back(&mut chain, op.task(), these, cpu, now, &mut walk, log);
-                    walk.end = self.simple(op, walk.end, log);
-                    walk.end = self.ended(&chain, op.object, walk.end, log);
+                OpKind::Link | OpKind::Unlink | OpKind::Burn if CHAINED => {
+                    self.chained(op, these, cpu, now, &mut walk, log);
                 }
                 _ => walk.end = self.simple(op, walk.end, log),
             }
         }
-        self.let_go(&mut chain, walk.end, now);
+        if CHAINED {
+            self.let_go(walk.end, now);
+        }
+        // What a call leaves open another one does not end.
         self.held.clear();
         self.running.clear();
-        self.chain = Some(chain);
         walk
     }
 
-    /// When the last component of a chain is through, if `pipe` is one's.
-    fn ended(&self, chain: &Chain, pipe: u32, t: u64, log: &mut impl Log) -> u64 {
-        if !chain.is_end(pipe) {
-            return t;
+    /// What a task's way consists of: where it ends, where it is gone back, and what is burnt on it.
+    fn chained(
+        &mut self,
+        op: &OpRecord,
+        these: &[OpRecord],
+        cpu: CpuNo,
+        now: u64,
+        walk: &mut Walk,
+        log: &mut impl Log,
+    ) {
+        if op.leaves() {
+            self.go_back(op.task(), these, cpu, now, walk, log);
         }
-        let end = t + self.prices.ending();
-        log.spent(Part::End, t, end);
-        end
+        let from = walk.end;
+        walk.end = self.simple(op, from, log);
+        let Some(chain) = &mut self.chain else { return };
+        if op.kind == OpKind::Burn {
+            return chain.burn(walk.end - from);
+        }
+        if chain.is_end(op.object) {
+            let from = walk.end;
+            walk.end += self.prices.ending();
+            log.spent(Part::End, from, walk.end);
+        }
+        if op.joins() {
+            chain.arrive(op.task());
+            self.let_go(walk.end, now);
+        }
     }
 
     /// When an operation is over that begins at `t` and waits for nothing.
@@ -520,10 +503,8 @@ impl<'a> Charger<'a> {
 
     /// `task`, if it has not done so, is taken out of the pipes that it has come through, whose locks are held until the end of the section
     /// that begins with the first of these operations.
-    #[allow(clippy::too_many_arguments)]
     fn go_back(
         &mut self,
-        chain: &mut Chain,
         task: u32,
         ops: &[OpRecord],
         cpu: CpuNo,
@@ -531,16 +512,17 @@ impl<'a> Charger<'a> {
         walk: &mut Walk,
         log: &mut impl Log,
     ) {
-        let way = chain.leave(task);
-        let undoing = self.prices.undoing();
+        let way = self.chain.as_mut().map_or_else(Vec::new, |chain| chain.leave(task));
+        let (undoing, lock) = (self.prices.undoing(), self.costs.lock_uncontended);
         let mut more: u64 = way.iter().map(|p| undoing + p.burnt_ns).sum();
-        let lock = self.costs.lock_uncontended;
         for passed in &way {
             let from = walk.end;
-            let begin = self.enter(passed.pipe, ops, more, cpu, now, &mut walk.end, &mut walk.wait_ns);
-            chain.hold(Held { pipe: passed.pipe, begin });
+            let begin = self.enter(passed.pipe, ops, more, cpu, now, walk);
+            if let Some(chain) = &mut self.chain {
+                chain.hold(Held { pipe: passed.pipe, begin });
+            }
             log.locked(from, begin, walk.end + lock);
-            let ns = self.prices.undoing() + passed.burnt_ns;
+            let ns = undoing + passed.burnt_ns;
             log.spent(Part::Instance(passed.instance), walk.end + lock, walk.end + ns);
             walk.end += ns;
             more -= ns;
@@ -548,17 +530,16 @@ impl<'a> Charger<'a> {
         }
     }
 
-    /// The locks of a chain are released at `t`.
-    fn let_go(&mut self, chain: &mut Chain, t: u64, now: u64) {
-        for lock in chain.let_go() {
+    /// The locks of a way that has ended are released at `t`.
+    fn let_go(&mut self, t: u64, now: u64) {
+        for lock in self.chain.iter_mut().flat_map(Chain::let_go) {
             slot(&mut self.locks, lock.pipe).take(&mut self.sections, lock.begin, t, now);
         }
     }
 
-    /// `cpu` takes the lock of `pipe` at `t`, or as soon as it can, for a section of `more` and what begins with the first of these
-    /// operations: since when it has it.
+    /// `cpu` takes the lock of `pipe` where the walk is, or as soon as it can, for a section of `more` and what begins with the first of
+    /// these operations: since when it has it.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
     fn enter(
         &mut self,
         pipe: u32,
@@ -566,17 +547,16 @@ impl<'a> Charger<'a> {
         more: u64,
         cpu: CpuNo,
         now: u64,
-        t: &mut u64,
-        wait_ns: &mut u64,
+        walk: &mut Walk,
     ) -> u64 {
         let lock = slot(&mut self.locks, pipe);
         if lock.is_at_hand(cpu, now) {
             lock.acquired += 1;
-            return *t;
+            return walk.end;
         }
-        let (begin, hand_over) = self.acquire(pipe, ops, more, cpu, *t);
-        *wait_ns += begin - *t;
-        *t = begin + hand_over;
+        let (begin, hand_over) = self.acquire(pipe, ops, more, cpu, walk.end);
+        walk.wait_ns += begin - walk.end;
+        walk.end = begin + hand_over;
         begin
     }
 

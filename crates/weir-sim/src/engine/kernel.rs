@@ -571,7 +571,7 @@ impl Sim<'_> {
         self.admit_woken(no, by)
     }
 
-    /// Wake-ups are work of the CPU where a task ran last: whether that is, or was, interrupted for it.
+    /// Send an interrupt to the CPU where `no` ran last, which makes the call for it; false: `by` makes it itself.
     fn send_wake(&mut self, no: TaskNo, by: CpuNo) -> bool {
         let task = &self.tasks[no as usize];
         let (last, wait) = (task.cpu, task.wait);

@@ -240,9 +240,9 @@ impl<'a> Sim<'a> {
         };
         self.report_contention();
         self.charger.reset(&plan);
-        let own = self.own_topics(&plan);
-        if let Some(paths) = &mut self.paths {
-            paths.reset(&plan, &own);
+        if let Some(mut paths) = self.paths.take() {
+            paths.reset(&plan, &self.own_topics(&plan));
+            self.paths = Some(paths);
         }
         let begin = self.now.max(self.cpus[self.boot_cpu as usize].busy_until).max(self.frozen_until);
         let end = self.account(self.boot_cpu, Call::Swap);

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::params;
-use weir_core::CpuSet;
+use weir_core::MAX_CPUS;
+use weir_model::machine::{Bitmap, parse_list};
 
 use super::Base;
 use crate::fault::{Fault, Result};
@@ -65,15 +66,6 @@ impl Base {
     }
 }
 
-/// In Linux's list format: `0-3,8`.
-fn list(text: &str) -> Vec<u32> {
-    let part = |part: &str| {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        Some(from.trim().parse::<u32>().ok()?..=to.trim().parse().ok()?)
-    };
-    text.split(',').filter_map(part).flatten().take(weir_core::MAX_CPUS as usize).collect()
-}
-
 /// `/sys/class/CLASS/NAME/device` leads to the device; it, or what it is plugged into, says which CPUs are near.
 fn of_linux(classes: &Path) -> Vec<Device> {
     let mut all = Vec::new();
@@ -89,7 +81,8 @@ fn of_linux(classes: &Path) -> Vec<Device> {
                 continue;
             }
             let near = device.ancestors().find_map(|d| fs::read_to_string(d.join("local_cpulist")).ok());
-            all.push(Device { name: name.into(), class, cpus: list(near.as_deref().unwrap_or("").trim()) });
+            let cpus = parse_list(near.as_deref().unwrap_or(""), MAX_CPUS - 1).unwrap_or_default();
+            all.push(Device { name: name.into(), class, cpus });
         }
     }
     all
@@ -101,8 +94,9 @@ fn of_hwloc(text: &str) -> Vec<Device> {
     // What is wrong with the file was said when the machine was read from it.
     let Ok(doc) = roxmltree::Document::parse_with_options(text, options) else { return Vec::new() };
     let device = |n: roxmltree::Node<'_, '_>| {
-        let near = n.ancestors().find_map(|a| a.attribute("cpuset")).unwrap_or("");
-        Some(Device { name: n.attribute("name")?.into(), class: hwloc_class(n), cpus: mask(near) })
+        let near = n.ancestors().find_map(|a| Bitmap::parse(a.attribute("cpuset")?).ok());
+        let cpus = near.map_or_else(Vec::new, |set| (0..MAX_CPUS).filter(|c| set.contains(*c)).collect());
+        Some(Device { name: n.attribute("name")?.into(), class: hwloc_class(n), cpus })
     };
     doc.descendants().filter(|n| n.attribute("type") == Some("OSDev")).filter_map(device).collect()
 }
@@ -117,16 +111,6 @@ fn hwloc_class(n: roxmltree::Node<'_, '_>) -> &'static str {
         (false, Some("5")) | (true, Some("8" | "12")) => "accelerator",
         _ => "other",
     }
-}
-
-/// hwloc's set of bits: words of 32 bits, the highest first.
-fn mask(text: &str) -> Vec<u32> {
-    let word = |w: &str| u32::from_str_radix(w.trim().trim_start_matches("0x"), 16).unwrap_or(0);
-    let words = (0u32..).zip(text.rsplit(',').map(word)).take(weir_core::MAX_CPUS as usize / 32);
-    let set: CpuSet = words
-        .flat_map(|(i, w)| (0..32).filter(move |bit| w >> bit & 1 == 1).map(move |bit| i * 32 + bit))
-        .collect();
-    set.iter().collect()
 }
 
 #[cfg(test)]

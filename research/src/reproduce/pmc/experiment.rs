@@ -89,26 +89,12 @@ fn measure(
         .collect()
 }
 
-/// Run a plan on workloads, on all CPUs. `progress` hears how many of how many runs are done; it may say stop
+/// Run a plan on workloads, each with its name, on all CPUs. `progress` hears how many of how many runs are done; it may say stop
 /// (`false`).
 ///
 /// # Errors
 /// A run fails, or it was stopped.
 pub fn experiment(
-    plan: &Plan,
-    workloads: &[&str],
-    progress: &(dyn Fn(usize, usize) -> bool + Sync),
-) -> Result<Results, Error> {
-    let settings =
-        workloads.iter().map(|name| Ok((*name, Setting::of(name)?))).collect::<Result<Vec<_>, Error>>()?;
-    experiment_on(plan, &settings, progress)
-}
-
-/// The same on workloads that are given by name and text.
-///
-/// # Errors
-/// As above.
-pub fn experiment_on(
     plan: &Plan,
     workloads: &[(&str, Setting)],
     progress: &(dyn Fn(usize, usize) -> bool + Sync),

@@ -88,6 +88,14 @@ impl Setting {
         Self::read(MACHINE, workload, text)
     }
 
+    /// Those of these names, with their names.
+    ///
+    /// # Errors
+    /// As [`Setting::of`].
+    pub fn all<'n>(names: &[&'n str]) -> Result<Vec<(&'n str, Self)>, Error> {
+        names.iter().map(|name| Ok((*name, Self::of(name)?))).collect()
+    }
+
     /// The second workload as it might be.
     ///
     /// # Errors
