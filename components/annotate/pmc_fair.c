@@ -6,7 +6,8 @@
  * pipes:    none
  * listens:  COUNTERS: update the task's penalty
  * answers:  PENALTY: stretch of the task's virtual run time (value) and reduction of its slice
- *           (value2), signed, in 1/1024. Without a task: value selects a debug counter
+ *           (value2), signed, in 1/1024. Without a task: value selects a debug counter, or
+ *           WEIR_PENALTY_BRANCHES: whether mispredicted branches count
  * params:   level count 1 [1, 3]; cache whose misses count
  *           branch flag 0 [0, 1]; mispredicted branches count too
  *           cache_weight pct 50 [0, 100]; weight of the cache's misses if branches count; they get
@@ -38,7 +39,9 @@
  * by the same 45 %, which is close to the result of the thesis's best configuration.
  *
  * Debug counters: 0 cache rates above one, 1 branch rates above one, 2 branch rates above 10 %, of which
- * ten times are cut to one, 3 combinations above one, 4 penalties beyond the bounds, 5 updates.
+ * ten times are cut to one, 3 combinations above one, 4 penalties beyond the bounds, 5 updates. Weights add
+ * up to one and the average of bounded values is bounded, so 3 and 4 stay 0. The kernel's log of counts asks
+ * whether branches count, so that its rates are those of the policy.
  *
  * example:  annotate affinity, weight, fair, pmc_fair(level = 1, reward = true);
  *           entry -> weight_balancer -> each cpu { cfs -> cpu };
@@ -195,6 +198,10 @@ WEIR_ENTRY int pmc_fair_answer_penalty(struct pmc_fair weir_mem *self, struct we
 	u64 penalty, slice;
 
 	if (!msg->task) {
+		if (msg->value == WEIR_PENALTY_BRANCHES) {
+			msg->value = self->branch;
+			return 0;
+		}
 		if (msg->value >= PMC_FAIR_EVENTS)
 			return -WEIR_EINVAL;
 		msg->value = weir_load(&self->events[msg->value]);

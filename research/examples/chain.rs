@@ -14,7 +14,7 @@ use runweir_lab::reproduce::pmc::average::{METRICS, Metric, Numbers, Summary};
 use runweir_lab::reproduce::pmc::driver::{self, PAUSE, Programs};
 use runweir_lab::reproduce::pmc::log::parse;
 use runweir_lab::reproduce::pmc::reader::{Filter, Reader};
-use runweir_lab::reproduce::pmc::tree::forest;
+use runweir_lab::reproduce::pmc::tree::{Tree, forest};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -158,6 +158,11 @@ fn evaluate(dir: &Path) -> Result<Evaluated, Box<dyn std::error::Error>> {
             let (name, pid) = line.rsplit_once(' ').ok_or("a damaged list of processes")?;
             let pid: u32 = pid.parse()?;
             let trees = forest(&lines, &[pid]);
+            let total = trees.first().map(Tree::total).unwrap_or_default();
+            if total.cache_cut > 0 {
+                let (cut, all) = (total.cache_cut, total.schedules);
+                eprintln!("note: run {n}: {cut} of the {all} cache rates of `{name}` were above one");
+            }
             let numbers = trees.first().and_then(Numbers::of);
             let numbers =
                 numbers.ok_or_else(|| format!("run {n} does not say how `{name}` began and ended"))?;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * The log of source 4, section 8: what each thread did to caches and branch predictors, from its fork to its end, in the kernel's
- * trace (trace_pipe of tracefs). Rates are normalised, with ten fraction bits, and added up once per stint; they are
- * printed when the thread stops for the last time. research/src/reproduce reads these lines.
+ * trace (trace_pipe of tracefs). Rates have ten fraction bits, are cut to one, and are added up once per stint; they are
+ * printed when the thread stops for the last time, with how many of them were cut. (Combinations and penalties need no such
+ * count: the policy's weights add up to one.) research/src/reproduce reads these lines.
  *
  * Without a level (weir_linux_log 0) the verifier drops all of this code.
  */
@@ -26,6 +27,8 @@ struct weir_linux_sums {
 	u64 vcsw;
 	u64 nvcsw;
 	u64 schedules;
+	u64 cache_cut;
+	u64 branch_cut;
 };
 
 struct {
@@ -38,7 +41,8 @@ struct {
 static const char fork_line[] = "copy_process: [PMC_SCHED] pid=%d tgid=%d\n";
 static const char exit_line[] = "do_exit: [PMC_SCHED] exit\n";
 static const char free_line[] = "free_task: [PMC_SCHED] pid=%d tgid=%d cache=%lld branch=%lld "
-				"penalty=%lld vcsw=%llu nvcsw=%llu schedules=%llu\n";
+				"penalty=%lld vcsw=%llu nvcsw=%llu schedules=%llu "
+				"cache_cut=%llu branch_cut=%llu\n";
 
 /* The running thread has forked @p. */
 WEIR_INLINE void log_fork(struct task_struct *p)
@@ -55,25 +59,38 @@ WEIR_INLINE void log_fork(struct task_struct *p)
 	bpf_trace_vprintk(fork_line, sizeof(fork_line), sum, 2 * sizeof(u64));
 }
 
-static u64 log_rate(u64 part, u64 whole)
+/* Ten-bit fraction of @part in @whole, at most one; what is more is counted in @cut. */
+static u64 log_rate(u64 part, u64 whole, u64 *cut)
 {
 	u64 rate = whole ? (part << 10) / whole : 0;
 
-	return rate < LOG_ONE ? rate : LOG_ONE;
+	if (rate <= LOG_ONE)
+		return rate;
+	(*cut)++;
+	return LOG_ONE;
 }
 
-/* The rate of the level; a load of a line on its way to L1 counts as a miss. */
-static u64 log_cache(const struct weir_counters weir_mem *c)
+/* Whether the policy counts branches. The counters are then too few for loads of a line on its way to L1, which are
+ * misses otherwise. Asked at each stint, as the policy may have changed. */
+__attribute__((noinline)) static bool log_has_branches(void)
+{
+	struct weir_msg msg = { .topic = WEIR_TOPIC_PENALTY, .value = WEIR_PENALTY_BRANCHES };
+
+	return !weir_ask(SCHED, weir_port_cpu(), &msg) && msg.value;
+}
+
+/* The rate of the level, by the policy's rule. */
+static u64 log_cache(const struct weir_counters weir_mem *c, u64 *cut)
 {
 	u64 missed;
 
 	if (weir_linux_log == 1) {
-		missed = c->l1_misses + c->lfb_hits;
-		return log_rate(missed, c->l1_hits + missed);
+		missed = c->l1_misses + (log_has_branches() ? 0 : c->lfb_hits);
+		return log_rate(missed, c->l1_hits + missed, cut);
 	}
 	if (weir_linux_log == 2)
-		return log_rate(c->l2_misses, c->l2_hits + c->l2_misses);
-	return log_rate(c->l3_misses, c->l3_hits + c->l3_misses);
+		return log_rate(c->l2_misses, c->l2_hits + c->l2_misses, cut);
+	return log_rate(c->l3_misses, c->l3_hits + c->l3_misses, cut);
 }
 
 /* The penalty that is in force; where only one of its two effects is, that one. */
@@ -95,9 +112,9 @@ __attribute__((noinline)) static int log_stint(struct task_struct *p, struct wei
 
 	if (!sum)
 		return 0;
-	sum->cache += log_cache(c);
-	branch = 10 * log_rate(c->mispredicts, c->branches);
-	sum->branch += branch < LOG_ONE ? branch : LOG_ONE;
+	sum->cache += log_cache(c, &sum->cache_cut);
+	branch = 10 * log_rate(c->mispredicts, c->branches, &sum->branch_cut);
+	sum->branch += log_rate(branch, LOG_ONE, &sum->branch_cut);
 	sum->penalty += log_penalty(t);
 	sum->schedules++;
 	if (stays)

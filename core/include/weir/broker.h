@@ -82,7 +82,8 @@ enum weir_topic_id {
 	WEIR_TOPIC_GROUP,
 	/*
 	 * request: task; reply value: stretch of its virtual runtime, signed, 1/1024;
-	 * value2: reduction of its slice, signed, 1/1024
+	 * value2: reduction of its slice, signed, 1/1024. Without a task and with the value
+	 * WEIR_PENALTY_BRANCHES, reply value: 1 if mispredicted branches count
 	 */
 	WEIR_TOPIC_PENALTY,
 	/*
@@ -141,8 +142,10 @@ enum weir_criticality {
 	WEIR_CRITICALITY_HI = 2,
 };
 
-#define WEIR_MAX_TOPICS	     64
-#define WEIR_TOPIC_BIT(name) (1ull << WEIR_TOPIC_##name)
+#define WEIR_MAX_TOPICS 64
+/* Of a request for PENALTY without a task: no debug counter, but the policy's rule. */
+#define WEIR_PENALTY_BRANCHES 0x100u
+#define WEIR_TOPIC_BIT(name)  (1ull << WEIR_TOPIC_##name)
 
 /*
  * Topics whose messages have a scope: the CPU where their task runs or last ran, else the message's CPU. They reach the

@@ -109,7 +109,15 @@ mod tests {
             name: "p".into(),
             start_us: start,
             end_us: Some(end),
-            stats: Some(Stats { cache, branch: 0, penalty: -cache, vcsw: 2, nvcsw: 3, schedules }),
+            stats: Some(Stats {
+                cache,
+                branch: 0,
+                penalty: -cache,
+                vcsw: 2,
+                nvcsw: 3,
+                schedules,
+                ..Stats::default()
+            }),
             children: Vec::new(),
         };
         let tree = Tree { nodes: vec![node(0, 2_500_000, 512, 1), node(5, 9, 512, 3)] };

@@ -2,7 +2,7 @@
 //! Lines of the thesis's log (source 4, section 8): what its kernel writes with `trace_printk`.
 //!
 //! ```text
-//! cc-1042 [003] d..2 12.004711: free_task: [PMC_SCHED] pid=1042 tgid=1042 cache=1310 branch=4410 penalty=-980 vcsw=1 nvcsw=9 schedules=24
+//! cc-1042 [003] d..2 12.004711: free_task: [PMC_SCHED] pid=1042 tgid=1042 cache=1310 branch=4410 penalty=-980 vcsw=1 nvcsw=9 schedules=24 cache_cut=0 branch_cut=3
 //! ```
 //!
 //! The number behind the command's name is that of the thread that logs: of the parent where a task is forked. Sums
@@ -26,6 +26,9 @@ pub struct Stats {
     pub vcsw: u64,
     pub nvcsw: u64,
     pub schedules: u64,
+    /// How many of the rates were above one and cut to it (of branches, before or after they were taken ten times).
+    pub cache_cut: u64,
+    pub branch_cut: u64,
 }
 
 impl std::ops::AddAssign for Stats {
@@ -36,6 +39,8 @@ impl std::ops::AddAssign for Stats {
         self.vcsw += o.vcsw;
         self.nvcsw += o.nvcsw;
         self.schedules += o.schedules;
+        self.cache_cut += o.cache_cut;
+        self.branch_cut += o.branch_cut;
     }
 }
 
@@ -85,8 +90,9 @@ impl fmt::Display for Line {
             Entry::GroupExit | Entry::Exit => write!(f, "exit"),
             Entry::Free { pid, tgid, stats: s } => write!(
                 f,
-                "pid={pid} tgid={tgid} cache={} branch={} penalty={} vcsw={} nvcsw={} schedules={}",
-                s.cache, s.branch, s.penalty, s.vcsw, s.nvcsw, s.schedules
+                "pid={pid} tgid={tgid} cache={} branch={} penalty={} vcsw={} nvcsw={} schedules={} \
+                 cache_cut={} branch_cut={}",
+                s.cache, s.branch, s.penalty, s.vcsw, s.nvcsw, s.schedules, s.cache_cut, s.branch_cut
             ),
         }
     }
@@ -165,6 +171,8 @@ fn read(head: &str, message: &str) -> Option<Line> {
                 vcsw: field(message, "vcsw")?,
                 nvcsw: field(message, "nvcsw")?,
                 schedules: field(message, "schedules")?,
+                cache_cut: field(message, "cache_cut").unwrap_or(0),
+                branch_cut: field(message, "branch_cut").unwrap_or(0),
             },
         },
         _ => return None,
@@ -179,7 +187,16 @@ mod tests {
 
     #[test]
     fn lines_survive_writing_and_reading() {
-        let stats = Stats { cache: 1310, branch: 4410, penalty: -980, vcsw: 1, nvcsw: 9, schedules: 24 };
+        let stats = Stats {
+            cache: 1310,
+            branch: 4410,
+            penalty: -980,
+            vcsw: 1,
+            nvcsw: 9,
+            schedules: 24,
+            cache_cut: 1,
+            branch_cut: 3,
+        };
         for entry in [
             Entry::Fork { pid: 7, tgid: 5 },
             Entry::GroupExit,
@@ -205,7 +222,7 @@ mod tests {
         let entry = Entry::Free { pid: 9, tgid: 9, stats: Stats { schedules: 2, ..Stats::default() } };
         let line = Line { comm: "cc".into(), pid: 9, cpu: 11, us: 5, entry };
         let want = "cc-9 [011] d..2 0.000005: free_task: [PMC_SCHED] pid=9 tgid=9 cache=0 branch=0 penalty=0 \
-                    vcsw=0 nvcsw=0 schedules=2";
+                    vcsw=0 nvcsw=0 schedules=2 cache_cut=0 branch_cut=0";
         assert_eq!(line.to_string(), want);
     }
 

@@ -54,6 +54,9 @@ pub struct Sample {
     pub cache: i64,
     /// Mispredicted branches, ten times as many as there were, at most one.
     pub branch: i64,
+    /// How often each of them was above one.
+    pub cache_cut: u64,
+    pub branch_cut: u64,
 }
 
 /// Cache and branch rates of what was counted.
@@ -63,10 +66,15 @@ pub fn sample(level: Level, model: Model, c: &Counters) -> Sample {
         Level::L2 => (c.l2_hits, c.l2_misses),
         Level::L3 => (c.l3_hits, c.l3_misses),
     };
-    let cut = |v: u64| v.min(ONE as u64);
-    let cache = cut(div_unsigned(misses, hits + misses, P));
-    let branch = cut(mul_unsigned(cut(div_unsigned(c.mispredicts, c.branches, P)), 10 << P, P));
-    Sample { cache: cache as i64, branch: branch as i64 }
+    let (cache, cache_cut) = cut(div_unsigned(misses, hits + misses, P));
+    let (once, too_many) = cut(div_unsigned(c.mispredicts, c.branches, P));
+    let (branch, above) = cut(mul_unsigned(once as u64, 10 << P, P));
+    Sample { cache, branch, cache_cut, branch_cut: too_many + above }
+}
+
+/// At most one, and whether it was more.
+fn cut(rate: u64) -> (i64, u64) {
+    (rate.min(ONE as u64) as i64, u64::from(rate > ONE as u64))
 }
 
 /// The next penalty of a task whose penalty is `before`. `alpha` is the weight of the new sample, with ten fraction bits.
@@ -109,7 +117,13 @@ mod tests {
         for cache in 0..=ONE {
             let mut p = 0;
             for _ in 0..60 {
-                p = next(Model::CacheOnly, Policy::Penalty, 512, Sample { cache, branch: 0 }, p);
+                p = next(
+                    Model::CacheOnly,
+                    Policy::Penalty,
+                    512,
+                    Sample { cache, branch: 0, cache_cut: 0, branch_cut: 0 },
+                    p,
+                );
             }
             sum += (p - (cache - HALF)) as f64;
             count += 1.0;
@@ -123,7 +137,7 @@ mod tests {
         for model in [Model::CacheOnly, Model::Equal, Model::Cache, Model::Branch] {
             let (mut p, mut r) = (0, 0);
             for i in 0..500i64 {
-                let s = Sample { cache: i * 37 % 1025, branch: i * 91 % 1025 };
+                let s = Sample { cache: i * 37 % 1025, branch: i * 91 % 1025, cache_cut: 0, branch_cut: 0 };
                 p = next(model, Policy::Penalty, 512, s, p);
                 r = next(model, Policy::Reward, 512, s, r);
                 assert!((-4..=0).contains(&(p + r)), "{model:?}: {p} {r}");

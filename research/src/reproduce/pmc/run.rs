@@ -207,6 +207,8 @@ impl Observer for Logger<'_> {
                 s.schedules += 1;
                 s.cache += rates.cache;
                 s.branch += rates.branch;
+                s.cache_cut += rates.cache_cut;
+                s.branch_cut += rates.branch_cut;
                 // Whichever of the two effects is on shows the penalty.
                 if let Some((runtime, slice)) = penalty {
                     s.penalty += if runtime != 0 { runtime } else { slice };
