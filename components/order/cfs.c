@@ -19,7 +19,8 @@
  *            debit flag 1 [0, 1]; new tasks start one slice behind
  * cost:      O(log n) per change, plus a scan of the CPUs behind the out-pipe; O(n) if another stage follows; no
  *            lock of its own
- * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by virtual time
+ * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by virtual time; the one that yielded last,
+ *            until another has run, by `wakeup` more
  * source:    Linux 5.4 as in spec/4, section 5; PENALTY: spec/4, sections 6 and 7
  * long:      virtual time, its limits and preemption are one rule each, and all of them use the
  *            same two sums
@@ -31,8 +32,9 @@
  * as having gone on with the load it had then.
  *
  * With one CPU behind each instance this is Linux's scheduler; several CPUs may also share one. Without ticks from the
- * runtime a slice ends by the timer only, with the length computed at its start. Not modelled: the hints
- * `next`, `last` and `skip`, so a task that yields may be chosen again at once. Groups: by weight, see `group_weight`.
+ * runtime a slice ends by the timer only, with the length computed at its start. A task that yields is passed over
+ * once, as by Linux's hint `skip`, if another is at most `wakeup` ahead of it; the hints `next` and `last` are not
+ * modelled. Groups: by weight, see `group_weight`.
  *
  * PENALTY is requested when a task gets its CPU, and applies until it gets the next: a slice is charged with the
  * penalty from before it.
@@ -55,6 +57,7 @@ struct cfs {
 	u64 few;	 /* (c) tasks that share `latency`; more lengthen the period */
 	u64 least;	 /* (h) virtual time; never falls */
 	u64 first;	 /* (h) least virtual time of those that wait, WEIR_KEY_NONE: none does */
+	struct weir_task weir_mem *skip; /* (h) yielded, waits, and is passed over; null: none is */
 	struct weir_fair_queue q;
 };
 
@@ -98,6 +101,12 @@ WEIR_INLINE u64 cfs_first(const struct cfs weir_mem *self)
 			first = f->vruntime;
 		if (home->from == &self->inst)
 			break;
+	}
+	if (self->skip) {
+		const struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, self->skip);
+
+		if (f && f->vruntime < first)
+			first = f->vruntime;
 	}
 	return first;
 }
@@ -290,6 +299,22 @@ WEIR_INLINE void cfs_leave(struct cfs weir_mem *self, struct weir_fair weir_mem 
 	f->flags = why == WEIR_WHY_AGAIN ? WEIR_FAIR_KEPT : went ? 0 : WEIR_FAIR_SLEPT;
 }
 
+/* Whether @t, which runs, gives up its CPU before its slice has ended, and nobody took it away. */
+WEIR_INLINE int cfs_yields(const struct weir_task weir_mem *t, const struct weir_fair weir_mem *f,
+			   u32 why)
+{
+	return why == WEIR_WHY_REQUEUED && f->flags & WEIR_FAIR_RUNS &&
+	       !(f->flags & WEIR_FAIR_RESCHED) && f->turn < weir_load(&t->slice_ns);
+}
+
+/* @t has got a CPU: who was passed over for it is not any more. */
+WEIR_INLINE void cfs_skipped(struct cfs weir_mem *self, struct weir_task weir_mem *t)
+{
+	if (self->skip && self->skip != t)
+		weir_review(&self->inst, self->skip);
+	self->skip = 0;
+}
+
 /* @t waits from now on. */
 WEIR_INLINE void cfs_arrive(struct cfs weir_mem *self, struct weir_task weir_mem *t,
 			    struct weir_fair weir_mem *f, int kept, u64 now)
@@ -325,7 +350,7 @@ WEIR_ENTRY u32 cfs_step(struct cfs weir_mem *self, u32 what, struct weir_task we
 {
 	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
 	u64 now = weir_now(self->inst.sched);
-	int here, kept, woke;
+	int here, kept, woke, yields;
 
 	if (!f)
 		return weir_step_failed(&self->inst, t, -WEIR_EINVAL);
@@ -337,10 +362,14 @@ WEIR_ENTRY u32 cfs_step(struct cfs weir_mem *self, u32 what, struct weir_task we
 	if (what == WEIR_LEFT) {
 		if (here)
 			cfs_leave(self, f, s->why, now);
+		if (self->skip == t)
+			self->skip = 0;
 		return 0;
 	}
+	yields = here && what == WEIR_ARRIVED && cfs_yields(t, f, s->why);
 	cfs_advance(self, here ? f->vruntime : WEIR_KEY_NONE, now);
 	if (what == WEIR_PICKED) {
+		cfs_skipped(self, t);
 		cfs_run(self, t, f, kept, now);
 		return 0;
 	}
@@ -354,7 +383,11 @@ WEIR_ENTRY u32 cfs_step(struct cfs weir_mem *self, u32 what, struct weir_task we
 		cfs_grant(self, t, f);
 	else if (woke)
 		cfs_woke(self, t);
-	s->key = f->vruntime;
+	if (yields) {
+		cfs_skipped(self, t);
+		self->skip = t;
+	}
+	s->key = f->vruntime + (self->skip == t ? weir_fair_virtual(self->wakeup, f) : 0);
 	return 0;
 }
 

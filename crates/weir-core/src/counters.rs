@@ -22,22 +22,10 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The counts in the order of the fields.
-    pub fn words(&self) -> [u64; 11] {
-        let c = self;
-        [
-            c.instructions,
-            c.cycles,
-            c.l1_hits,
-            c.l1_misses,
-            c.lfb_hits,
-            c.l2_hits,
-            c.l2_misses,
-            c.l3_hits,
-            c.l3_misses,
-            c.branches,
-            c.mispredicts,
-        ]
+    /// One of `n` equal parts, rounded down.
+    #[must_use]
+    pub fn part(self, n: u64) -> Self {
+        Self::from_array(self.to_array().map(|count| count / n.max(1)))
     }
 
     /// Width of a counter, bits: differences are taken modulo this.

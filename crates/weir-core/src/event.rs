@@ -267,11 +267,13 @@ pub enum Event<'a> {
         represented: u32,
     },
     /// What a task did since the last report; and, where a component answers PENALTY, by how much the
-    /// task's virtual runtime is stretched and its slice shrinks from now on, 1/1024.
+    /// task's virtual runtime is stretched and its slice shrinks from now on, 1/1024. `passes` is how many
+    /// passes through the scheduler this one stands for: a task that yields alone is simulated by few.
     Counters {
         task: TaskNo,
         cpu: CpuNo,
         counts: &'a Counters,
+        passes: u64,
         penalty: Option<(i64, i64)>,
     },
     /// A landmark set by user or component.

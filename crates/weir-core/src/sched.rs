@@ -810,7 +810,7 @@ impl Sched {
             && !d.is_at(t, cpu)
         {
             let msg = Msg { cpu: Some(on), ..Msg::default() };
-            d.message(t, cpu, (1 + Topic::Counters as u64, 1), &msg, &counts.words());
+            d.message(t, cpu, (1 + Topic::Counters as u64, 1), &msg, &counts.to_array());
             self.note_remote();
             return Ok(());
         }

@@ -171,7 +171,7 @@ fn counters_are_sums_of_stints() {
         metrics.event(0, &Event::TaskNew { task, name: "t", group: "" });
     }
     for (task, cycles) in [(0, 100), (2, 7), (0, 11)] {
-        metrics.event(5, &Event::Counters { task, cpu: 0, counts: &stint(cycles), penalty: None });
+        metrics.event(5, &Event::Counters { task, cpu: 0, counts: &stint(cycles), passes: 1, penalty: None });
     }
     let summary = metrics.finish(10);
     let of = |i: usize| summary.tasks[i].counters.as_ref().map(|c| (c.0.cycles, c.0.l1_misses));

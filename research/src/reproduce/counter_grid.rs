@@ -42,7 +42,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
         ablations: false,
         ..Plan::default()
     };
-    let waits: &[Wait] = lab.pick(&WAITINGS, &WAITINGS[2..]);
+    let waits: &[Wait] = lab.pick(&WAITINGS, &WAITINGS[3..]);
     let reuses: &[&'static str] = lab.pick(&REUSES, &REUSES[1..2]);
     let mut outcomes = Vec::new();
     for &wait in waits {

@@ -56,6 +56,15 @@ impl BarrierCounter {
     }
 }
 
+/// How a task waits at a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BarrierWait {
+    /// It spins for so much CPU time, and then blocks.
+    Spin { ns: u64 },
+    /// It looks for so much CPU time, offers its CPU to others, and so on.
+    Yield { ns: u64 },
+}
+
 /// What a run executes. All indices point into the vectors of this struct.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workload {
@@ -72,6 +81,8 @@ pub struct Workload {
     /// are not counted.
     pub profiles: Vec<Profile>,
     pub profile_of: BTreeMap<u32, u32>,
+    /// Which profile they have while they keep a CPU and wait, likewise; those that are not here count nothing then.
+    pub wait_profile_of: BTreeMap<u32, u32>,
     /// Weights, turns and groups for fair policies.
     pub fairness: Fairness,
     /// Names of the objects, for reports and diagnostics.
@@ -85,8 +96,8 @@ pub struct Workload {
     pub events: Vec<String>,
     /// Barriers with the number of tasks that must arrive.
     pub barriers: Vec<(String, u32)>,
-    /// How long a task spins at a barrier before it blocks, in CPU time; barriers that are not here are blocked at.
-    pub barrier_spin: BTreeMap<u32, u64>,
+    /// How tasks wait at a barrier; at barriers that are not here they block.
+    pub barrier_wait: BTreeMap<u32, BarrierWait>,
     /// How tasks count themselves at a barrier, where that takes time.
     pub barrier_counter: BTreeMap<u32, BarrierCounter>,
     /// Programs whose tasks run at the same time, where the topology has slots.

@@ -92,7 +92,7 @@ impl Workload {
             all.flags.extend(self.flags.iter().map(name));
             all.timers.extend(self.timers.iter().map(name));
             all.barriers.extend(self.barriers.iter().map(|b| (name(&b.0), b.1)));
-            all.barrier_spin.extend(self.barrier_spin.iter().map(|(b, ns)| (b + k * lengths[2], *ns)));
+            all.barrier_wait.extend(self.barrier_wait.iter().map(|(b, how)| (b + k * lengths[2], *how)));
             all.barrier_counter
                 .extend(self.barrier_counter.iter().map(|(b, how)| (b + k * lengths[2], *how)));
             all.gangs.extend(self.gangs.iter().map(|g| {
@@ -112,6 +112,7 @@ impl Workload {
             all.criticality.extend(self.criticality.iter().map(|(t, c)| (t + k * lengths[7], *c)));
             all.blocking.extend(self.blocking.iter().map(|(t, ns)| (t + k * lengths[7], *ns)));
             all.profile_of.extend(self.profile_of.iter().map(|(t, p)| (t + k * lengths[7], *p)));
+            all.wait_profile_of.extend(self.wait_profile_of.iter().map(|(t, p)| (t + k * lengths[7], *p)));
             let mut programs: BTreeMap<*const Op, Arc<[Op]>> = BTreeMap::new();
             let mut program = |old: &Arc<[Op]>| -> Arc<[Op]> {
                 let made = programs.entry(old.as_ptr()).or_insert_with(|| {

@@ -7,7 +7,9 @@ use std::fmt::Write;
 use weir_text::toml::quoted;
 
 use super::rtapp::{DEADLINE_PRIORITY, IDLE_PRIORITY};
-use super::{Arrivals, Criticality, Dist, OnMiss, Op, Policy, Protocol, Shape, TaskSpec, Workload};
+use super::{
+    Arrivals, BarrierWait, Criticality, Dist, OnMiss, Op, Policy, Protocol, Shape, TaskSpec, Workload,
+};
 use crate::error::{Error, Result};
 use crate::machine::MachineEvent;
 use crate::scenario::Verb;
@@ -267,8 +269,9 @@ impl Workload {
                 let name = word(&self.barriers[*b as usize].0, 'b', *b as usize);
                 let counter =
                     self.barrier_counter.get(b).map_or(String::new(), |how| format!(" {}", how.name()));
-                match self.barrier_spin.get(b) {
-                    Some(ns) => format!("barrier {name} spin {ns}ns{counter}"),
+                match self.barrier_wait.get(b) {
+                    Some(BarrierWait::Spin { ns }) => format!("barrier {name} spin {ns}ns{counter}"),
+                    Some(BarrierWait::Yield { ns }) => format!("barrier {name} yield {ns}ns{counter}"),
                     None if counter.is_empty() => format!("barrier {name}"),
                     None => format!("barrier {name} spin 0ns{counter}"),
                 }

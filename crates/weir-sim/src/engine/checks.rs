@@ -16,7 +16,7 @@ impl Sim<'_> {
         let timed =
             self.tasks.iter().filter(|t| t.state == State::Blocked && t.wait.is_timed()).count() as u32;
         assert_eq!(timed, self.census.timed, "invariant timed-count");
-        let spinning = self.tasks.iter().filter(|t| t.spins.is_some()).count() as u32;
+        let spinning = self.tasks.iter().filter(|t| t.spins.is_some() || t.looks > 0).count() as u32;
         assert_eq!(spinning, self.census.spinning, "invariant spinning-count");
 
         let mut on_cpus = 0;

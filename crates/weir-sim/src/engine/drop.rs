@@ -86,6 +86,10 @@ impl Sim<'_> {
             }
             self.objects.flags.iter_mut().for_each(|f| f.spinners.retain(|s| s.0 != no));
         }
+        task.offered = false;
+        if std::mem::take(&mut task.looks) > 0 {
+            self.census.spinning -= 1;
+        }
         let at = std::mem::replace(&mut task.at_barrier, NONE);
         if at != NONE {
             self.objects.barriers[at as usize].waiters.retain(|&w| w != no);

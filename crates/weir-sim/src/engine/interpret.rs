@@ -12,7 +12,7 @@ use super::program::LoopFrame;
 use super::sim::{Sim, find_isa};
 use super::sync::Pass;
 use super::task::{NONE, SPIN_LOCK, Wait};
-use weir_model::workload::{BarrierCounter, Op, Protocol};
+use weir_model::workload::{BarrierCounter, BarrierWait, Op, Protocol};
 use weir_model::{Error, Result};
 
 /// Ops that a task may execute at one instant before it is taken to hang.
@@ -62,6 +62,9 @@ impl Sim<'_> {
     fn execute(&mut self, c: CpuNo, no: TaskNo) -> Result<Next> {
         let task = &mut self.tasks[no as usize];
         if task.at_barrier != NONE {
+            if task.looks > 0 {
+                return self.look_again(c, no);
+            }
             let barrier = std::mem::replace(&mut task.at_barrier, NONE);
             return self.wait(c, no, Wait::Barrier(barrier));
         }
@@ -158,14 +161,21 @@ impl Sim<'_> {
                 let spins = |t: &TaskNo| self.tasks[*t as usize].at_barrier != NONE;
                 let (spinning, blocked): (Vec<_>, _) = others.into_iter().partition(spins);
                 for other in spinning {
+                    self.end_looks(other)?;
                     let ns = self.hear_of_barrier(c, other, barrier);
                     self.let_go(other, ns);
                 }
                 self.wake_all(blocked, c)?;
-                match (pass, self.workload.barrier_spin.get(&barrier)) {
+                match (pass, self.workload.barrier_wait.get(&barrier)) {
                     (Pass::Go, _) => Ok(Next::Op),
-                    (Pass::Wait, Some(&ns)) if ns > 0 => {
+                    (Pass::Wait, Some(&BarrierWait::Spin { ns })) if ns > 0 => {
                         self.tasks[no as usize].at_barrier = barrier;
+                        self.work(no, ns, true)
+                    }
+                    (Pass::Wait, Some(&BarrierWait::Yield { ns })) => {
+                        self.tasks[no as usize].at_barrier = barrier;
+                        self.tasks[no as usize].looks = 1;
+                        self.census.spinning += 1;
                         self.work(no, ns, true)
                     }
                     (Pass::Wait, _) => self.wait(c, no, Wait::Barrier(barrier)),
@@ -444,6 +454,47 @@ impl Sim<'_> {
         self.wakes = done;
     }
 
+    /// The task on `c` has looked at its barrier, which is still closed: it offers its CPU to others, and looks again once it has one.
+    /// Where nobody takes the CPU, the next look stands for twice as many.
+    fn look_again(&mut self, c: CpuNo, no: TaskNo) -> Result<Next> {
+        let task = &mut self.tasks[no as usize];
+        task.offered = !task.offered;
+        if task.offered {
+            self.part(c, Stop::Yield, true)?;
+            return Ok(Next::Left);
+        }
+        let ns = u64::from(task.looks) * self.look_ns(no);
+        self.work(no, ns, true)
+    }
+
+    /// How long a task that waits by offering its CPU looks at its barrier each time.
+    pub fn look_ns(&self, no: TaskNo) -> u64 {
+        match self.workload.barrier_wait.get(&self.tasks[no as usize].at_barrier) {
+            Some(BarrierWait::Yield { ns }) => *ns,
+            _ => 0,
+        }
+    }
+
+    /// The barrier at which `no` looks is about to open: what it counted so far was in passes that are over.
+    fn end_looks(&mut self, no: TaskNo) -> Result<()> {
+        let on = self.running_on(no);
+        if on == NONE || self.tasks[no as usize].looks <= 1 || self.cpus[on as usize].mode != Mode::Run {
+            return Ok(());
+        }
+        self.progress(on);
+        let counts = self.end_stint(on, no);
+        self.publish_counters(on, no, counts)?;
+        self.begin_stint(on);
+        Ok(())
+    }
+
+    /// How many times the task would have passed through the scheduler in the stint that ends now.
+    pub fn passes(&self, no: TaskNo) -> u64 {
+        let (task, ns) = (&self.tasks[no as usize], self.look_ns(no));
+        let left = task.left.div_ceil(FULL_SPEED);
+        (u64::from(task.looks) * ns).saturating_sub(left).checked_div(ns).map_or(1, |n| n.max(1))
+    }
+
     /// How long a task on `c` takes to count itself at a barrier.
     fn count_at_barrier(&mut self, c: CpuNo, barrier: u32) -> u64 {
         let Some(how) = self.workload.barrier_counter.get(&barrier) else { return 0 };
@@ -488,6 +539,10 @@ impl Sim<'_> {
         let task = &mut self.tasks[no as usize];
         task.spins = None;
         task.at_barrier = NONE;
+        task.offered = false;
+        if std::mem::take(&mut task.looks) > 0 {
+            self.census.spinning -= 1;
+        }
         task.left = ns.saturating_mul(FULL_SPEED);
         task.by_time = true;
         if on != NONE && self.cpus[on as usize].mode == Mode::Run {

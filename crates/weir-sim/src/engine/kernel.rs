@@ -22,6 +22,10 @@ use weir_model::{Error, Result};
 /// More pipes than this are sorted when all are known.
 const MANY_PIPES: usize = 16;
 
+/// A task that offers its CPU while it waits looks at most so many times at once: that long another task may wait for it, if it does not
+/// preempt it.
+const MOST_LOOKS: u32 = 64;
+
 impl Sim<'_> {
     /// The CPU that runs the scheduler for `c`; the boot CPU where `c` is unknown or away.
     #[inline]
@@ -394,6 +398,7 @@ impl Sim<'_> {
         let Some((cpu, why, forced)) = task.parted.take() else { return };
         let ran_ns = task.ran_ns;
         task.entered = false;
+        task.looks = task.looks.min(1);
         if task.guest != NONE {
             self.lost.push(no);
         }
@@ -462,6 +467,7 @@ impl Sim<'_> {
         let same = prev == no && matches!(task.parted, Some((p, ..)) if p == c);
         if same {
             task.parted = None;
+            task.looks = (2 * task.looks).min(MOST_LOOKS);
             cpu.prev = NONE;
             cpu.slice_since = ready;
         } else {

@@ -20,6 +20,9 @@ use weir_model::{Machine, Result, Workload};
 /// Longest stint that is expected where a slice has no end, ns.
 const LONG_NS: u64 = 10_000_000;
 
+/// So many equal passes through the scheduler do to an average what any more would: its weights halve each time, of ten bits.
+const SETTLED: u64 = 11;
+
 /// Counters and caches of a CPU.
 #[derive(Debug, Default)]
 struct PmuCpu {
@@ -41,6 +44,8 @@ struct PmuCpu {
 struct PmuTask {
     /// Index of its tables; `NONE`: it is not counted.
     profile: u32,
+    /// Likewise while it keeps a CPU and waits; `NONE`: nothing is counted then.
+    waits: u32,
     /// Draws of its spread, which no decision of a scheduler shifts.
     rng: Rng,
     /// Fractions of events, of [`ONE`] each.
@@ -69,7 +74,8 @@ pub struct Pmu {
     penalties: bool,
     tables: Vec<Table>,
     phases: Vec<Option<std::sync::Arc<[Phase]>>>,
-    of_template: Vec<u32>,
+    /// Profiles of templates: working and waiting.
+    of_template: Vec<[u32; 2]>,
     cpus: Vec<PmuCpu>,
     tasks: Vec<PmuTask>,
     /// Caches of each CPU by level, and lines brought into each so far.
@@ -104,8 +110,9 @@ impl Pmu {
             });
             pmu.tables.push(table);
         }
+        let profiles = [&workload.profile_of, &workload.wait_profile_of];
         pmu.of_template = (0..workload.tasks.len() as u32)
-            .map(|t| workload.profile_of.get(&t).copied().unwrap_or(NONE))
+            .map(|t| profiles.map(|of| of.get(&t).copied().unwrap_or(NONE)))
             .collect();
         pmu.cpus = (0..machine.nr_cpus()).map(|_| PmuCpu { slow: ONE, ..PmuCpu::default() }).collect();
         let of = |c: u32| &machine.shape.cpus[c as usize];
@@ -137,10 +144,11 @@ impl Pmu {
         if !self.on {
             return;
         }
-        let profile = self.of_template[template as usize];
+        let [profile, waits] = self.of_template[template as usize];
         let first = self.phases.get(profile as usize).and_then(|p| p.as_ref()).map_or(0, |p| p[0].ns);
         self.tasks.push(PmuTask {
             profile,
+            waits,
             rng: Rng::new(self.seed ^ 0x636f_756e_7465_7273, u64::from(no)),
             carry: [0; 8],
             phase: 0,
@@ -201,13 +209,17 @@ impl Pmu {
         cpu.slow = table.speed_at(&rates);
     }
 
-    /// Count what `work` units of work and `cycles` of the task on `c` did. `spins`: it only waits for a flag.
-    fn count(&mut self, c: CpuNo, no: TaskNo, work: u64, cycles: u64, spins: bool) {
+    /// Count what `work` units of work and `cycles` of the task on `c` did. `waits`: it waits for others meanwhile.
+    fn count(&mut self, c: CpuNo, no: TaskNo, work: u64, cycles: u64, waits: bool) {
         let task = &mut self.tasks[no as usize];
-        let table = &self.tables[task.profile as usize];
         let cpu = &mut self.cpus[c as usize];
-        let rates = if spins { Rates::default() } else { cpu.rates };
-        let pace = u128::from(self.pace[task.profile as usize]);
+        let (profile, rates) = match self.phases.get(task.waits as usize) {
+            Some(Some(phases)) if waits => (task.waits as usize, phases[0].rates),
+            _ if waits => (task.profile as usize, Rates::default()),
+            _ => (task.profile as usize, cpu.rates),
+        };
+        let table = &self.tables[profile];
+        let pace = u128::from(self.pace[profile]);
         let mut take = |slot: usize, n: u64, rate: u64| {
             let sum = u128::from(n) * u128::from(rate) + u128::from(task.carry[slot]);
             task.carry[slot] = (sum & u128::from(ONE - 1)) as u64;
@@ -222,7 +234,7 @@ impl Pmu {
         let l3 = take(5, l2, rates.l3);
         let branches = take(6, instructions, table.branches);
         let mispredicts = take(7, branches, rates.branch);
-        task.loads += loads;
+        task.loads += if waits { 0 } else { loads };
         cpu.free = cpu.free.wrapping_add(Counters {
             instructions,
             cycles,
@@ -356,9 +368,10 @@ impl Sim<'_> {
             return;
         }
         let cpu = &self.cpus[c as usize];
-        let (no, spins) = (cpu.cur, self.tasks[cpu.cur as usize].spins.is_some());
+        let (no, task) = (cpu.cur, &self.tasks[cpu.cur as usize]);
+        let waits = task.spins.is_some() || task.at_barrier != NONE;
         let cycles = (u128::from(ns) * u128::from(cpu.hz) / 1_000_000_000) as u64;
-        self.pmu.count(c, no, ns.saturating_mul(cpu.speed), cycles, spins);
+        self.pmu.count(c, no, ns.saturating_mul(cpu.speed), cycles, waits);
         if self.pmu.pass_phases(no, ns) {
             self.pmu.set_rates(c, no, false);
         }
@@ -398,11 +411,18 @@ impl Sim<'_> {
 
     fn publish_counts(&mut self, c: CpuNo, no: TaskNo, counts: Counters) -> Result<()> {
         let (h, id) = (self.caller(c), self.tasks[no as usize].id);
+        let passes = self.passes(no);
         let mut penalty = None;
         if self.pmu.wanted {
             self.notices += 1;
             self.charge_flat(h, self.costs.counter_read * Counters::NAMES.len() as u64);
-            self.sched.publish_counters(h, c, id, &counts).map_err(|e| refused("take a message", &e))?;
+            // An average over the passes has settled after a few.
+            let mut rest = counts;
+            for left in (1..=passes.min(SETTLED)).rev() {
+                let part = rest.part(left);
+                self.sched.publish_counters(h, c, id, &part).map_err(|e| refused("take a message", &e))?;
+                rest = rest.since(part);
+            }
             self.account(h, Call::Notify);
         }
         if self.pmu.penalties {
@@ -412,7 +432,7 @@ impl Sim<'_> {
             // Asked for the observer's sake: nobody pays for it.
             self.sched.clear_ops();
         }
-        self.obs.event(self.now, &Event::Counters { task: no, cpu: c, counts: &counts, penalty });
+        self.obs.event(self.now, &Event::Counters { task: no, cpu: c, counts: &counts, passes, penalty });
         Ok(())
     }
 }

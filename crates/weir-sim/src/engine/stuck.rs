@@ -94,6 +94,12 @@ impl Sim<'_> {
         &self.workload.tasks[self.tasks[no as usize].spec as usize].name
     }
 
+    fn at_barrier(&self, name: &str, barrier: u32) -> String {
+        let (place, object) =
+            (&self.workload.barriers[barrier as usize].0, &self.objects.barriers[barrier as usize]);
+        format!("`{name}` waits at `{place}`, where {} of {} have arrived", object.waiters.len(), object.need)
+    }
+
     /// A description of what a task does or waits for.
     fn situation(&self, no: TaskNo) -> String {
         let w = self.workload;
@@ -109,6 +115,9 @@ impl Sim<'_> {
             let f = &self.objects.flags[flag as usize];
             let want = f.spinners.iter().find(|s| s.0 == no).map_or(0, |s| s.1);
             return format!("`{name}` spins until `{flag_name}` is {want} (it is {})", f.value);
+        }
+        if task.looks > 0 {
+            return self.at_barrier(name, task.at_barrier);
         }
         match task.state {
             State::Ready => {
@@ -144,15 +153,7 @@ impl Sim<'_> {
             Wait::Event(e) => {
                 format!("`{name}` is suspended until someone resumes `{}`", w.events[e as usize])
             }
-            Wait::Barrier(b) => {
-                let barrier = &self.objects.barriers[b as usize];
-                format!(
-                    "`{name}` waits at `{}`, where {} of {} have arrived",
-                    w.barriers[b as usize].0,
-                    barrier.waiters.len(),
-                    barrier.need
-                )
-            }
+            Wait::Barrier(b) => self.at_barrier(name, b),
             Wait::Read(c) => format!("`{name}` waits for data in `{}`", w.channels[c as usize].0),
             Wait::Write(c) => format!("`{name}` waits for room in `{}`", w.channels[c as usize].0),
             Wait::Join => format!("`{name}` waits for the tasks before it in its graph"),

@@ -143,6 +143,10 @@ pub struct Task<'a> {
     pub cpu: CpuNo,
     /// The barrier that it spins at, [`NONE`]: at none; the work left is how long it will.
     pub at_barrier: u32,
+    /// It waits there by offering its CPU to others: for how many looks the work left stands. 0: it does not.
+    pub looks: u32,
+    /// It has offered its CPU, and looks again when it gets one.
+    pub offered: bool,
     /// It spins on a flag (index), or for a mutex ([`SPIN_LOCK`] and its index); the work left is meaningless.
     pub spins: Option<u32>,
     /// Work left in the current op, in fractions of a nanosecond (`FULL_SPEED` of them).
@@ -235,6 +239,8 @@ impl<'a> Task<'a> {
             by_time: false,
             spins: None,
             at_barrier: NONE,
+            looks: 0,
+            offered: false,
             counted: NONE,
             gang: NONE,
             guest: NONE,

@@ -11,6 +11,7 @@ use crate::common::*;
 #[derive(Default)]
 struct Counted {
     stints: Vec<Vec<Counters>>,
+    passes: Vec<u64>,
     total: Vec<Counters>,
     penalties: Vec<Option<(i64, i64)>>,
     exits: Vec<u64>,
@@ -22,11 +23,13 @@ impl Observer for Counted {
         match *event {
             Event::TaskNew { .. } => {
                 self.stints.push(Vec::new());
+                self.passes.push(0);
                 self.total.push(Counters::default());
                 self.penalties.push(None);
                 self.exits.push(0);
             }
-            Event::Counters { task, counts, penalty, .. } => {
+            Event::Counters { task, counts, passes, penalty, .. } => {
+                self.passes[task as usize] += passes;
                 self.stints[task as usize].push(*counts);
                 self.total[task as usize] += *counts;
                 self.penalties[task as usize] = penalty;
@@ -85,6 +88,30 @@ fn recorded_rates_come_back_exactly() {
     near(rate(c.mispredicts, c.branches), 0.025);
     // Published at the end of every slice, whichever task is next; the other task is not counted.
     assert_eq!((counted.stints[0].len(), counted.stints[1].len()), (10, 0));
+}
+
+/// A task that yields at a barrier has the rates of its waits there, and as many passes through the scheduler as it looks.
+#[test]
+fn waits_have_rates_of_their_own() {
+    let counted = run(
+        &Machine::smp(2),
+        "annotate affinity, counters; entry -> load_balancer -> each cpu { round_robin(slice = 100ms) -> cpu };",
+        r#"
+        profile = [{ name = "works", loads = "20%", rates = "l1=10%" },
+                   { name = "waits", cpi = "1.4", loads = "40%", rates = "l1=50% l2=25%" }]
+        task = [{ name = "a", profile = "works", wait_profile = "waits", program = "barrier b yield 10us; run 1ms" },
+                { name = "b", program = "run 8ms; barrier b yield 10us" }]
+        "#,
+    );
+    // 8 ms at 2 GHz and 1.4 cycles an instruction, then 1 ms at 0.7.
+    let c = counted.total[0];
+    let (waits, works) = (16_000_000.0 / 1.4, 2_000_000.0 / 0.7);
+    assert!((c.instructions as f64 - waits - works).abs() < 10.0, "{}", c.instructions);
+    let misses = waits * 0.4 * 0.5 + works * 0.2 * 0.1;
+    assert!((c.l1_misses as f64 - misses).abs() < 10.0, "{} {misses}", c.l1_misses);
+    assert!((c.l2_misses as f64 - waits * 0.4 * 0.5 * 0.25).abs() < 10.0, "{}", c.l2_misses);
+    assert!((798..=802).contains(&counted.passes[0]), "{} passes", counted.passes[0]);
+    assert!(counted.stints[0].len() < 30, "{} stints", counted.stints[0].len());
 }
 
 /// Ten stints of one task are counted, eleven counters each; the other task has no profile. Without a listener nothing is read.

@@ -370,6 +370,33 @@ fn barriers_spin_then_block() {
     assert_eq!((g.ran("b"), out.barriers[0].1), (1_000_000, 1));
 }
 
+/// A task that yields at a barrier keeps an idle CPU, and gives it to whoever wants it; a barrier that never opens is a standstill.
+#[test]
+fn barriers_are_waited_at_by_yields() {
+    let meet = |late: &str, more: &str| {
+        toml(&format!(
+            "[[task]]\nname = \"a\"\nprogram = [\"run 1ms; barrier b yield 10us; run 1ms\"]\n\
+             [[task]]\nname = \"b\"\nprogram = [\"sleep {late}; barrier b yield 10us\"]\n{more}"
+        ))
+    };
+    let plain = "annotate affinity; entry -> fifo -> cpus;";
+    let (g, out) = gantt(1, plain, &meet("5ms", ""), 100 * MS);
+    // `b` gets the CPU when `a` yields for the first time. Woken, it waits for at most the 64 looks that stand for one.
+    let woken = MS + 10 * US + 5 * MS;
+    assert!((woken..=woken + 640 * US).contains(&(out.end_ns - MS)), "{}", out.end_ns);
+    assert_eq!((out.spin_ns + 2 * MS, out.barriers[0].1), (g.ran("a"), 1));
+    // Nobody but `c` runs while it has work, except for a look whenever it yields to `a` in turn.
+    let hog = "[[task]]\nname = \"c\"\nprogram = [\"sleep 2ms; loop 100 { run 10us; yield }\"]\n";
+    let (g, out) = gantt(1, plain, &meet("9ms", hog), 100 * MS);
+    assert_eq!(g.ran("c"), MS);
+    let woken = MS + 10 * US + 9 * MS;
+    assert!((woken..=woken + 640 * US).contains(&(out.end_ns - MS)), "{}", out.end_ns);
+    let alone = toml("barriers = { b = 2 }\n[[task]]\nname = \"a\"\nprogram = [\"barrier b yield 10us\"]\n");
+    let (_, out) = gantt(1, plain, &alone, 100 * MS);
+    assert!(out.warnings.iter().any(|w| w.starts_with("deadlock")), "{:?}", out.warnings);
+    assert!(out.end_ns < MS, "{}", out.end_ns);
+}
+
 /// A gang of four that wants half of each 10 ms, 40 ms after the start, on CPUs with clocks of their own.
 fn by_own_clocks(clocks: &str, duration: u64) -> Outcome {
     let text = format!(

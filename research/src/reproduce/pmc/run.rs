@@ -25,7 +25,7 @@ pub const WORKLOADS: [&str; 2] = ["wl1", "wl2"];
 pub const APART: &str = "wl1-apart";
 
 /// What they do, and did in the workload.
-const WAITS: &str = "loop 80 { run 1600us..2400us; barrier round spin 100ms }";
+const WAITS: &str = "loop 80 { run 1600us..2400us; barrier round yield 1500ns }";
 const YIELDS: &str = "loop 2 { loop 800 { run 100us; yield }; barrier round }";
 
 /// What the thesis does not say of its second workload, and we have to guess.
@@ -40,6 +40,8 @@ pub struct Guess {
 /// At the barrier of Octave's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
+    /// They yield until all have come.
+    Yield,
     Spin,
     /// For a millisecond, then they block.
     Shortly,
@@ -47,11 +49,11 @@ pub enum Wait {
 }
 
 /// What is recorded has the first of each.
-pub const WAITINGS: [Wait; 3] = [Wait::Spin, Wait::Shortly, Wait::Block];
+pub const WAITINGS: [Wait; 4] = [Wait::Yield, Wait::Spin, Wait::Shortly, Wait::Block];
 pub const REUSES: [&str; 3] = ["300KiB", "600KiB", "1MiB"];
 
-/// For ever, as the recorded workloads have it.
-const SPIN: &str = "100ms";
+/// As the recorded second workload has it.
+const YIELD: &str = "barrier round yield 1500ns";
 
 /// The thesis's kernel has 250 ticks a second, and slices end at ticks.
 const TICK: &str = "4ms";
@@ -101,16 +103,17 @@ impl Setting {
     /// # Errors
     /// A file of ours is damaged.
     pub fn guessed(guess: Guess) -> Result<Self, Error> {
-        let spin = format!("barrier round spin {SPIN}");
         let wait = match guess.wait {
-            Wait::Spin => spin.clone(),
-            Wait::Shortly => "barrier round spin 1ms".into(),
-            Wait::Block => "barrier round".into(),
+            Wait::Yield => YIELD,
+            // For ever.
+            Wait::Spin => "barrier round spin 100ms",
+            Wait::Shortly => "barrier round spin 1ms",
+            Wait::Block => "barrier round",
         };
-        if !WL2.contains(&spin) || !WL2.contains(REUSES[0]) {
+        if !WL2.contains(YIELD) || !WL2.contains(REUSES[0]) {
             return Err(Error("the second workload is not what the guesses are about".into()));
         }
-        Self::read(MACHINE, "wl2", &WL2.replace(&spin, &wait).replace(REUSES[0], guess.reuse))
+        Self::read(MACHINE, "wl2", &WL2.replace(YIELD, wait).replace(REUSES[0], guess.reuse))
     }
 
     /// From texts, of which the workload is TOML.
@@ -201,17 +204,19 @@ impl Observer for Logger<'_> {
                 self.push(ns, by, parent, 0, Entry::Fork { pid: pid(task), tgid: pid(task) });
             }
             Event::Run { task, cpu, .. } => self.tasks[task as usize].cpu = cpu,
-            Event::Counters { task, counts, penalty, .. } => {
+            Event::Counters { task, counts, passes, penalty, .. } => {
                 let s = &mut self.tasks[task as usize].stats;
                 let rates = sample(self.config.level, self.config.model, counts);
-                s.schedules += 1;
-                s.cache += rates.cache;
-                s.branch += rates.branch;
-                s.cache_cut += rates.cache_cut;
-                s.branch_cut += rates.branch_cut;
+                let times = passes as i64;
+                s.schedules += passes;
+                s.nvcsw += passes - 1;
+                s.cache += times * rates.cache;
+                s.branch += times * rates.branch;
+                s.cache_cut += passes * rates.cache_cut;
+                s.branch_cut += passes * rates.branch_cut;
                 // Whichever of the two effects is on shows the penalty.
                 if let Some((runtime, slice)) = penalty {
-                    s.penalty += if runtime != 0 { runtime } else { slice };
+                    s.penalty += times * if runtime != 0 { runtime } else { slice };
                 }
             }
             Event::Off { task, why, .. } => {

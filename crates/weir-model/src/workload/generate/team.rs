@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::rng::Rng;
 use crate::units::{TIME, show};
 use crate::workload::build::{Builder, Kind, repeat};
-use crate::workload::{BarrierCounter, GangSpec, Op, TaskSpec, Timing, Way};
+use crate::workload::{BarrierCounter, BarrierWait, GangSpec, Op, TaskSpec, Timing, Way};
 
 pub(super) const TEAM: GeneratorInfo = GeneratorInfo {
     name: "team",
@@ -224,7 +224,7 @@ pub(super) fn team(args: &Args<'_>, builder: &mut Builder, seed: u64) -> Result<
         let name = if teams == 1 { "team".to_string() } else { format!("team{n}") };
         let barrier = builder.object(Kind::Barrier, &name);
         builder.workload.barriers[barrier as usize].1 = threads as u32;
-        builder.workload.barrier_spin.insert(barrier, spin);
+        builder.workload.barrier_wait.insert(barrier, BarrierWait::Spin { ns: spin });
         if let Some(counter) = counter {
             builder.workload.barrier_counter.insert(barrier, counter);
         }

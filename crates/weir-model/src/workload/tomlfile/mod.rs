@@ -50,6 +50,7 @@ const TASK: &[&str] = &[
     "group",
     "guest",
     "profile",
+    "wait_profile",
     "start",
     "stagger",
     "template",

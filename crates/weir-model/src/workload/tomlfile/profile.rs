@@ -57,19 +57,42 @@ pub(super) fn profile(table: &Table<'_>, files: Files<'_>) -> Result<Profile, Er
     })
 }
 
-/// Note that the tasks `first..end` have the profile that the task's table names.
+/// Note that the tasks `first..end` have the profiles that the task's table names.
 pub(super) fn assign(workload: &mut Workload, table: &Table<'_>, first: u32, end: u32) -> Result<(), Error> {
-    let Some(name) = table.string("profile", "\"decoder\"")? else { return Ok(()) };
+    let (works, waits) = (named(workload, table, "profile")?, named(workload, table, "wait_profile")?);
+    workload.profile_of.extend(works.iter().flat_map(|p| (first..end).map(|t| (t, *p))));
+    let Some(waits) = waits else { return Ok(()) };
+    if works.is_none() {
+        let help = "add `profile`: what it does while it works";
+        return Err(table.wrong("wait_profile", "`wait_profile` without `profile`", help));
+    }
+    match &workload.profiles[waits as usize].behaviour {
+        Behaviour::Recorded(phases) if phases.len() == 1 => {}
+        _ => {
+            let help = format!("give that profile one phase of recorded rates, such as `rates = {RATES}`");
+            return Err(table.wrong(
+                "wait_profile",
+                "rates of a wait are recorded, and always the same",
+                help,
+            ));
+        }
+    }
+    workload.wait_profile_of.extend((first..end).map(|t| (t, waits)));
+    Ok(())
+}
+
+/// The index of the profile that `key` names.
+fn named(workload: &Workload, table: &Table<'_>, key: &'static str) -> Result<Option<u32>, Error> {
+    let Some(name) = table.string(key, "\"decoder\"")? else { return Ok(None) };
     let names: Vec<&str> = workload.profiles.iter().map(|p| p.name.as_str()).collect();
     let Some(at) = names.iter().position(|n| *n == name) else {
         let help = match names.is_empty() {
             true => "add `[[profile]]` with that name".into(),
             false => did_you_mean(name, &names),
         };
-        return Err(table.wrong("profile", format!("no profile is called `{name}`"), help));
+        return Err(table.wrong(key, format!("no profile is called `{name}`"), help));
     };
-    workload.profile_of.extend((first..end).map(|t| (t, at as u32)));
-    Ok(())
+    Ok(Some(at as u32))
 }
 
 /// A share or a ratio within bounds.

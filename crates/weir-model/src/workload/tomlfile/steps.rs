@@ -14,7 +14,7 @@ use crate::error::{Error, did_you_mean};
 use crate::scenario::{Publication, Subject};
 use crate::workload::build::{Builder, Kind};
 use crate::workload::units::{self, Refusal};
-use crate::workload::{BarrierCounter, Op};
+use crate::workload::{BarrierCounter, BarrierWait, Op};
 
 /// A step's name, its arguments and what it does; the table of `docs/workload-programs.md`.
 const STEPS: &[&str] = &[
@@ -263,17 +263,13 @@ impl<'t> Parser<'_, 't> {
                 usage(1..5, "barrier NAME` or `barrier NAME spin 50us` or `barrier NAME spin 50us central")?;
                 let barrier = self.object(Kind::Barrier, &args[0])?;
                 if let Some(word) = args.get(1) {
-                    let Some(limit) = args.get(2).filter(|_| word.text == "spin") else {
-                        let help = "write `barrier NAME`, or `barrier NAME spin 50us`";
-                        return self.error(word.at.clone(), "`spin` and a time can follow the name", help);
-                    };
-                    let spin = ns(limit)?;
-                    let before = self.builder.workload.barrier_spin.insert(barrier, spin);
-                    if before.is_some_and(|b| b != spin) {
-                        let help = "write the same time at each place";
+                    let (how, limit) = self.barrier_wait(word, args.get(2))?;
+                    let before = self.builder.workload.barrier_wait.insert(barrier, how);
+                    if before.is_some_and(|b| b != how) {
+                        let help = "write the same way and time at each place";
                         return self.error(
                             limit.at.clone(),
-                            "tasks spin for different times at this barrier",
+                            "tasks wait in different ways at this barrier",
                             help,
                         );
                     }
@@ -437,6 +433,29 @@ impl<'t> Parser<'_, 't> {
         };
         self.ops.push(Op::Timer { timer, period_ns, relative: !absolute, shared });
         Ok(())
+    }
+
+    /// `spin 50us` or `yield 2us` behind a barrier's name; and the place of the time.
+    fn barrier_wait<'w, 'p>(
+        &self,
+        how: &Word<'p>,
+        time: Option<&'w Word<'p>>,
+    ) -> Result<(BarrierWait, &'w Word<'p>), Error> {
+        let help = "write `barrier NAME`, `barrier NAME spin 50us`, or `barrier NAME yield 2us`";
+        let Some(time) = time else {
+            return self.error(how.at.clone(), "`spin` or `yield` and a time can follow the name", help);
+        };
+        let ns =
+            units::duration(time.text).map_err(|r| refused(self.source, time.at.clone(), how.text, r))?;
+        match how.text {
+            "spin" => Ok((BarrierWait::Spin { ns }, time)),
+            "yield" if ns == 0 => {
+                let help = "write the time from one look at the barrier to the next, such as `yield 2us`";
+                self.error(time.at.clone(), "a look takes time", help)
+            }
+            "yield" => Ok((BarrierWait::Yield { ns }, time)),
+            _ => self.error(how.at.clone(), "`spin` or `yield` and a time can follow the name", help),
+        }
     }
 
     /// A count of 1 unless given.
