@@ -98,9 +98,9 @@ fn report(results: &Results, apart: &Results) -> Result<Report, crate::reproduce
             ),
         )
         .remark(
-            "what is off is what our programs' rates are: a stint in which a thread of octave only spins has no loads here, and \
-             counts as one without misses; the thesis's yield in system calls, which have some. From the tables' own rates the \
-             component gets all 96 values of ffmpeg and octave within 0.2 points (a test)",
+            "what is off is how policies change Octave's rates: those of its waits are the published ones without a policy here, and \
+             the same under each. From the tables' own rates the component gets all 96 values of ffmpeg and octave within 0.2 \
+             points (a test)",
         ),
     );
 
@@ -165,7 +165,7 @@ fn report(results: &Results, apart: &Results) -> Result<Report, crate::reproduce
     let gain = |r: &Results, workload: &str| pmc::gain(r, workload, &best());
     claims.push(
         Claim::new(
-            "the source of the gain: threads that wait for one another and spin. The same workload without that wait",
+            "the source of the gain: threads that wait for one another and keep their CPUs. The same workload without that wait",
             "-",
             format!("overall {} instead of {}", show(gain(apart, APART)), show(all)),
             Judged::of(
@@ -175,7 +175,7 @@ fn report(results: &Results, apart: &Results) -> Result<Report, crate::reproduce
             ),
         )
         .remark(
-            "a thread whose partner waits behind another program's slice spins for as long; shorter slices of the others \
+            "a thread whose partner waits behind another program's slice looks for it in vain; shorter slices of the others \
              end that sooner. Without the wait a shorter slice can only cost, as caches are refilled more often",
         ),
     );
@@ -185,7 +185,7 @@ fn report(results: &Results, apart: &Results) -> Result<Report, crate::reproduce
     report.claims = claims;
     report.notes = vec![
         "Time is a twentieth of the thesis's: programs do less, but their phases, pauses and turns are not shorter. \
-         Octave's threads yield by far less often than the millions of times that the thesis counts."
+         Octave's threads yield as often as the thesis counts, by the scale; what a thread does alone is simulated together."
             .into(),
         "Gains are (T0 - T1) / T0 of the three programs' times together, which the thesis does not define, with 95 % \
          intervals."

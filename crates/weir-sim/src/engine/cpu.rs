@@ -76,6 +76,8 @@ pub struct Cpu {
     pub starting: bool,
     /// It is to choose at its next event.
     pub choosing: bool,
+    /// When it last took a task that does not only look at a barrier, in runs with tasks that do.
+    pub worked: u64,
     /// Its next event must be recomputed.
     pub changed: bool,
     /// It is virtual, and its host does not run it; whether it has something to do nevertheless.
@@ -169,6 +171,7 @@ impl Cpu {
             kick_sent: false,
             preempt_sent: false,
             picking: false,
+            worked: 0,
             prev: NONE,
             last: NONE,
             since: 0,

@@ -86,7 +86,7 @@ impl Sim<'_> {
             }
             self.objects.flags.iter_mut().for_each(|f| f.spinners.retain(|s| s.0 != no));
         }
-        task.offered = false;
+        task.offered = NEVER;
         if std::mem::take(&mut task.looks) > 0 {
             self.census.spinning -= 1;
         }

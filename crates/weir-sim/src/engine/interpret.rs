@@ -11,7 +11,7 @@ use super::cpu::{FULL_SPEED, Mode};
 use super::program::LoopFrame;
 use super::sim::{Sim, find_isa};
 use super::sync::Pass;
-use super::task::{NONE, SPIN_LOCK, Wait};
+use super::task::{NEVER, NONE, SPIN_LOCK, Wait};
 use weir_model::workload::{BarrierCounter, BarrierWait, Op, Protocol};
 use weir_model::{Error, Result};
 
@@ -29,6 +29,10 @@ pub enum Next {
     /// The CPU runs a guest.
     Inside,
 }
+
+/// A task that offers its CPU while it waits looks at most so many times at once: that long another task may wait for it, if it does not
+/// preempt it.
+const MOST_LOOKS: u32 = 64;
 
 impl Sim<'_> {
     /// Let the task on `c` execute ops from now on. Leaves the CPU with its next event set.
@@ -455,14 +459,17 @@ impl Sim<'_> {
     }
 
     /// The task on `c` has looked at its barrier, which is still closed: it offers its CPU to others, and looks again once it has one.
-    /// Where nobody takes the CPU, the next look stands for twice as many.
+    /// Where nobody took the CPU to work, the next look stands for twice as many.
     fn look_again(&mut self, c: CpuNo, no: TaskNo) -> Result<Next> {
         let task = &mut self.tasks[no as usize];
-        task.offered = !task.offered;
-        if task.offered {
+        let offered = std::mem::replace(&mut task.offered, self.now);
+        if offered == NEVER {
             self.part(c, Stop::Yield, true)?;
             return Ok(Next::Left);
         }
+        task.offered = NEVER;
+        task.looks =
+            if self.cpus[c as usize].worked < offered { (2 * task.looks).min(MOST_LOOKS) } else { 1 };
         let ns = u64::from(task.looks) * self.look_ns(no);
         self.work(no, ns, true)
     }
@@ -488,11 +495,16 @@ impl Sim<'_> {
         Ok(())
     }
 
-    /// How many times the task would have passed through the scheduler in the stint that ends now.
-    pub fn passes(&self, no: TaskNo) -> u64 {
-        let (task, ns) = (&self.tasks[no as usize], self.look_ns(no));
-        let left = task.left.div_ceil(FULL_SPEED);
-        (u64::from(task.looks) * ns).saturating_sub(left).checked_div(ns).map_or(1, |n| n.max(1))
+    /// How many times the task on `c` would have passed through the scheduler in the stint of so many cycles that ends now. (One with more
+    /// than a single look has nothing but looks.)
+    pub fn passes(&self, c: CpuNo, no: TaskNo, cycles: u64) -> u64 {
+        if self.tasks[no as usize].looks <= 1 {
+            return 1;
+        }
+        let ns = u128::from(cycles) * 1_000_000_000 / u128::from(self.cpus[c as usize].hz);
+        ((ns as u64).saturating_add(self.look_ns(no) / 2))
+            .checked_div(self.look_ns(no))
+            .map_or(1, |n| n.max(1))
     }
 
     /// How long a task on `c` takes to count itself at a barrier.
@@ -539,7 +551,7 @@ impl Sim<'_> {
         let task = &mut self.tasks[no as usize];
         task.spins = None;
         task.at_barrier = NONE;
-        task.offered = false;
+        task.offered = NEVER;
         if std::mem::take(&mut task.looks) > 0 {
             self.census.spinning -= 1;
         }

@@ -22,10 +22,6 @@ use weir_model::{Error, Result};
 /// More pipes than this are sorted when all are known.
 const MANY_PIPES: usize = 16;
 
-/// A task that offers its CPU while it waits looks at most so many times at once: that long another task may wait for it, if it does not
-/// preempt it.
-const MOST_LOOKS: u32 = 64;
-
 impl Sim<'_> {
     /// The CPU that runs the scheduler for `c`; the boot CPU where `c` is unknown or away.
     #[inline]
@@ -398,7 +394,6 @@ impl Sim<'_> {
         let Some((cpu, why, forced)) = task.parted.take() else { return };
         let ran_ns = task.ran_ns;
         task.entered = false;
-        task.looks = task.looks.min(1);
         if task.guest != NONE {
             self.lost.push(no);
         }
@@ -459,6 +454,9 @@ impl Sim<'_> {
         self.census.running += 1;
         let task = &mut self.tasks[no as usize];
         task.state = State::Running;
+        if self.looking && task.looks == 0 {
+            cpu.worked = self.now;
+        }
         let id = task.id;
         if task.isa != cpu.isa {
             return Err(self.wrong_isa(no, c));
@@ -467,7 +465,6 @@ impl Sim<'_> {
         let same = prev == no && matches!(task.parted, Some((p, ..)) if p == c);
         if same {
             task.parted = None;
-            task.looks = (2 * task.looks).min(MOST_LOOKS);
             cpu.prev = NONE;
             cpu.slice_since = ready;
         } else {

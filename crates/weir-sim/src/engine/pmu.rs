@@ -411,7 +411,7 @@ impl Sim<'_> {
 
     fn publish_counts(&mut self, c: CpuNo, no: TaskNo, counts: Counters) -> Result<()> {
         let (h, id) = (self.caller(c), self.tasks[no as usize].id);
-        let passes = self.passes(no);
+        let passes = self.passes(c, no, counts.cycles);
         let mut penalty = None;
         if self.pmu.wanted {
             self.notices += 1;

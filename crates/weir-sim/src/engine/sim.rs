@@ -29,6 +29,7 @@ use weir_model::costs::Costs;
 use weir_model::machine::MachineEvent;
 use weir_model::rng::Rng;
 use weir_model::scenario::{Reconfiguration, Rules, Watch};
+use weir_model::workload::BarrierWait;
 use weir_model::{Error, Machine, Result, Workload};
 
 /// Address space of the arena: at least 4 GiB, so that a workload may fork many more tasks than it
@@ -183,6 +184,8 @@ pub struct Sim<'a> {
     pub within: Option<Box<Within>>,
     /// There are guests here, or this is one.
     pub nested: bool,
+    /// Tasks wait at barriers by looking and yielding.
+    pub looking: bool,
     /// Virtual CPUs that have lost their CPU.
     pub lost: Vec<TaskNo>,
     /// Temperatures, where the machine has any, and the listeners for what the machine says.
@@ -306,6 +309,7 @@ impl<'a> Sim<'a> {
             guests: Vec::new(),
             within: None,
             nested: false,
+            looking: workload.barrier_wait.values().any(|how| matches!(how, BarrierWait::Yield { .. })),
             lost: Vec::new(),
             heat: Heat::new(machine, plan),
         };

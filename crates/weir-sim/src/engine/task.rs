@@ -145,8 +145,8 @@ pub struct Task<'a> {
     pub at_barrier: u32,
     /// It waits there by offering its CPU to others: for how many looks the work left stands. 0: it does not.
     pub looks: u32,
-    /// It has offered its CPU, and looks again when it gets one.
-    pub offered: bool,
+    /// It has offered its CPU, when, and looks again when it gets one; [`NEVER`]: it has not.
+    pub offered: u64,
     /// It spins on a flag (index), or for a mutex ([`SPIN_LOCK`] and its index); the work left is meaningless.
     pub spins: Option<u32>,
     /// Work left in the current op, in fractions of a nanosecond (`FULL_SPEED` of them).
@@ -240,7 +240,7 @@ impl<'a> Task<'a> {
             spins: None,
             at_barrier: NONE,
             looks: 0,
-            offered: false,
+            offered: NEVER,
             counted: NONE,
             gang: NONE,
             guest: NONE,
