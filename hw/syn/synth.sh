@@ -4,28 +4,30 @@
 # Synthesise one module for a Lattice ECP5 (LFE5U-85F) with Yosys and place and route it with nextpnr. One line of CSV a seed:
 # module, parameters, seed, LUTs (TRELLIS_COMB, carry included), flip-flops, MHz.
 #
-#   hw/syn/synth.sh MODULE [-p NAME=VALUE]… [-s SEED]… [-o FOLDER]
+#   hw/syn/synth.sh MODULE [-p NAME=VALUE]… [-s SEED]… [-v FILE]… [-o FOLDER]
 #
-# A parameter is written as in Verilog: -p NumTasks=16 -p "Policies=4'b0001". Needs `make hw-setup`.
+# -v adds a source that is not in hw/rtl, such as that of a core. A parameter is written as in Verilog: -p NumTasks=16
+# -p "Policies=4'b0001". Needs `make hw-setup`.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
 usage() {
-	sed -n '3,9s/^# \{0,1\}//p' "$0" >&2
+	sed -n '3,10s/^# \{0,1\}//p' "$0" >&2
 	exit 2
 }
 
-module='' out='' params=() seeds=()
+module='' out='' params=() seeds=() more=()
 while (($#)); do
 	case $1 in
 	-p) params+=("${2:?}") && shift 2 ;;
 	-s) seeds+=("${2:?}") && shift 2 ;;
 	-o) out=${2:?} && shift 2 ;;
+	-v) [[ -f ${2:?} ]] || usage; more+=("$(realpath "$2")") && shift 2 ;;
 	-*) usage ;;
 	*) [[ -z $module ]] || usage; module=$1 && shift ;;
 	esac
 done
-[[ -n $module && -f $root/hw/rtl/$module.sv ]] || usage
+[[ -n $module ]] && { ((${#more[@]})) || [[ -f $root/hw/rtl/$module.sv ]]; } || usage
 ((${#seeds[@]})) || seeds=(1)
 bin=$("$root/tools/hw-setup.sh" --where) || {
 	echo "synth: the tools are missing: run \`make hw-setup\`" >&2
@@ -36,10 +38,11 @@ bin=$("$root/tools/hw-setup.sh" --where) || {
 work=${out:-$(mktemp -d)}
 mkdir -p "$work"
 [[ -n $out ]] || trap 'rm -rf "$work"' EXIT
-cp "$root"/hw/rtl/*.sv "$root"/hw/rtl/weir.f "$work"
+cp "$root"/hw/rtl/*.sv "$root"/hw/rtl/weir.f "${more[@]}" "$work"
 cd "$work"
 {
 	echo "read_verilog -sv $(tr '\n' ' ' <weir.f)"
+	for file in "${more[@]}"; do echo "read_verilog -sv ${file##*/}"; done
 	for p in "${params[@]}"; do echo "chparam -set ${p%%=*} ${p#*=} $module"; done
 	echo "synth_ecp5 -top $module -json net.json"
 } >synth.ys

@@ -403,25 +403,49 @@ fn runtimes(setting: Setting) -> [&'static str; 4] {
     }
 }
 
+/// The page before its tables of settings.
+const PAGE_HEAD: &str = "# Settings and who obeys them
+
+A workload or the system may ask for settings that a topology does not obey. Each such setting is reported once on stderr, with topologies that obey it.
+With `--strict` it is an error before anything runs, with exit status 2.
+
+`summary.json`, `compare.json` (for each run), `sweep.json`, `tune.json`, and the JSON output of `guard` and `analyze` list these settings in `ignored`:
+
+| field | meaning |
+|---|---|
+| `topology` | the topology that does not obey |
+| `setting`, `value` | the kind of setting and its value, such as `policy` and `SCHED_FIFO`, or `message` and its topic |
+| `count`, `example` | how many tasks or groups ask for it, and the name of one of them |
+| `effect` | one of the words below |
+| `why` | the reason |
+| `topologies` | topologies of the catalogue that obey it; those that obey most of the workload's settings come first |
+| `guest` | the guest with this topology; absent for the machine's topology |
+
+- `ignored`: the setting changes nothing.
+- `changed`: it has another effect than it means.
+- `partly`: some CPUs obey it.
+- `refused`: this was found in the course of the run, such as a reservation that does not fit (`setting` is `admission`).
+
+`make docs` makes this page from the components' descriptors. `crates/weir/tests/ignored.rs` tests the topologies in simulation;
+`crates/runweir/tests/cli/settings.rs` and `tests/threads/asks.c` test the runtimes.
+
+## Runtimes
+
+- `workload`: the workload file asks for it, and the topology obeys or is reported.
+- `system`: the kernel's setting is published to the topology, which obeys or is reported.
+- `program`: the program asks for it by its own calls.
+- `kernel`: the kernel obeys it, under any topology.
+- `recording`: a recording contains it, and the workload made from it asks for it.
+- `said`: it has no effect under any topology, and this is reported.
+- `none`: there is no way to ask for it.
+
+| setting | run, compare, sweep, tune, guard, analyze, mcp, studio, Python | live, switch | threads | import |
+|---|---|---|---|---|
+";
+
 /// `docs/settings.md`: every setting under every topology of the catalogue, and where it comes from in each runtime.
 pub fn page() -> String {
-    let mut text = String::from(
-        "# Settings and who obeys them\n\nMade by `make docs` from the components' descriptors; `crates/weir/tests/ignored.rs` tries the claims in simulation, `crates/runweir/tests/cli/settings.rs` and `tests/threads/asks.c` the runtimes' columns.\n\n\
-         What a workload or the system asks for and a topology does not obey is named once on stderr, with topologies that obey; it is in \
-         `ignored` of `summary.json`, `compare.json` (of each run), `sweep.json`, `tune.json`, and of the JSON of `guard` and `analyze`; with `--strict` it is an error (exit status 2), before anything runs.\n\n",
-    );
-    text += "| in `ignored` | |\n|---|---|\n\
-        | `topology` | the one that does not obey |\n\
-        | `setting`, `value` | what kind of setting, and which of it: `policy` and `SCHED_FIFO`, `message` and its topic |\n\
-        | `count`, `example` | of how many tasks (of groups for settings of groups), and one of them |\n\
-        | `effect` | `ignored`: it changes nothing; `changed`: it has another effect than it means; `partly`: some CPUs obey it; `refused`: found in the course of the run, such as a reservation that does not fit (`setting` is `admission`) |\n\
-        | `why` | the reason |\n\
-        | `topologies` | those of the catalogue that obey it, first those that obey most of what the workload asks for |\n\
-        | `guest` | the guest whose topology it is; absent for the machine's |\n\n";
-    text += "## Runtimes\n\n`workload`: the workload file asks, and the topology obeys or is named. `system`: the kernel's setting is published to the topology, which obeys or is \
-        named (`live`, `switch`). `program`: the program asks through its own calls. `kernel`: the kernel keeps it itself, whatever the topology does. `recording`: the recording has it, and the workload that is made of it asks for it. \
-        `said`: it is asked for, has no effect whatever the topology is, and that is said. `none`: nobody can ask there.\n\n\
-        | setting | run, compare, sweep, tune, guard, analyze, mcp, studio, Python | live, switch | threads | import |\n|---|---|---|---|---|\n";
+    let mut text = String::from(PAGE_HEAD);
     let title = |s: Setting| s.value().map_or_else(|| s.name().to_string(), str::to_string);
     for setting in Setting::ALL {
         let cells = runtimes(setting).join(" | ");
