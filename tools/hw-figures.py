@@ -72,6 +72,21 @@ def units():
                f"{slices:,}; {of(slices, UNITS['weir_unified'])} |")
 
 
+def shares():
+    """What the controller and an engine of the source's form take of a system with one core."""
+    sixteen = {"NumTasks": "16", "Select": "0"}
+    engine = next(r for r in rows("llf-e7/synthesis.csv") if sixteen.items() <= parameters(r).items())
+    unified = next(r for r in rows("unified-area/synthesis.csv") if r["module"] == "weir_unified" and not r["parameters"])
+    yield "| core | LUTs (carry included) | flip-flops | MHz | share of `weir_unified` | share of `weir_laxity`, 16 tasks |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for core in rows("unified-area/cores.csv"):
+        luts = int(core["luts"])
+        share = lambda block: f"{100 * int(block['luts']) / (luts + int(block['luts'])):.0f} %"
+        name = {"picorv32": "PicoRV32 (RV32IM)", "vexriscv": "VexRiscv Lite"}[core["core"]]
+        yield (f"| {name} | {luts:,} | {int(core['flip_flops']):,} | {core['mhz']} | {share(unified)} | "
+               f"{share(engine)} |")
+
+
 def board():
     """Area and clock of the design for the board, from the report of its build."""
     report = (ROOT / "hw/board/ulx3s/report.txt").read_text()
@@ -95,5 +110,5 @@ def operations():
         yield f"| {name} | " + " | ".join(f"{mean[s, operation]:,}" for s in systems) + " |"
 
 
-parts = {"engine's area": engine, "units' area": units, "board's area": board, "clocks of operations": operations}
+parts = {"engine's area": engine, "units' area": units, "shares of a system": shares, "board's area": board, "clocks of operations": operations}
 sys.exit(max(keep(PAGE, mark, list(part()), sys.argv[1:], __doc__) for mark, part in parts.items()))
