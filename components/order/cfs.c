@@ -33,8 +33,8 @@
  *
  * With one CPU behind each instance this is Linux's scheduler; several CPUs may also share one. Without ticks from the
  * runtime a slice ends by the timer only, with the length computed at its start. A task that yields is passed over
- * once, as by Linux's hint `skip`, if another is at most `wakeup` ahead of it; the hints `next` and `last` are not
- * modelled. Groups: by weight, see `group_weight`.
+ * once, as by Linux's hint `skip`, if another is at most `wakeup` ahead of it; so is one that begins a late job in a
+ * simulation. The hints `next` and `last` are not modelled. Groups: by weight, see `group_weight`.
  *
  * PENALTY is requested when a task gets its CPU, and applies until it gets the next: a slice is charged with the
  * penalty from before it.
@@ -160,9 +160,10 @@ WEIR_INLINE u64 cfs_slice(struct cfs weir_mem *self, const struct weir_fair weir
 }
 
 WEIR_INLINE void cfs_grant(struct cfs weir_mem *self, struct weir_task weir_mem *t,
-			   const struct weir_fair weir_mem *f)
+			   struct weir_fair weir_mem *f)
 {
-	weir_store(&t->slice_ns, weir_fair_until(self->inst.sched, cfs_slice(self, f), self->tick));
+	f->slice = weir_fair_until(self->inst.sched, cfs_slice(self, f), self->tick);
+	weir_store(&t->slice_ns, f->slice);
 }
 
 /* The longest sleep that counts, ns; more than any credit. */
@@ -299,12 +300,11 @@ WEIR_INLINE void cfs_leave(struct cfs weir_mem *self, struct weir_fair weir_mem 
 	f->flags = why == WEIR_WHY_AGAIN ? WEIR_FAIR_KEPT : went ? 0 : WEIR_FAIR_SLEPT;
 }
 
-/* Whether @t, which runs, gives up its CPU before its slice has ended, and nobody took it away. */
-WEIR_INLINE int cfs_yields(const struct weir_task weir_mem *t, const struct weir_fair weir_mem *f,
-			   u32 why)
+/* Whether the task of @f, which runs, gives up its CPU before its slice has ended, and nobody took it away. */
+WEIR_INLINE int cfs_yields(const struct weir_fair weir_mem *f, u32 why)
 {
 	return why == WEIR_WHY_REQUEUED && f->flags & WEIR_FAIR_RUNS &&
-	       !(f->flags & WEIR_FAIR_RESCHED) && f->turn < weir_load(&t->slice_ns);
+	       !(f->flags & WEIR_FAIR_RESCHED) && f->turn < f->slice;
 }
 
 /* @t has got a CPU: who was passed over for it is not any more. */
@@ -366,7 +366,7 @@ WEIR_ENTRY u32 cfs_step(struct cfs weir_mem *self, u32 what, struct weir_task we
 			self->skip = 0;
 		return 0;
 	}
-	yields = here && what == WEIR_ARRIVED && cfs_yields(t, f, s->why);
+	yields = here && what == WEIR_ARRIVED && cfs_yields(f, s->why);
 	cfs_advance(self, here ? f->vruntime : WEIR_KEY_NONE, now);
 	if (what == WEIR_PICKED) {
 		cfs_skipped(self, t);

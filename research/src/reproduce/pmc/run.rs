@@ -25,7 +25,7 @@ pub const WORKLOADS: [&str; 2] = ["wl1", "wl2"];
 pub const APART: &str = "wl1-apart";
 
 /// What they do, and did in the workload.
-const WAITS: &str = "loop 80 { run 1600us..2400us; barrier round yield 2us }";
+const WAITS: &str = "loop 80 { run 1600us..2400us; barrier round yield 1300ns }";
 const YIELDS: &str = "loop 2 { loop 800 { run 100us; yield }; barrier round }";
 
 /// What the thesis does not say of its second workload, and we have to guess.
@@ -53,7 +53,7 @@ pub const WAITINGS: [Wait; 4] = [Wait::Yield, Wait::Spin, Wait::Shortly, Wait::B
 pub const REUSES: [&str; 3] = ["300KiB", "600KiB", "1MiB"];
 
 /// As the recorded second workload has it.
-const YIELD: &str = "barrier round yield 2us";
+const YIELD: &str = "barrier round yield 1300ns";
 
 /// The thesis's kernel has 250 ticks a second, and slices end at ticks.
 const TICK: &str = "4ms";
