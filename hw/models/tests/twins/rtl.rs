@@ -291,6 +291,8 @@ fn lock_step(built: &'static BuiltEngine, policy: Policy) {
         }
         seed += 1;
     }
+    let rtl = Rtl::new(built, policy, true, true);
+    assert!(!(rtl.budgets && rtl.levels) || special > made / 20, "{}: {special} of {made}", built.name);
     println!(
         "{}, {policy:?}: {made} decisions in {seed} histories, {special} with a job that is withheld or set aside, no difference",
         built.name
