@@ -112,7 +112,6 @@ module weir_laxity_props #(
   (* hierconn *) wire                 \u_engine.tick ;
   (* hierconn *) wire [1:0]           \u_engine.policy_q ;
   (* hierconn *) wire [NumTasks-1:0]  \u_engine.ready ;
-  (* hierconn *) wire [NumTasks-1:0]  \u_engine.able ;
   (* hierconn *) wire [NumTasks-1:0]  \u_engine.empty ;
   (* hierconn *) wire [NumTasks-1:0]  \u_engine.aside ;
   (* hierconn *) wire [NumTasks-1:0]  \u_engine.high ;
@@ -368,7 +367,7 @@ module weir_laxity_props #(
     assert (\u_engine.param0_q == param0_q && \u_engine.param1_q == param1_q && \u_engine.refused_q == refused_q);
     assert (\u_engine.param2_q == param2_q && \u_engine.param3_q == param3_q);
     // Without a budget and without levels there is none.
-    if (!Budget) assert (\u_engine.able == \u_engine.ready );
+    if (!Budget) assert (\u_engine.empty == '0);
     if (!Criticality) assert (\u_engine.aside == '0 && \u_engine.left_now == \u_engine.left && \u_engine.deadline_now == \u_engine.deadline );
     assert (32'(\u_engine.count_q ) == sum_2 && \u_engine.misses_q == misses_q);
     // What was read, of each register; what is not there is an error. Of 32 tasks at most the second words clear nothing.
@@ -391,7 +390,8 @@ module weir_laxity_props #(
   localparam int unsigned Wait = Clocks - 3;
   logic [NumTasks-1:0][NumTasks-1:0]          before;
   logic [NumTasks-1:0][Width+1:0]             time_left, laxity;
-  logic [NumTasks-1:0]                        first, keep;
+  logic [NumTasks-1:0]                        first, keep, able;
+  assign able = \u_engine.ready & ~\u_engine.empty ;
   logic [NumCpus-1:0]                         some;
   logic [NumCpus-1:0][IdWidth-1:0]            best;
   logic [Wait-1:0][NumCpus-1:0]               some_q;
@@ -416,7 +416,7 @@ module weir_laxity_props #(
         less  = ctrl_q[5:4] == 2'd1 ? $signed(time_left[a]) < $signed(time_left[b]) :
                 ctrl_q[5:4] == 2'd2 ? !first[b] && (first[a] || $signed(time_left[a]) < $signed(time_left[b])) :
                 $signed(laxity[a]) < $signed(laxity[b]);
-        before[b][a] = a != b && \u_engine.able [a] && keep[a] >= keep[b] &&
+        before[b][a] = a != b && able[a] && keep[a] >= keep[b] &&
                        (keep[a] != keep[b] || (\u_engine.aside [a] != \u_engine.aside [b] ? \u_engine.aside [b] :
                         less || (equal && (!ctrl_q[8] && \u_engine.chosen [a] != \u_engine.chosen [b] ? \u_engine.chosen [a] : a < b))));
       end
@@ -425,7 +425,7 @@ module weir_laxity_props #(
       place = '0;
       for (int a = 0; a < NumTasks; a++) place = place + (IdWidth+1)'(before[t][a]);
       for (int o = 0; o < NumCpus; o++)
-        if (\u_engine.able [t] && place == (IdWidth+1)'(o)) begin
+        if (able[t] && place == (IdWidth+1)'(o)) begin
           some[o] = 1'b1;
           best[o] = IdWidth'(t);
         end
