@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""What follows from hw/weir.toml and the version in Cargo.toml: the package of the RTL, the C header, the constants in Rust, tables in docs/hardware-registers.md, bindings of
+"""What follows from hw/weir.toml and the version in Cargo.toml: the package of the RTL, the C header, the constants in Rust and Python, tables in docs/hardware-registers.md, bindings of
 device trees, and lists of files for tools.
 
   tools/hw-generate.py           write them
@@ -224,6 +224,25 @@ def rust() -> str:
     return "\n".join(out + [""])
 
 
+# ------------------------------------------------------------------ Python
+def python() -> str:
+    """What a bench of cocotb has to know of the engine."""
+    out = ["# SPDX-License-Identifier: MIT OR GPL-2.0-only", f"# {BY}",
+           '"""Registers of weir_laxity: byte offsets in the window of a CPU, and their fields."""', "",
+           "from typing import NamedTuple", "", "",
+           "class Field(NamedTuple):", "    high: int", "    low: int", "",
+           "    def get(self, word):", "        return word >> self.low & (2 << self.high - self.low) - 1", "",
+           "    def put(self, value):", '        """A word with this value in the field, and 0 elsewhere."""',
+           "        return (value & (2 << self.high - self.low) - 1) << self.low", "", "",
+           f"WINDOW = {laxity['window']:#x}"]
+    for r in laxity["register"]:
+        out.append(f"{r['name']} = {r['at']:#x}")
+        if "count" in r:
+            out.append(f"{r['name']}_STRIDE = {r['stride']}")
+        out += [f"{r['name']}_{f['name']} = Field({f['bits'][0]}, {f['bits'][1]})" for f in r.get("fields", [])]
+    return "\n".join([*out, *(f"{n} = {v}" for n, v in laxity["values"].items()), ""])
+
+
 # ------------------------------------------------------------------ docs
 def bits(f) -> str:
     high, low = f["bits"]
@@ -317,6 +336,7 @@ made = {
     "hw/rtl/weir_regs_pkg.sv": package(),
     "hw/sw/weir_regs.h": header(),
     "hw/models/src/map.rs": rust(),
+    "hw/cocotb/registers.py": python(),
     "docs/hardware-registers.md": documents((root / "docs/hardware-registers.md").read_text()),
     "hw/sw/dts/runweir,laxity.yaml": binding(
         "laxity", "Runweir scheduling engine (weir_laxity behind a bus)", laxity["window"] * cpus,

@@ -15,6 +15,6 @@ lint() { # MODULE PARAMETERS…
 for file in weir_*.sv; do
 	[[ $file == *_pkg.sv ]] || lint "${file%.sv}"
 done
-lint weir_laxity -GNumTasks=5 -GNumCpus=3 -GSelect=1 -GHold="1'b1"
-lint weir_laxity -GNumTasks=16 -GNumCpus=1 -GSelect=2 -GSeparation="1'b0" -GPolicies="4'b0001" -GReadBack="1'b0"
-lint weir_laxity -GNumTasks=64 -GNumCpus=8 -GSelect=0
+lint weir_laxity -GNumTasks=5 -GNumCpus=3 -GSelect=1 -GHold="1'b1" -GBudget="1'b1" -GCriticality="1'b1"
+lint weir_laxity -GNumTasks=16 -GNumCpus=1 -GSelect=2 -GSeparation="1'b0" -GPolicies="4'b0001" -GReadBack="1'b0" -GBudget="1'b1"
+lint weir_laxity -GNumTasks=64 -GNumCpus=8 -GSelect=0 -GCriticality="1'b1"

@@ -3,7 +3,10 @@
 
 from dataclasses import dataclass
 
-LLF, EDF, EDZL, MLLF = range(4)
+from registers import POLICY_EDF as EDF
+from registers import POLICY_EDZL as EDZL
+from registers import POLICY_LLF as LLF
+from registers import POLICY_MLLF as MLLF
 
 
 @dataclass

@@ -5,16 +5,18 @@ import os
 import random
 
 import cocotb
+import registers as regs
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiProt, AxiResp
 from cocotbext.axi.axil_channels import AxiLiteARBus, AxiLiteAWBus, AxiLiteBBus, AxiLiteRBus, AxiLiteWBus
-from reference import EDF, EDZL, LLF, MLLF, Reference, Task
+from reference import Reference, Task
+from registers import (
+    CLOCKS, CMD, COUNTERS, COUNTERS_STRIDE, CPU, CTRL, DONE, HOLD, MISSED, MISSES, MODE, PARAM0, PARAM1, PARAM2, PARAM3, PEEK, READY,
+    SCHED, STATE, STATE_STRIDE, STATUS, TICK, TICKS, WINDOW,
+)
 
-CTRL, TICK, PARAM0, PARAM1, CMD, SCHED, DONE, PEEK, CPU, STATUS, TICKS, MISSES, READY, READY1, MISSED, MISSED1, CLOCKS = range(0, 0x44, 4)
-STATE, COUNTERS = 0x400, 0x404
-SET, DELETE, RELEASE = 1, 2, 3
-WINDOW = 0x800
+READY1, MISSED1 = READY + regs.READY_STRIDE, MISSED + regs.MISSED_STRIDE
 
 DECISIONS = int(os.environ["WEIR_DECISIONS"])
 TASKS, CPUS = int(os.environ["WEIR_TASKS"]), int(os.environ["WEIR_CPUS"])
@@ -71,13 +73,13 @@ class Bench:
 
     async def command(self, op, n, sporadic=False):
         """True if it was taken."""
-        await self.write(CMD, op | sporadic << 4 | n << 8)
+        await self.write(CMD, regs.CMD_OP.put(op) | regs.CMD_SPORADIC.put(sporadic) | regs.CMD_TASK.put(n))
         return await self.read(CMD) == 0
 
     async def set(self, n, task):
-        await self.write(PARAM0, task.period | task.wcet << 16)
-        await self.write(PARAM1, task.deadline | task.phase << 16)
-        return await self.command(SET, n, task.sporadic)
+        await self.write(PARAM0, regs.PARAM0_PERIOD.put(task.period) | regs.PARAM0_WCET.put(task.wcet))
+        await self.write(PARAM1, regs.PARAM1_DEADLINE.put(task.deadline) | regs.PARAM1_PHASE.put(task.phase))
+        return await self.command(regs.OP_SET, n, task.sporadic)
 
 
 async def begin(dut):
@@ -90,19 +92,21 @@ async def begin(dut):
 async def registers_after_reset(dut):
     bench = await begin(dut)
     status = await bench.read(STATUS)
-    assert status & 0xFF == TASKS and status >> 8 & 0xFF == CPUS, f"{status:#x}"
-    assert status >> 16 & 0xF == 0xF and status >> 20 & 3 == 3, "all policies, Separation, ReadBack"
-    assert f"{status >> 28}.{status >> 24 & 0xF}" == os.environ["WEIR_VERSION"], f"{status:#x}"
+    assert (regs.STATUS_TASKS.get(status), regs.STATUS_CPUS.get(status)) == (TASKS, CPUS), f"{status:#x}"
+    assert regs.STATUS_POLICIES.get(status) == 0xF, "all policies"
+    for part, built in (regs.STATUS_SEPARATION, 1), (regs.STATUS_READ_BACK, 1), (regs.STATUS_HOLD, 0), (regs.STATUS_BUDGET, 0), (regs.STATUS_CRITICALITY, 0):
+        assert part.get(status) == built, f"{status:#x}"
+    assert f"{regs.STATUS_MAJOR.get(status)}.{regs.STATUS_MINOR.get(status)}" == os.environ["WEIR_VERSION"], f"{status:#x}"
     for cpu in range(CPUS):
         assert await bench.read(CPU, cpu) == cpu
-        assert await bench.read(SCHED, cpu) == 1 << 30 == await bench.read(PEEK, cpu), "idle"
+        assert await bench.read(SCHED, cpu) == regs.SCHED_IDLE.put(1) == await bench.read(PEEK, cpu), "idle"
     clocks = await bench.read(CLOCKS)
-    assert clocks & 0xFFFF == DECISION_CLOCKS, f"{clocks:#x}"
+    assert regs.CLOCKS_DECISION.get(clocks) == DECISION_CLOCKS, f"{clocks:#x}"
     assert await bench.read(TICK) == 4800
     for address in CTRL, PARAM0, PARAM1, CMD, TICKS, MISSES, READY, READY1, MISSED, MISSED1:
         assert await bench.read(address) == 0, f"{address:#x}"
     for n in range(TASKS):
-        assert await bench.read(STATE + 8 * n) == n and await bench.read(COUNTERS + 8 * n) == 0
+        assert await bench.read(STATE + STATE_STRIDE * n) == n and await bench.read(COUNTERS + COUNTERS_STRIDE * n) == 0
     assert dut.irq_o.value == 0
 
 
@@ -116,8 +120,9 @@ async def refusals(dut):
         for got in await bench.raw_read(address, **how), (await bench.raw_write(address, 0, **how), 0):
             assert got == (resp, 0), f"{address:#x}: {got[0]!r}, {got[1]:#x}"
 
-    # Holes, a task that is not built, an address within a word, beyond the last window.
-    for address in 0x44, 0x3FC, STATE + 8 * TASKS, COUNTERS + 8 * TASKS, 0x7FC:
+    # What is not built, holes, an address within a word, beyond the last window.
+    absent = HOLD, PARAM2, PARAM3, MODE, STATE + STATE_STRIDE * TASKS, COUNTERS + COUNTERS_STRIDE * TASKS
+    for address in *absent, STATE - 4, WINDOW - 4:
         await refused(AxiResp.SLVERR, address)
     for address in PARAM0 + 1, PARAM0 + 2, PARAM0 + 3:
         await refused(AxiResp.SLVERR, address, length=1)
@@ -137,23 +142,23 @@ async def refusals(dut):
         assert await bench.raw_write(PARAM0, 0x00020005, prot=user) == AxiResp.OKAY
     assert await bench.read(PARAM0) == 0x00020005
     # A transfer after a refused one is as any other.
-    assert await bench.read(STATUS) & 0xFF == TASKS
+    assert regs.STATUS_TASKS.get(await bench.read(STATUS)) == TASKS
 
     # Commands, a policy number and ticks that cannot be: OKAY, CMD reads 1, nothing changes.
     good = {"period": 10, "wcet": 3, "deadline": 8}
     for bad in {"wcet": 0}, {"wcet": 10, "deadline": 10}, {"wcet": 9}, {"deadline": 11}, {"phase": 65535}:
         assert not await bench.set(1, Task(**{**good, **bad})), f"{bad} was taken"
-    assert not await bench.set(TASKS, Task(**good)) and not await bench.command(DELETE, TASKS)
-    for op in 0, 4, 15:
+    assert not await bench.set(TASKS, Task(**good)) and not await bench.command(regs.OP_DELETE, TASKS)
+    for op in 0, regs.OP_HIGH, 15:
         assert not await bench.command(op, 1)
-    assert await bench.read(STATE + 8) == 1
-    least = await bench.read(CLOCKS) >> 16
+    assert await bench.read(STATE + STATE_STRIDE) == 1
+    least = regs.CLOCKS_LEAST.get(await bench.read(CLOCKS))
     for ticks in 0, least - 1, 1 << 24:
         await bench.write(TICK, ticks)
         assert await bench.read(CMD) == 1 and await bench.read(TICK) == 4800, f"{ticks}"
     await bench.write(TICK, least)
     assert await bench.read(CMD) == 0 and await bench.read(TICK) == least
-    assert await bench.set(1, Task(**good)) and await bench.read(STATE + 8) == 1 << 31 | 1
+    assert await bench.set(1, Task(**good)) and await bench.read(STATE + STATE_STRIDE) == regs.STATE_EXISTS.put(1) | 1
 
 
 def some_task(dice):
@@ -162,14 +167,20 @@ def some_task(dice):
     return Task(period, wcet, dice.randint(wcet, period), dice.randint(0, 6), dice.random() < 0.25)
 
 
+def answer(word):
+    """Task, whether its context is held elsewhere, whether it is another one than before."""
+    task = None if regs.SCHED_IDLE.get(word) else regs.SCHED_TASK.get(word)
+    return task, bool(regs.SCHED_WAIT.get(word)), bool(regs.SCHED_CHANGE.get(word))
+
+
 async def compare(bench, model):
     """The whole state that programs see."""
     for cpu, task in enumerate(model.run):
         word = await bench.read(PEEK, cpu)
         wait = task is not None and any(h == task for c, h in enumerate(model.held) if c != cpu)
-        got = None if word >> 30 & 1 else word & 0xFF, bool(word >> 29 & 1), bool(word >> 31)
+        got = answer(word)
         assert got == (task, wait, task != model.held[cpu]), f"tick {model.now}, CPU {cpu}: {got}, expected task {task} ({model.run})"
-        assert task is None or word >> 8 & 0xFF == model.tasks[task].job
+        assert task is None or regs.SCHED_JOB.get(word) == model.tasks[task].job
     irq = [model.run[c] != model.held[c] for c in range(CPUS)]
     assert int(bench.dut.irq_o.value) == sum(r << c for c, r in enumerate(irq)), f"tick {model.now}: {bench.dut.irq_o.value}, {irq}"
     assert await bench.read(MISSES) == model.misses, f"tick {model.now}"
@@ -180,8 +191,8 @@ async def compare(bench, model):
     assert await bench.read(READY) == ready and await bench.read(MISSED) == missed, f"tick {model.now}"
     n = model.now % TASKS
     if (task := model.tasks[n]) is not None and task.ready:
-        word = await bench.read(COUNTERS + 8 * n)
-        assert word == (task.due - model.now) & 0xFFFF | task.left << 16, f"tick {model.now}, task {n}: {word:#x}"
+        word = await bench.read(COUNTERS + COUNTERS_STRIDE * n)
+        assert word == regs.COUNTERS_DEADLINE.put(task.due - model.now) | regs.COUNTERS_LEFT.put(task.left), f"tick {model.now}, task {n}: {word:#x}"
 
 
 async def decisions(dut, policy, pauses):
@@ -197,7 +208,7 @@ async def decisions(dut, policy, pauses):
         assert await bench.set(n, task)
         model.set(n, task)
     await bench.write(TICK, TICK_CLOCKS)
-    await bench.write(CTRL, policy << 4 | 1)
+    await bench.write(CTRL, regs.CTRL_POLICY.put(policy) | regs.CTRL_RUN.put(1))
     claims = waits = reports = 0
     for _ in range(DECISIONS):
         while await bench.read(TICKS) == model.now:
@@ -208,17 +219,17 @@ async def decisions(dut, policy, pauses):
         for cpu in dice.sample(range(CPUS), dice.randint(0, CPUS)):
             word = await bench.read(SCHED, cpu)
             task, wait, differs = model.claim(cpu)
-            assert (None if word >> 30 & 1 else word & 0xFF, word >> 29 & 1, word >> 31) == (task, wait, differs), f"tick {model.now}, CPU {cpu}: {word:#x}"
+            assert answer(word) == (task, wait, differs), f"tick {model.now}, CPU {cpu}: {word:#x}"
             claims, waits = claims + 1, waits + wait
         for task in set(model.run) - {None}:
             if dice.random() < 0.2:
                 job = (model.tasks[task].job + dice.choice([0, 0, 0, 1, -1])) % 256
-                await bench.write(DONE, job << 8 | task, dice.randrange(CPUS))
+                await bench.write(DONE, regs.DONE_JOB.put(job) | regs.DONE_TASK.put(task), dice.randrange(CPUS))
                 model.done(task, job)
                 reports += 1
         n = dice.randrange(TASKS)
         if model.tasks[n].sporadic and dice.random() < 0.5:
-            assert await bench.command(RELEASE, n)
+            assert await bench.command(regs.OP_RELEASE, n)
             model.release(n)
         elif dice.random() < 0.02:
             task = some_task(dice)
@@ -227,7 +238,7 @@ async def decisions(dut, policy, pauses):
         assert await bench.read(TICKS) == model.now, "the bench is slower than a tick: raise TICK_CLOCKS"
     cocotb.log.info(f"{DECISIONS} decisions, {claims} claims, {waits} of them wait, {reports} reports, {model.misses} misses: as in the reference")
     # Bits of misses are cleared one by one.
-    await bench.write(CTRL, policy << 4)
+    await bench.write(CTRL, regs.CTRL_POLICY.put(policy))
     missed = await bench.read(MISSED)
     await bench.write(MISSED, 0x55555555)
     assert await bench.read(MISSED) == missed & 0xAAAAAAAA
@@ -235,24 +246,24 @@ async def decisions(dut, policy, pauses):
 
 @cocotb.test()
 async def least_laxity(dut):
-    await decisions(dut, LLF, pauses=False)
+    await decisions(dut, regs.POLICY_LLF, pauses=False)
 
 
 @cocotb.test()
 async def earliest_deadline(dut):
-    await decisions(dut, EDF, pauses=False)
+    await decisions(dut, regs.POLICY_EDF, pauses=False)
 
 
 @cocotb.test()
 async def zero_laxity(dut):
-    await decisions(dut, EDZL, pauses=False)
+    await decisions(dut, regs.POLICY_EDZL, pauses=False)
 
 
 @cocotb.test()
 async def modified_least_laxity(dut):
-    await decisions(dut, MLLF, pauses=False)
+    await decisions(dut, regs.POLICY_MLLF, pauses=False)
 
 
 @cocotb.test()
 async def least_laxity_with_pauses(dut):
-    await decisions(dut, LLF, pauses=True)
+    await decisions(dut, regs.POLICY_LLF, pauses=True)

@@ -12,6 +12,8 @@ context       weir_laxity_context_props prove 3  NumCpus=4                      
 context-8     weir_laxity_context_props prove 3  NumCpus=8,IdWidth=6             q
 match-3       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=3            q
 match-8       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=4            -
+budget        weir_laxity_budget_props  prove 4  Width=16                        q
+criticality   weir_laxity_criticality_props prove 3 NumTasks=3,Width=8            q
 serial        weir_select_props         prove 14 Select=0                        q
 monitor       weir_laxity_monitor_props prove 6  Separation=1,Width=16           q
 monitor-one   weir_laxity_monitor_props prove 6  Separation=0,Width=16           q
@@ -39,7 +41,8 @@ calls-share   weir_calls_share_props     prove 4  NumMasters=3                  
 hardware-thread weir_hardware_thread_props prove 4 NumThreads=4                              q
 timers        weir_timers_props         prove 4  NumThreads=2                     q
 commands      weir_laxity_props         bmc   16 Select=1,NumTasks=2,Policies=7,Commands=1 -
-engine-any    weir_laxity_props         bmc   16 Select=1,NumTasks=2,Policies=7,Hold=1 - ready,deadline,left,miss
+engine-any    weir_laxity_props         bmc   16 Select=1,NumTasks=2,Policies=7,Hold=1,Budget=1,Criticality=1 - ready,deadline,left,miss,empty,aside
+engine-levels weir_laxity_props         prove 8 Select=1,NumTasks=2,Policies=7,Budget=1,Criticality=1 -
 engine-one    weir_laxity_props         prove 8 Select=1,NumTasks=2,NumCpus=1,Policies=1,Hold=1 q
 engine        weir_laxity_props         prove 8  Select=1,Hold=1                 -
 engine-8      weir_laxity_props         prove 8  Select=1,NumTasks=8             -

@@ -127,6 +127,19 @@ forgets-release	monitor-3	weir_laxity_monitor	s/wait_q <= release_i \&\& valid_q
 held-waits	engine-any	weir_laxity_key	s/assign key_o = {!ready_i, !hold_i, order};/assign key_o = {!ready_i, 1'b0, order};/
 irq-in-section	engine-any	weir_laxity	s/irq_q <= irq_d \& ~hold_q;/irq_q <= irq_d;/
 holds-nothing	engine-any	weir_laxity	s/assign keeps = hold_q \& holds;/assign keeps = hold_q;/
+works-on	budget	weir_laxity_budget	s/assign empty_o = open_q \&\& left == '0;/assign empty_o = 1'b0;/
+fills-late	budget	weir_laxity_budget	s/until_next == '0 : come_i/until_fill == '0 : come_i/
+fills-by-jobs	budget	weir_laxity_budget	s/(open_q ? until_next == '0 : come_i)/(come_i || (open_q \&\& until_next == '0))/
+idles-away	budget	weir_laxity_budget	s/assign takes = open_q \&\& works_i/assign takes = open_q/
+no-overrun	criticality	weir_laxity_criticality	s/(mode_q ? |stays : |over)/(mode_q \&\& |stays)/
+never-low	criticality	weir_laxity_criticality	s/(mode_q ? |stays : |over)/(mode_q || |over)/
+low-in-between	criticality	weir_laxity_criticality	s/(mode_q ? |stays : |over)/(!mode_q \&\& |over)/
+dropped-stays	criticality	weir_laxity_criticality	s/ \& ~end_i \& ~come_i \& ~set_i/ \& ~end_i \& ~set_i/
+back-in-line	criticality	weir_laxity_criticality	s/(mode_d || (aside_q\[t\] \&\& !come_i\[t\]))/mode_d/
+same-deadline	criticality	weir_laxity_criticality	s/mode_q ? Width'(0) : cut_q\[t\]/Width'(0)/
+unheard-raise	criticality	weir_laxity_criticality	s/assign mode_d  = raise_q || /assign mode_d  = /
+runs-empty	engine-any	weir_laxity	s/assign able = ready \& ~empty;/assign able = ready;/
+aside-first	engine-any	weir_laxity_key	s/assign level = {aside_i, order};/assign level = {1'b0, order};/
 always-stays	engine	weir_laxity	s/\.stay_i(!roam_q)/.stay_i(1'b1)/
 ready-twice	engine	weir_laxity	s/answer = ready64\[63:32\]/answer = ready64[31:0]/
 clears-other	engine-any	weir_laxity	s/clear = NumTasks.({data_q, 32.d0})/clear = NumTasks'(data_q)/

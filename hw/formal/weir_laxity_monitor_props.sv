@@ -21,7 +21,7 @@ module weir_laxity_monitor_props #(
   input logic [JobWidth-1:0] done_job_i,
   input logic                chosen_i
 );
-  logic                valid, ready, report, waits, miss, happens, live_q;
+  logic                valid, ready, report, waits, miss, comes, ends, happens, live_q;
   logic [Width:0]      deadline;
   logic [Width-1:0]    left;
   logic [JobWidth-1:0] job;
@@ -29,7 +29,8 @@ module weir_laxity_monitor_props #(
   weir_laxity_monitor #(.Width(Width), .JobWidth(JobWidth), .Separation(Separation)) u_monitor (
     .clk_i, .rst_ni, .tick_i, .set_i, .del_i, .period_i, .wcet_i, .deadline_i, .phase_i, .sporadic_i,
     .release_i, .done_i, .done_job_i, .chosen_i, .valid_o(valid), .ready_o(ready), .deadline_o(deadline),
-    .left_o(left), .job_o(job), .report_o(report), .waits_o(waits), .miss_o(miss), .event_o(happens)
+    .left_o(left), .job_o(job), .report_o(report), .waits_o(waits), .miss_o(miss), .come_o(comes),
+    .end_o(ends), .event_o(happens)
   );
 
   // The engine lets such parameters pass only; SET_TASK and DEL_TASK are one register.
@@ -145,6 +146,9 @@ module weir_laxity_monitor_props #(
     if (begged_q) assert (waits);
     else if (wait_q && !set_q && !del_q) assert (waits == !came);
     if (waits) assert (valid && sporadic_q);
+    // What comes and ends is told in its clock.
+    assert (comes == must);
+    assert (ends == (ready && (report || (tick_i && chosen_i && left == Width'(1)))));
     // Each job that comes, ends or is dropped by a setting is an event, and nothing else is.
     assert (happens_q == (came || (ready_q && !ready)));
     // A miss is the tick in which the deadline of a job passes that has work left, and that no report or setting ends.

@@ -8,6 +8,8 @@ module weir_laxity_props #(
   parameter int unsigned Select = 1,
   parameter bit [3:0] Policies = 4'b1111,
   parameter bit Hold = 1'b0,
+  parameter bit Budget = 1'b0,
+  parameter bit Criticality = 1'b0,
   /// 1: also what follows programs over time, which no induction reaches.
   parameter bit Contexts = 1'b0,
   /// 1: also what becomes of commands over time, the same.
@@ -29,7 +31,7 @@ module weir_laxity_props #(
   logic [NumCpus-1:0][IdWidth-1:0] task_no, task_q;
 
   weir_laxity #(.NumTasks(NumTasks), .NumCpus(NumCpus), .Width(Width), .Select(Select), .Policies(Policies),
-                .Hold(Hold), .TickClocks(1)) u_engine (
+                .Hold(Hold), .Budget(Budget), .Criticality(Criticality), .TickClocks(1)) u_engine (
     .clk_i, .rst_ni, .req_i, .we_i, .cpu_i, .addr_i, .wdata_i, .rvalid_o(rvalid), .err_o(err), .rdata_o(rdata),
     .irq_o(irq), .decided_o(decided), .busy_o(busy), .task_o(task_no)
   );
@@ -110,6 +112,13 @@ module weir_laxity_props #(
   (* hierconn *) wire                 \u_engine.tick ;
   (* hierconn *) wire [1:0]           \u_engine.policy_q ;
   (* hierconn *) wire [NumTasks-1:0]  \u_engine.ready ;
+  (* hierconn *) wire [NumTasks-1:0]  \u_engine.empty ;
+  (* hierconn *) wire [NumTasks-1:0]  \u_engine.aside ;
+  (* hierconn *) wire [NumTasks-1:0]  \u_engine.high ;
+  (* hierconn *) wire                 \u_engine.mode ;
+  (* hierconn *) wire [15:0]          \u_engine.switches ;
+  (* hierconn *) wire [NumTasks*Width-1:0] \u_engine.left_now ;
+  (* hierconn *) wire [NumTasks*(Width+1)-1:0] \u_engine.deadline_now ;
   (* hierconn *) wire [NumTasks-1:0]  \u_engine.missed_q ;
   (* hierconn *) wire [NumTasks-1:0]  \u_engine.miss ;
   (* hierconn *) wire [NumTasks-1:0]  \u_engine.valid ;
@@ -125,6 +134,8 @@ module weir_laxity_props #(
   (* hierconn *) wire [31:0]        \u_engine.ticks_q ;
   (* hierconn *) wire [31:0]        \u_engine.param0_q ;
   (* hierconn *) wire [31:0]        \u_engine.param1_q ;
+  (* hierconn *) wire [31:0]        \u_engine.param2_q ;
+  (* hierconn *) wire [31:0]        \u_engine.param3_q ;
   (* hierconn *) wire               \u_engine.refused_q ;
   (* hierconn *) wire [6:0]         \u_engine.count_q ;
   (* hierconn *) wire [31:0]        \u_engine.misses_q ;
@@ -137,7 +148,8 @@ module weir_laxity_props #(
   localparam int unsigned MinTick = Clocks + 2 + (Policies[3] ? NumTasks + 3 : 0);
   localparam logic [8:0] Ctrl = 9'h000, Tick = 9'h001, Param0 = 9'h002, Param1 = 9'h003, Cmd = 9'h004, Sched = 9'h005, Done = 9'h006,
                          Peek = 9'h007, Cpu = 9'h008, Status = 9'h009, Ticks = 9'h00a, Misses = 9'h00b, Ready0 = 9'h00c, Ready1 = 9'h00d,
-                         Missed0 = 9'h00e, Missed1 = 9'h00f, ClocksAt = 9'h010, HoldAt = 9'h011, State = 9'h100;
+                         Missed0 = 9'h00e, Missed1 = 9'h00f, ClocksAt = 9'h010, HoldAt = 9'h011, Param2 = 9'h012, Param3 = 9'h013,
+                         Mode = 9'h014, State = 9'h100;
 
   // Ticks whose decision is to come, by their age, and those whose decision MLLF may put off.
   logic [Clocks-1:0]               must_q, may_q;
@@ -157,9 +169,9 @@ module weir_laxity_props #(
 
   // What CTRL, TICK, PARAM and CMD have been told, when ticks are, and what is counted; a miss is counted two clocks later.
   logic [23:0] every_q, until_q;
-  logic [31:0] param0_q, param1_q, ticks_q, misses_q, sum_1, sum_2, sum;
-  logic        refused_q, apart, takes, fits, ticks;
-  logic [15:0] period, wcet, relative, phase;
+  logic [31:0] param0_q, param1_q, param2_q, param3_q, ticks_q, misses_q, sum_1, sum_2, sum;
+  logic        refused_q, apart, takes, fits, fits_high, fits_budget, ticks;
+  logic [15:0] period, wcet, relative, phase, wcet_high, sooner;
   logic [7:0]  about;
   assign apart    = data_1 >= MinTick && data_1[31:24] == '0;
   assign ticks    = ctrl_q[0] && until_q == '0;
@@ -168,10 +180,17 @@ module weir_laxity_props #(
   assign relative = param1_q[15:0] == '0 ? period : param1_q[15:0];
   assign phase    = param1_q[31:16];
   assign fits     = wcet != '0 && wcet < period && wcet <= relative && relative <= period && 32'(period) < 32'd1 << Width &&
-                    32'(phase) < (32'd1 << Width) - 32'd1;
-  // Set, delete, release.
+                    32'(phase) < (32'd1 << Width) - 32'd1 && (!data_1[5] || fits_high) && fits_budget;
+  // Of a high task: the time of the high mode, and the deadline of the low one; and of one with a server.
+  assign wcet_high   = param2_q[15:0];
+  assign sooner      = param2_q[31:16] == '0 ? relative : param2_q[31:16];
+  assign fits_high   = Criticality && wcet_high >= wcet && wcet_high < period && wcet_high <= relative && sooner >= wcet &&
+                       sooner <= relative;
+  assign fits_budget = param3_q[15:0] == '0 || (param3_q[15:0] <= param3_q[31:16] && 32'(param3_q[31:16]) < 32'd1 << Width);
+  // Set, delete, release, the high mode.
   assign about    = data_1[15:8];
-  assign takes    = about < NumTasks && ((data_1[3:0] == 4'd1 && fits) || data_1[3:0] == 4'd2 || data_1[3:0] == 4'd3);
+  assign takes    = (about < NumTasks && ((data_1[3:0] == 4'd1 && fits) || data_1[3:0] == 4'd2 || data_1[3:0] == 4'd3)) ||
+                    (Criticality && data_1[3:0] == 4'd4);
   always_comb begin
     sum = '0;
     for (int t = 0; t < NumTasks; t++) sum = sum + 32'(\u_engine.miss [t]);
@@ -199,7 +218,7 @@ module weir_laxity_props #(
       Sched, Peek: want = sched;
       Done: errs = 1'b1;
       Cpu: want = 32'(cpu_1);
-      Status: want = {4'd1, 4'd0, 1'b0, Hold, 1'b1, 1'b1, Policies, 8'(NumCpus), 8'(NumTasks)};
+      Status: want = {4'd1, 4'd0, Budget, Hold, 1'b1, 1'b1, Policies, 3'd0, Criticality, 4'(NumCpus), 8'(NumTasks)};
       Ticks: want = ticks_q;
       Misses: want = misses_q;
       Ready0: want = 32'(\u_engine.ready );
@@ -210,24 +229,39 @@ module weir_laxity_props #(
         want = 32'(hold_q[cpu_1]);
         errs = !Hold;
       end
+      Param2: begin
+        want = param2_q;
+        errs = !Criticality;
+      end
+      Param3: begin
+        want = param3_q;
+        errs = !Budget;
+      end
+      Mode: begin
+        want = {\u_engine.switches , 15'd0, \u_engine.mode };
+        errs = !Criticality;
+      end
       ClocksAt: want = {16'(MinTick), 16'(Clocks)};
       default: if (!is_task) errs = 1'b1;
       else if (beyond[0]) want = {16'(\u_engine.left [of*Width+:Width]), 16'($signed(\u_engine.deadline [of*(Width+1)+:Width+1]))};
       else want = {\u_engine.valid [of], \u_engine.ready [of], \u_engine.chosen [of], \u_engine.missed_q [of], \u_engine.waits [of],
-                   11'd0, \u_engine.job [of*8+:8], 8'(of)};
+                   \u_engine.empty [of], \u_engine.aside [of], \u_engine.high [of], 8'd0, \u_engine.job [of*8+:8], 8'(of)};
     endcase
     if (we_1) begin
       want = '0;
-      errs = !(addr_1 <= Cmd || addr_1 == Done || addr_1 == Missed0 || addr_1 == Missed1 || (Hold && addr_1 == HoldAt));
+      errs = !(addr_1 <= Cmd || addr_1 == Done || addr_1 == Missed0 || addr_1 == Missed1 || (Hold && addr_1 == HoldAt) ||
+               (Criticality && addr_1 == Param2) || (Budget && addr_1 == Param3));
     end
   end
 
   // Jobs that come and end, and what is asked of tasks: in the clock in which it takes effect.
-  logic [NumTasks-1:0]   set_q, del_q, ask_q, done_q, ready_q, chosen_q;
+  logic [NumTasks-1:0]   set_q, del_q, ask_q, done_q, ready_q, chosen_q, empty_q;
   logic [NumTasks*8-1:0] job_q;
   logic [7:0]            done_job_q;
-  logic                  moves;
-  assign moves = \u_engine.job != job_q || (ready_q & ~\u_engine.ready ) != '0;
+  logic                  moves, mode_q;
+  // So is a job that its budget withholds or lets go on, and another mode.
+  assign moves = \u_engine.job != job_q || (ready_q & (~\u_engine.ready | (\u_engine.empty ^ empty_q))) != '0 ||
+                 \u_engine.mode != mode_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -236,6 +270,10 @@ module weir_laxity_props #(
       until_q  <= '0;
       param0_q <= '0;
       param1_q <= '0;
+      param2_q <= '0;
+      param3_q <= '0;
+      empty_q  <= '0;
+      mode_q   <= 1'b0;
       ticks_q  <= '0;
       misses_q <= '0;
       sum_1    <= '0;
@@ -288,6 +326,8 @@ module weir_laxity_props #(
       if (req_1 && we_1 && addr_1 == Tick && apart) every_q <= data_1[23:0];
       if (req_1 && we_1 && addr_1 == Param0) param0_q <= data_1;
       if (req_1 && we_1 && addr_1 == Param1) param1_q <= data_1;
+      if (Criticality && req_1 && we_1 && addr_1 == Param2) param2_q <= data_1;
+      if (Budget && req_1 && we_1 && addr_1 == Param3) param3_q <= data_1;
       if (req_1 && we_1 && (addr_1 == Ctrl || addr_1 == Tick || addr_1 == Cmd))
         refused_q <= addr_1 == Ctrl ? !built : addr_1 == Tick ? !apart : !takes;
       for (int t = 0; t < NumTasks; t++) begin
@@ -298,6 +338,8 @@ module weir_laxity_props #(
       end
       done_job_q <= data_1[15:8];
       ready_q    <= \u_engine.ready ;
+      empty_q    <= \u_engine.empty ;
+      mode_q     <= \u_engine.mode ;
       chosen_q   <= \u_engine.chosen ;
       job_q      <= \u_engine.job ;
       rdata_q  <= rdata;
@@ -323,6 +365,10 @@ module weir_laxity_props #(
     // The settings are what was written and not refused, and the counters count.
     assert (\u_engine.period_q == every_q && \u_engine.clock_q == until_q && \u_engine.ticks_q == ticks_q);
     assert (\u_engine.param0_q == param0_q && \u_engine.param1_q == param1_q && \u_engine.refused_q == refused_q);
+    assert (\u_engine.param2_q == param2_q && \u_engine.param3_q == param3_q);
+    // Without a budget and without levels there is none.
+    if (!Budget) assert (\u_engine.empty == '0);
+    if (!Criticality) assert (\u_engine.aside == '0 && \u_engine.left_now == \u_engine.left && \u_engine.deadline_now == \u_engine.deadline );
     assert (32'(\u_engine.count_q ) == sum_2 && \u_engine.misses_q == misses_q);
     // What was read, of each register; what is not there is an error. Of 32 tasks at most the second words clear nothing.
     if (known_q) assert (rvalid && rdata == want_q && err == err_q);
@@ -339,12 +385,13 @@ module weir_laxity_props #(
   end
 
   // ------------------------------------------------------------------ which tasks
-  // The order of a decision, by the rules: the tasks that are ready at its start, and how many of them go before each. The serial
+  // The order of a decision, by the rules: the tasks that are able to run at its start, by what is left to them in the mode, and how many of them go before each. The serial
   // selector reads them one after the other, and is not compared; nor are more than four tasks, for the time that it takes.
   localparam int unsigned Wait = Clocks - 3;
   logic [NumTasks-1:0][NumTasks-1:0]          before;
   logic [NumTasks-1:0][Width+1:0]             time_left, laxity;
-  logic [NumTasks-1:0]                        first, keep;
+  logic [NumTasks-1:0]                        first, keep, able;
+  assign able = \u_engine.ready & ~\u_engine.empty ;
   logic [NumCpus-1:0]                         some;
   logic [NumCpus-1:0][IdWidth-1:0]            best;
   logic [Wait-1:0][NumCpus-1:0]               some_q;
@@ -353,15 +400,15 @@ module weir_laxity_props #(
     some = '0;
     best = '0;
     for (int t = 0; t < NumTasks; t++) begin
-      time_left[t] = (Width + 2)'($signed(\u_engine.deadline [t*(Width+1)+:Width+1]));
-      laxity[t]    = time_left[t] - (Width + 2)'(\u_engine.left [t*Width+:Width]);
+      time_left[t] = (Width + 2)'($signed(\u_engine.deadline_now [t*(Width+1)+:Width+1]));
+      laxity[t]    = time_left[t] - (Width + 2)'(\u_engine.left_now [t*Width+:Width]);
       keep[t]      = 1'b0;
       for (int c = 0; c < NumCpus; c++) if (hold_q[c] && holds_q[c] && held_q[c] == IdWidth'(t)) keep[t] = 1'b1;
       first[t]     = ctrl_q[5:4] == 2'd2 && $signed(laxity[t]) <= 0;
     end
     for (int a = 0; a < NumTasks; a++)
       for (int b = 0; b < NumTasks; b++) begin
-        // a goes before b: first those in sections. Equals: the one that the decision before chose, then the lower number.
+        // a goes before b: first those in sections, last those that are set aside. Equals: the one that the decision before chose, then the lower number.
         logic equal, less;
         equal = ctrl_q[5:4] == 2'd1 ? time_left[a] == time_left[b] :
                 ctrl_q[5:4] == 2'd2 ? (first[a] && first[b]) || (!first[a] && !first[b] && time_left[a] == time_left[b]) :
@@ -369,15 +416,16 @@ module weir_laxity_props #(
         less  = ctrl_q[5:4] == 2'd1 ? $signed(time_left[a]) < $signed(time_left[b]) :
                 ctrl_q[5:4] == 2'd2 ? !first[b] && (first[a] || $signed(time_left[a]) < $signed(time_left[b])) :
                 $signed(laxity[a]) < $signed(laxity[b]);
-        before[b][a] = a != b && \u_engine.ready [a] && keep[a] >= keep[b] &&
-                       (keep[a] != keep[b] || less || (equal && (!ctrl_q[8] && \u_engine.chosen [a] != \u_engine.chosen [b] ? \u_engine.chosen [a] : a < b)));
+        before[b][a] = a != b && able[a] && keep[a] >= keep[b] &&
+                       (keep[a] != keep[b] || (\u_engine.aside [a] != \u_engine.aside [b] ? \u_engine.aside [b] :
+                        less || (equal && (!ctrl_q[8] && \u_engine.chosen [a] != \u_engine.chosen [b] ? \u_engine.chosen [a] : a < b))));
       end
     for (int t = 0; t < NumTasks; t++) begin
       logic [IdWidth:0] place;
       place = '0;
       for (int a = 0; a < NumTasks; a++) place = place + (IdWidth+1)'(before[t][a]);
       for (int o = 0; o < NumCpus; o++)
-        if (\u_engine.ready [t] && place == (IdWidth+1)'(o)) begin
+        if (able[t] && place == (IdWidth+1)'(o)) begin
           some[o] = 1'b1;
           best[o] = IdWidth'(t);
         end

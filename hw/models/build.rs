@@ -15,8 +15,18 @@ mod verilated {
 
     /// What is built: name, module, parameters, shim. The names are those of `src/verilated.rs`.
     const MODELS: &[(&str, &str, &[&str], &str)] = &[
-        ("engine_8x2", "weir_laxity", &["NumTasks=8", "NumCpus=2", "Select=0", "Hold=1'b1"], "engine.cpp"),
-        ("engine_5x3", "weir_laxity", &["NumTasks=5", "NumCpus=3", "Select=1", "Hold=1'b1"], "engine.cpp"),
+        (
+            "engine_8x2",
+            "weir_laxity",
+            &["NumTasks=8", "NumCpus=2", "Select=0", "Hold=1'b1", "Budget=1'b1", "Criticality=1'b1"],
+            "engine.cpp",
+        ),
+        (
+            "engine_5x3",
+            "weir_laxity",
+            &["NumTasks=5", "NumCpus=3", "Select=1", "Hold=1'b1", "Budget=1'b1", "Criticality=1'b1"],
+            "engine.cpp",
+        ),
         ("engine_16x1", "weir_laxity", &["NumTasks=16", "NumCpus=1", "Select=2", "Hold=1'b1"], "engine.cpp"),
         (
             "engine_64x8",

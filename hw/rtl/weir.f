@@ -10,7 +10,9 @@ weir_kernel.sv
 weir_laxity.sv
 weir_laxity_axil.sv
 weir_laxity_axil_cross.sv
+weir_laxity_budget.sv
 weir_laxity_context.sv
+weir_laxity_criticality.sv
 weir_laxity_defer.sv
 weir_laxity_key.sv
 weir_laxity_match.sv

@@ -31,6 +31,10 @@ module weir_laxity #(
   parameter bit ReadBack = 1'b1,
   /// CPUs can hold their tasks: register HOLD.
   parameter bit Hold = 1'b0,
+  /// Tasks can have budgets: register PARAM3.
+  parameter bit Budget = 1'b0,
+  /// Tasks can have two levels of criticality: registers PARAM2 and MODE.
+  parameter bit Criticality = 1'b0,
   /// Clocks from one tick to the next after reset; TICK sets another number.
   parameter int unsigned TickClocks = 4800,
   /// Dependent, do not override: bits of a CPU number.
@@ -62,7 +66,7 @@ module weir_laxity #(
   if (TickClocks < 1 || TickClocks > 16777215) $error("weir_laxity: TickClocks is 1 to 16777215, not %0d", TickClocks);
 
   localparam int unsigned JobWidth = 8;
-  localparam int unsigned KeyWidth = Width + IdWidth + 5 + 32'(Hold);
+  localparam int unsigned KeyWidth = Width + IdWidth + 5 + 32'(Hold) + 32'(Criticality);
   localparam bit HasDefer = Policies[3];
   localparam int unsigned SelectClocks =
       (Select == 0) ? NumTasks + 3 : (Select == 1) ? 1 : $clog2(NumTasks) + 1;
@@ -109,6 +113,8 @@ module weir_laxity #(
   weir_regs_pkg::laxity_hold_t   to_hold;
   weir_regs_pkg::laxity_param0_t param0_q;
   weir_regs_pkg::laxity_param1_t param1_q;
+  weir_regs_pkg::laxity_param2_t param2_q;
+  weir_regs_pkg::laxity_param3_t param3_q;
   assign to_ctrl = data_q;
   assign to_cmd  = data_q;
   assign to_done = data_q;
@@ -119,17 +125,19 @@ module weir_laxity #(
   logic [1:0]           policy_q;
   logic [TickWidth-1:0] period_q, clock_q;
   logic [31:0]          ticks_q;
-  logic                 tick, refused_q, fits, known, take, built, apart;
+  logic                 tick, refused_q, fits, fits_high, fits_budget, known, take, built, apart;
   logic [7:0]           id;
   logic [3:0]           op;
   logic                 cmd;
 
-  logic [Width-1:0] task_period, task_wcet, task_deadline, task_phase;
+  logic [Width-1:0] task_period, task_wcet, task_deadline, task_phase, task_wcet_high, task_virtual;
 
   assign task_period   = Width'(param0_q.period_f);
   assign task_wcet     = Width'(param0_q.wcet_f);
   assign task_deadline = param1_q.deadline_f == '0 ? task_period : Width'(param1_q.deadline_f);
   assign task_phase    = Width'(param1_q.phase_f);
+  assign task_virtual  = param2_q.virtual_f == '0 ? task_deadline : Width'(param2_q.virtual_f);
+  assign task_wcet_high = Width'(param2_q.wcet_high_f);
 
   assign cmd   = write && addr_q == weir_regs_pkg::LaxityCmd;
   assign op    = to_cmd.op_f;
@@ -140,8 +148,17 @@ module weir_laxity #(
                  task_deadline <= task_period && task_phase != '1 &&
                  (param0_q.period_f >> Width) == '0 && (param0_q.wcet_f >> Width) == '0 &&
                  (param1_q.deadline_f >> Width) == '0 && (param1_q.phase_f >> Width) == '0 &&
-                 (Separation || (task_deadline == task_period && !to_cmd.sporadic_f));
-  assign take  = known && ((op == weir_regs_pkg::LaxityOpSet && fits) || op == weir_regs_pkg::LaxityOpDelete || (op == weir_regs_pkg::LaxityOpRelease && Separation));
+                 (Separation || (task_deadline == task_period && !to_cmd.sporadic_f)) && fits_high && fits_budget;
+  // The high mode asks for more, the low mode is no stricter than the execution time.
+  assign fits_high = !to_cmd.high_f ||
+                     (Criticality && task_wcet_high >= task_wcet && task_wcet_high < task_period && task_wcet_high <= task_deadline &&
+                      task_virtual >= task_wcet && task_virtual <= task_deadline &&
+                      (param2_q.wcet_high_f >> Width) == '0 && (param2_q.virtual_f >> Width) == '0);
+  assign fits_budget = param3_q.budget_f == '0 ||
+                       (param3_q.budget_f <= param3_q.replenish_f && (param3_q.replenish_f >> Width) == '0);
+  assign take  = (known && ((op == weir_regs_pkg::LaxityOpSet && fits) || op == weir_regs_pkg::LaxityOpDelete ||
+                            (op == weir_regs_pkg::LaxityOpRelease && Separation))) ||
+                 (op == weir_regs_pkg::LaxityOpHigh && Criticality);
 
   // What cannot be is refused whole, and CMD says so.
   assign built = Policies[to_ctrl.policy_f];
@@ -160,6 +177,8 @@ module weir_laxity #(
       clock_q   <= '0;
       param0_q  <= '0;
       param1_q  <= '0;
+      param2_q  <= '0;
+      param3_q  <= '0;
       ticks_q   <= '0;
       refused_q <= 1'b0;
     end else begin
@@ -183,6 +202,8 @@ module weir_laxity #(
           end
           weir_regs_pkg::LaxityParam0: param0_q <= data_q;
           weir_regs_pkg::LaxityParam1: param1_q <= data_q;
+          weir_regs_pkg::LaxityParam2: if (Criticality) param2_q <= data_q;
+          weir_regs_pkg::LaxityParam3: if (Budget) param3_q <= data_q;
           weir_regs_pkg::LaxityCmd: refused_q <= !take;
           default: ;
         endcase
@@ -191,14 +212,14 @@ module weir_laxity #(
   end
 
   // ------------------------------------------------------------------ monitors
-  logic [NumTasks-1:0]               mine, valid, ready, waits, miss, happens, report, drop, chosen;
+  logic [NumTasks-1:0]               mine, valid, ready, waits, miss, comes, ends, happens, report, drop, chosen;
   logic [NumTasks-1:0][Width:0]      deadline;
   logic [NumTasks-1:0][Width-1:0]    left;
   logic [NumTasks-1:0][JobWidth-1:0] job;
   logic                              done, take_q;
-  logic [NumTasks-1:0]               mine_q;
+  logic [NumTasks-1:0]               mine_q, set, del;
   logic [3:0]                        op_q;
-  logic                              sporadic_q;
+  logic                              sporadic_q, high_q;
 
   assign done = write && addr_q == weir_regs_pkg::LaxityDone;
 
@@ -212,24 +233,28 @@ module weir_laxity #(
       mine_q     <= '0;
       op_q       <= '0;
       sporadic_q <= 1'b0;
+      high_q     <= 1'b0;
     end else begin
       take_q     <= cmd && take;
       mine_q     <= mine;
       op_q       <= op;
       sporadic_q <= to_cmd.sporadic_f;
+      high_q     <= to_cmd.high_f;
     end
   end
+  assign set = take_q && op_q == weir_regs_pkg::LaxityOpSet ? mine_q : '0;
+  assign del = take_q && op_q == weir_regs_pkg::LaxityOpDelete ? mine_q : '0;
 
   for (genvar t = 0; t < NumTasks; t++) begin : gen_task
     // What takes effect at the next clock edge counts in a decision that is made at the same time.
-    assign drop[t] = report[t] || (mine_q[t] && take_q && op_q != weir_regs_pkg::LaxityOpRelease);
+    assign drop[t] = report[t] || set[t] || del[t];
     weir_laxity_monitor #(.Width(Width), .JobWidth(JobWidth), .Separation(Separation)) u_monitor (
       .clk_i, .rst_ni,
       .tick_i(tick),
-      .set_i(take_q && op_q == weir_regs_pkg::LaxityOpSet && mine_q[t]),
-      .del_i(take_q && op_q == weir_regs_pkg::LaxityOpDelete && mine_q[t]),
+      .set_i(set[t]),
+      .del_i(del[t]),
       .period_i(task_period),
-      .wcet_i(task_wcet),
+      .wcet_i(Criticality && high_q ? task_wcet_high : task_wcet),
       .deadline_i(task_deadline),
       .phase_i(task_phase),
       .sporadic_i(sporadic_q),
@@ -245,8 +270,85 @@ module weir_laxity #(
       .report_o(report[t]),
       .waits_o(waits[t]),
       .miss_o(miss[t]),
+      .come_o(comes[t]),
+      .end_o(ends[t]),
       .event_o(happens[t])
     );
+  end
+
+  // ------------------------------------------------------------------ budgets
+  // A task that is able has a job and is not withheld.
+  logic [NumTasks-1:0] empty, able, turns;
+
+  for (genvar t = 0; t < NumTasks; t++) begin : gen_budget
+    if (Budget) begin : gen_server
+      logic turn;
+      weir_laxity_budget #(.Width(Width)) u_budget (
+        .clk_i, .rst_ni,
+        .tick_i(tick),
+        .set_i(set[t] || del[t]),
+        .budget_i(del[t] ? Width'(0) : Width'(param3_q.budget_f)),
+        .replenish_i(Width'(param3_q.replenish_f)),
+        .come_i(comes[t]),
+        .works_i(chosen[t] && ready[t] && !report[t]),
+        .empty_o(empty[t]),
+        .event_o(turn)
+      );
+      assign turns[t] = turn && ready[t];
+    end else begin : gen_no_server
+      assign empty[t] = 1'b0;
+      assign turns[t] = 1'b0;
+    end
+  end
+  assign able = ready & ~empty;
+
+  // ------------------------------------------------------------------ levels of criticality
+  logic [NumTasks-1:0]            high, aside;
+  logic                           mode, changes;
+  logic [15:0]                    switches;
+  // As decisions see them.
+  logic [NumTasks-1:0][Width:0]   deadline_now;
+  logic [NumTasks-1:0][Width-1:0] left_now;
+
+  if (Criticality) begin : gen_criticality
+    logic as_high;
+    assign as_high = high_q && op_q == weir_regs_pkg::LaxityOpSet;
+    weir_laxity_criticality #(.NumTasks(NumTasks), .Width(Width)) u_criticality (
+      .clk_i, .rst_ni,
+      .tick_i(tick),
+      .raise_i(take_q && op_q == weir_regs_pkg::LaxityOpHigh),
+      .set_i(set | del),
+      .high_i(as_high),
+      .extra_i(as_high ? task_wcet_high - task_wcet : Width'(0)),
+      .cut_i(as_high ? task_deadline - task_virtual : Width'(0)),
+      .ready_i(ready),
+      .come_i(comes),
+      .end_i(ends),
+      .chosen_i(chosen),
+      .deadline_i(deadline),
+      .left_i(left),
+      .deadline_o(deadline_now),
+      .left_o(left_now),
+      .high_o(high),
+      .aside_o(aside),
+      .mode_o(mode),
+      .switches_o(switches),
+      .event_o(changes)
+    );
+  end else begin : gen_one_level
+    assign deadline_now = deadline;
+    assign left_now     = left;
+    assign high         = '0;
+    assign aside        = '0;
+    assign mode         = 1'b0;
+    assign switches     = '0;
+    assign changes      = 1'b0;
+    logic unused_level;
+    assign unused_level = ^{ends, high_q, task_wcet_high, task_virtual};
+  end
+  if (!Budget && !Criticality) begin : gen_no_extras
+    logic unused_comes;
+    assign unused_comes = ^comes;
   end
 
   // ------------------------------------------------------------------ when to decide
@@ -259,7 +361,7 @@ module weir_laxity #(
       happens_q <= 1'b0;
     end else begin
       start_q   <= tick;
-      happens_q <= |happens;
+      happens_q <= |happens || |turns || changes;
     end
   end
 
@@ -270,9 +372,9 @@ module weir_laxity #(
       .start_i(decided_o),
       .tick_i(start_q),
       .event_i(happens_q),
-      .ready_i(ready),
-      .deadline_i(deadline),
-      .left_i(left),
+      .ready_i(able),
+      .deadline_i(deadline_now),
+      .left_i(left_now),
       .due_o(put_off)
     );
     assign due = start_q && (put_off || policy_q != weir_regs_pkg::LaxityPolicyMllf);
@@ -309,7 +411,7 @@ module weir_laxity #(
 
   if (Select == 0) begin : gen_serial
     logic [IdWidth-1:0]  idx, id_q;
-    logic                ready_q, chosen_q, keeps_q, kept;
+    logic                ready_q, chosen_q, keeps_q, aside_q, kept;
     logic [Width:0]      deadline_q;
     logic [Width-1:0]    left_q;
     logic [KeyWidth-1:0] key;
@@ -321,14 +423,15 @@ module weir_laxity #(
     always_ff @(posedge clk_i) begin
       id_q       <= idx;
       keeps_q    <= kept;
-      ready_q    <= ready[idx];
+      aside_q    <= aside[idx];
+      ready_q    <= able[idx];
       chosen_q   <= chosen[idx] && !loose_q;
-      deadline_q <= deadline[idx];
-      left_q     <= left[idx];
+      deadline_q <= deadline_now[idx];
+      left_q     <= left_now[idx];
     end
-    weir_laxity_key #(.Width(Width), .IdWidth(IdWidth), .Hold(Hold)) u_key (
-      .ready_i(ready_q), .hold_i(keeps_q), .deadline_i(deadline_q), .left_i(left_q), .chosen_i(chosen_q), .id_i(id_q),
-      .edf_i(edf), .edzl_i(edzl), .key_o(key)
+    weir_laxity_key #(.Width(Width), .IdWidth(IdWidth), .Hold(Hold), .Criticality(Criticality)) u_key (
+      .ready_i(ready_q), .hold_i(keeps_q), .aside_i(aside_q), .deadline_i(deadline_q), .left_i(left_q), .chosen_i(chosen_q),
+      .id_i(id_q), .edf_i(edf), .edzl_i(edzl), .key_o(key)
     );
     weir_select_serial #(.NumIn(NumTasks), .NumOut(NumCpus), .KeyWidth(KeyWidth)) u_select (
       .clk_i, .rst_ni, .start_i(due), .idx_o(idx), .key_i(key), .valid_o(found), .best_o(best)
@@ -341,9 +444,9 @@ module weir_laxity #(
         kept = 1'b0;
         for (int unsigned c = 0; c < NumCpus; c++) if (keeps[c] && held[c] == IdWidth'(t)) kept = 1'b1;
       end
-      weir_laxity_key #(.Width(Width), .IdWidth(IdWidth), .Hold(Hold)) u_key (
-        .ready_i(ready[t]), .hold_i(kept), .deadline_i(deadline[t]), .left_i(left[t]), .chosen_i(chosen[t] && !loose_q),
-        .id_i(IdWidth'(t)), .edf_i(edf), .edzl_i(edzl), .key_o(keys[t])
+      weir_laxity_key #(.Width(Width), .IdWidth(IdWidth), .Hold(Hold), .Criticality(Criticality)) u_key (
+        .ready_i(able[t]), .hold_i(kept), .aside_i(aside[t]), .deadline_i(deadline_now[t]), .left_i(left_now[t]),
+        .chosen_i(chosen[t] && !loose_q), .id_i(IdWidth'(t)), .edf_i(edf), .edzl_i(edzl), .key_o(keys[t])
       );
     end
     weir_select_tree #(
@@ -363,7 +466,7 @@ module weir_laxity #(
     .valid_i(found),
     .some_i(some),
     .best_i(best_id),
-    .ready_i(ready),
+    .ready_i(able),
     .drop_i(drop),
     .stay_i(!roam_q),
     .hold_i(keeps),
@@ -444,7 +547,7 @@ module weir_laxity #(
   assign asked   = of_task ? IdWidth'(32'(beyond) / weir_regs_pkg::LaxityStateStride) : here;
   assign sched   = weir_regs_pkg::laxity_sched(irq_d[cpu_q], !busy_o[cpu_q], waits_for, 8'(job[asked]), 8'(here));
   assign state   = weir_regs_pkg::laxity_state(valid[asked], ready[asked], chosen[asked], missed_q[asked], waits[asked],
-                                               8'(job[asked]), 8'(asked));
+                                               empty[asked], aside[asked], high[asked], 8'(job[asked]), 8'(asked));
 
   if (ReadBack) begin : gen_read_back
     assign shown_left     = 16'(left[asked]);
@@ -460,6 +563,8 @@ module weir_laxity #(
       weir_regs_pkg::LaxityCmd, weir_regs_pkg::LaxityDone, weir_regs_pkg::LaxityMissed,
       weir_regs_pkg::LaxityMissed + 9'(weir_regs_pkg::LaxityMissedStride): writable = 1'b1;
       weir_regs_pkg::LaxityHold: writable = Hold;
+      weir_regs_pkg::LaxityParam2: writable = Criticality;
+      weir_regs_pkg::LaxityParam3: writable = Budget;
       default: writable = 1'b0;
     endcase
   end
@@ -476,7 +581,7 @@ module weir_laxity #(
       weir_regs_pkg::LaxitySched, weir_regs_pkg::LaxityPeek: answer = sched;
       weir_regs_pkg::LaxityCpu:    answer = 32'(cpu_q);
       weir_regs_pkg::LaxityStatus: answer = weir_regs_pkg::laxity_status(weir_regs_pkg::LaxityVersionMajor,
-        weir_regs_pkg::LaxityVersionMinor, Hold, ReadBack, Separation, Policies, 8'(NumCpus), 8'(NumTasks));
+        weir_regs_pkg::LaxityVersionMinor, Budget, Hold, ReadBack, Separation, Policies, Criticality, 4'(NumCpus), 8'(NumTasks));
       weir_regs_pkg::LaxityTicks:  answer = ticks_q;
       weir_regs_pkg::LaxityMisses: answer = misses_q;
       weir_regs_pkg::LaxityReady:  answer = ready64[31:0];
@@ -486,6 +591,18 @@ module weir_laxity #(
       weir_regs_pkg::LaxityHold: begin
         absent = !Hold;
         answer = weir_regs_pkg::laxity_hold(hold_q[cpu_q]);
+      end
+      weir_regs_pkg::LaxityParam2: begin
+        absent = !Criticality;
+        answer = param2_q;
+      end
+      weir_regs_pkg::LaxityParam3: begin
+        absent = !Budget;
+        answer = param3_q;
+      end
+      weir_regs_pkg::LaxityMode: begin
+        absent = !Criticality;
+        answer = weir_regs_pkg::laxity_mode(switches, mode);
       end
       weir_regs_pkg::LaxityClocks: answer = weir_regs_pkg::laxity_clocks(16'(MinTick), 16'(DecisionClocks));
       default: begin

@@ -22,6 +22,10 @@ module weir_laxity_axil_cross #(
   /// As weir_laxity.
   parameter bit Hold = 1'b0,
   /// As weir_laxity.
+  parameter bit Budget = 1'b0,
+  /// As weir_laxity.
+  parameter bit Criticality = 1'b0,
+  /// As weir_laxity.
   parameter bit ReadBack = 1'b1,
   /// As weir_laxity.
   parameter int unsigned TickClocks = 4800,
@@ -81,7 +85,7 @@ module weir_laxity_axil_cross #(
 
   weir_laxity #(
     .NumTasks(NumTasks), .NumCpus(NumCpus), .Width(Width), .Select(Select), .Policies(Policies),
-    .Separation(Separation), .ReadBack(ReadBack), .Hold(Hold), .TickClocks(TickClocks)
+    .Separation(Separation), .ReadBack(ReadBack), .Hold(Hold), .Budget(Budget), .Criticality(Criticality), .TickClocks(TickClocks)
   ) u_engine (
     .clk_i, .rst_ni,
     .req_i(req), .we_i(we), .cpu_i(cpu), .addr_i(addr), .wdata_i(wdata), .rvalid_o(answered), .err_o(err), .rdata_o(rdata),

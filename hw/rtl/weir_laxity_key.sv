@@ -2,7 +2,7 @@
 
 /// weir_laxity_key - a task's urgency as one unsigned number; the smallest goes first.
 ///
-/// From the most significant bit: not ready; with Hold, not held; second class (EDZL: still has laxity); laxity or time to the deadline, offset so
+/// From the most significant bit: not ready; with Hold, not held; with Criticality, set aside; second class (EDZL: still has laxity); laxity or time to the deadline, offset so
 /// that unsigned comparison orders signed numbers; not chosen before (R2); task number (R3). Keys of two tasks are never equal.
 ///
 /// latency:  combinational
@@ -15,11 +15,14 @@ module weir_laxity_key #(
   parameter int unsigned IdWidth = 4,
   /// Held tasks go first.
   parameter bit Hold = 1'b0,
+  /// Tasks that are set aside go last.
+  parameter bit Criticality = 1'b0,
   /// Dependent, do not override: bits of a key.
-  localparam int unsigned KeyWidth = Width + IdWidth + 5 + 32'(Hold)
+  localparam int unsigned KeyWidth = Width + IdWidth + 5 + 32'(Hold) + 32'(Criticality)
 ) (
   input  logic                ready_i,     /// A job wants a CPU.
   input  logic                hold_i,      /// A CPU holds the task; without effect unless Hold.
+  input  logic                aside_i,     /// The task is set aside; without effect unless Criticality.
   input  logic [Width:0]      deadline_i,  /// Ticks to the deadline, signed.
   input  logic [Width-1:0]    left_i,      /// Ticks of work left.
   input  logic                chosen_i,    /// The decision before chose the task, and that counts.
@@ -34,7 +37,8 @@ module weir_laxity_key #(
 
   logic [Width+1:0] deadline, laxity, value;
   logic             slack;
-  logic [Width+IdWidth+3:0] order;
+  logic [Width+IdWidth+3:0]                   order;
+  logic [Width+IdWidth+3+32'(Criticality):0] level;
 
   assign deadline = {deadline_i[Width], deadline_i};
   assign laxity   = deadline - {2'b00, left_i};
@@ -43,11 +47,18 @@ module weir_laxity_key #(
   // A task without laxity is as urgent as any other such task under EDZL: the last two fields decide.
   assign order    = {edzl_i && slack, edzl_i && !slack ? (Width + 2)'(0) :
                      {~value[Width+1], value[Width:0]}, !chosen_i, id_i};
+  if (Criticality) begin : gen_level
+    assign level = {aside_i, order};
+  end else begin : gen_one_level
+    logic unused_aside;
+    assign unused_aside = aside_i;
+    assign level = order;
+  end
   if (Hold) begin : gen_hold
-    assign key_o = {!ready_i, !hold_i, order};
+    assign key_o = {!ready_i, !hold_i, level};
   end else begin : gen_free
     logic unused_hold;
     assign unused_hold = hold_i;
-    assign key_o = {!ready_i, order};
+    assign key_o = {!ready_i, level};
   end
 endmodule

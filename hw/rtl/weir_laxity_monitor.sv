@@ -41,6 +41,8 @@ module weir_laxity_monitor #(
   output logic                report_o,    /// In this clock a report of the present job takes effect.
   output logic                waits_o,     /// A sporadic release is remembered.
   output logic                miss_o,      /// In a tick: the deadline passes and the job is not complete.
+  output logic                come_o,      /// In a tick: a job comes.
+  output logic                end_o,       /// In this clock the job ends by its report or its time.
   output logic                event_o      /// In this clock a job comes or ends.
 );
   // ------------------------------------------------------------------ legal values (hw/weir.toml)
@@ -152,6 +154,8 @@ module weir_laxity_monitor #(
   assign left_o  = left;
   assign job_o   = job_q;
   assign report_o = report_q;
+  assign come_o  = come;
+  assign end_o   = done || (tick_i && ready_q && spent);
   assign miss_o  = tick_i && valid_q && ready_q && !done && !spent && pass && !set_i && !del_i;
-  assign event_o = come || done || (tick_i && ready_q && spent) || ((set_i || del_i) && ready_q);
+  assign event_o = come || end_o || ((set_i || del_i) && ready_q);
 endmodule

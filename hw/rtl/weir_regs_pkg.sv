@@ -25,6 +25,9 @@ package weir_regs_pkg;
   localparam int unsigned LaxityMissedStride = 1;
   localparam logic [10:2] LaxityClocks = 9'h010;
   localparam logic [10:2] LaxityHold = 9'h011;
+  localparam logic [10:2] LaxityParam2 = 9'h012;
+  localparam logic [10:2] LaxityParam3 = 9'h013;
+  localparam logic [10:2] LaxityMode = 9'h014;
   localparam logic [10:2] LaxityState = 9'h100;
   localparam int unsigned LaxityStateStride = 2;
   localparam logic [10:2] LaxityCounters = 9'h101;
@@ -40,6 +43,7 @@ package weir_regs_pkg;
   localparam logic [3:0] LaxityOpSet = 4'd1;
   localparam logic [3:0] LaxityOpDelete = 4'd2;
   localparam logic [3:0] LaxityOpRelease = 4'd3;
+  localparam logic [3:0] LaxityOpHigh = 4'd4;
 
   // Units of weir_kernel.
   localparam int unsigned UnitLists = 0;
@@ -178,16 +182,18 @@ package weir_regs_pkg;
   typedef struct packed {
     logic [15:0] hole_16;
     logic [7:0] task_f;
-    logic [2:0] hole_5;
+    logic [1:0] hole_6;
+    logic high_f;
     logic sporadic_f;
     logic [3:0] op_f;
   } laxity_cmd_t;
   function automatic logic [31:0] laxity_cmd(
     input logic [7:0] task_f,
+    input logic high_f,
     input logic sporadic_f,
     input logic [3:0] op_f
   );
-    laxity_cmd = {16'd0, task_f, 3'd0, sporadic_f, op_f};
+    laxity_cmd = {16'd0, task_f, 2'd0, high_f, sporadic_f, op_f};
   endfunction
 
   typedef struct packed {
@@ -223,25 +229,29 @@ package weir_regs_pkg;
   typedef struct packed {
     logic [3:0] major_f;
     logic [3:0] minor_f;
-    logic hole_23;
+    logic budget_f;
     logic hold_f;
     logic read_back_f;
     logic separation_f;
     logic [3:0] policies_f;
-    logic [7:0] cpus_f;
+    logic [2:0] hole_13;
+    logic criticality_f;
+    logic [3:0] cpus_f;
     logic [7:0] tasks_f;
   } laxity_status_t;
   function automatic logic [31:0] laxity_status(
     input logic [3:0] major_f,
     input logic [3:0] minor_f,
+    input logic budget_f,
     input logic hold_f,
     input logic read_back_f,
     input logic separation_f,
     input logic [3:0] policies_f,
-    input logic [7:0] cpus_f,
+    input logic criticality_f,
+    input logic [3:0] cpus_f,
     input logic [7:0] tasks_f
   );
-    laxity_status = {major_f, minor_f, 1'd0, hold_f, read_back_f, separation_f, policies_f, cpus_f, tasks_f};
+    laxity_status = {major_f, minor_f, budget_f, hold_f, read_back_f, separation_f, policies_f, 3'd0, criticality_f, cpus_f, tasks_f};
   endfunction
 
   typedef struct packed {
@@ -266,12 +276,49 @@ package weir_regs_pkg;
   endfunction
 
   typedef struct packed {
+    logic [15:0] virtual_f;
+    logic [15:0] wcet_high_f;
+  } laxity_param2_t;
+  function automatic logic [31:0] laxity_param2(
+    input logic [15:0] virtual_f,
+    input logic [15:0] wcet_high_f
+  );
+    laxity_param2 = {virtual_f, wcet_high_f};
+  endfunction
+
+  typedef struct packed {
+    logic [15:0] replenish_f;
+    logic [15:0] budget_f;
+  } laxity_param3_t;
+  function automatic logic [31:0] laxity_param3(
+    input logic [15:0] replenish_f,
+    input logic [15:0] budget_f
+  );
+    laxity_param3 = {replenish_f, budget_f};
+  endfunction
+
+  typedef struct packed {
+    logic [15:0] switches_f;
+    logic [14:0] hole_1;
+    logic high_f;
+  } laxity_mode_t;
+  function automatic logic [31:0] laxity_mode(
+    input logic [15:0] switches_f,
+    input logic high_f
+  );
+    laxity_mode = {switches_f, 15'd0, high_f};
+  endfunction
+
+  typedef struct packed {
     logic exists_f;
     logic ready_f;
     logic chosen_f;
     logic missed_f;
     logic waits_f;
-    logic [10:0] hole_16;
+    logic withheld_f;
+    logic aside_f;
+    logic high_f;
+    logic [7:0] hole_16;
     logic [7:0] job_f;
     logic [7:0] task_f;
   } laxity_state_t;
@@ -281,10 +328,13 @@ package weir_regs_pkg;
     input logic chosen_f,
     input logic missed_f,
     input logic waits_f,
+    input logic withheld_f,
+    input logic aside_f,
+    input logic high_f,
     input logic [7:0] job_f,
     input logic [7:0] task_f
   );
-    laxity_state = {exists_f, ready_f, chosen_f, missed_f, waits_f, 11'd0, job_f, task_f};
+    laxity_state = {exists_f, ready_f, chosen_f, missed_f, waits_f, withheld_f, aside_f, high_f, 8'd0, job_f, task_f};
   endfunction
 
   typedef struct packed {

@@ -6,6 +6,7 @@
 #include "Vweir_laxity_axil.h"
 #include "Vweir_laxity_axil___024root.h"
 #include "verilated.h"
+#include "weir_regs.h"
 
 #include <cinttypes>
 #include <cstdio>
@@ -16,9 +17,8 @@ namespace {
 Vweir_laxity_axil top;
 const char *part = "boot";
 
-/* Registers of the engine: docs/hardware-registers.md. */
-constexpr uint16_t CTRL = 0x00, TICK = 0x04, PARAM0 = 0x08, PARAM1 = 0x0c, CMD = 0x10, SCHED = 0x14, HOLE = 0x44;
-constexpr uint16_t CPU1 = 0x800;
+/* The window of CPU 1, and a register that this engine has not. */
+constexpr uint16_t CPU1 = WEIR_LAXITY_WINDOW, HOLE = WEIR_LAXITY_HOLD;
 
 void clock()
 {
@@ -82,9 +82,9 @@ void read(uint16_t address) { transfer(false, 0, 0, 0, true, address); }
 
 void set_task(uint32_t task, uint32_t period, uint32_t wcet)
 {
-	write(PARAM0, wcet << 16 | period);
-	write(PARAM1, 0);
-	write(CMD, task << 8 | 1);
+	write(WEIR_LAXITY_PARAM0, WEIR_PUT(WEIR_LAXITY_PARAM0_PERIOD, period) | WEIR_PUT(WEIR_LAXITY_PARAM0_WCET, wcet));
+	write(WEIR_LAXITY_PARAM1, 0);
+	write(WEIR_LAXITY_CMD, WEIR_PUT(WEIR_LAXITY_CMD_OP, WEIR_LAXITY_OP_SET) | WEIR_PUT(WEIR_LAXITY_CMD_TASK, task));
 }
 
 } // namespace
@@ -102,20 +102,20 @@ int main()
 	set_task(0, 6, 3);
 	set_task(1, 4, 1);
 	set_task(2, 8, 2);
-	write(TICK, 64);
+	write(WEIR_LAXITY_TICK, 64);
 	part = "tick";
-	write(CTRL, 1);
+	write(WEIR_LAXITY_CTRL, WEIR_LAXITY_CTRL_RUN_MASK);
 	clocks(24);
 	part = "claim";
 	clocks(2);
-	read(SCHED);
+	read(WEIR_LAXITY_SCHED);
 	clocks(2);
 	part = "rest";
-	read(CPU1 | SCHED);
+	read(CPU1 | WEIR_LAXITY_SCHED);
 	clocks(4);
 	part = "transfer";
 	clocks(1);
-	transfer(true, PARAM1, 0x2a, 2, true, HOLE);
+	transfer(true, WEIR_LAXITY_PARAM1, 0x2a, 2, true, HOLE);
 	clocks(1);
 	return 0;
 }

@@ -25,7 +25,7 @@ bin=$("$root/tools/hw-setup.sh" --where) && command -v verilator >/dev/null 2>&1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 verilator --cc --exe --build --public-flat-rw --top-module weir_laxity_axil -GNumTasks=4 -GNumCpus=2 -GSelect=0 \
-	-CFLAGS -O0 --Mdir "$work/sim" -o bench "$here/bench.cpp" -F "$root/hw/rtl/weir.f" >"$work/log" 2>&1 || {
+	-CFLAGS "-O0 -I$root/hw/sw" --Mdir "$work/sim" -o bench "$here/bench.cpp" -F "$root/hw/rtl/weir.f" >"$work/log" 2>&1 || {
 	tail -20 "$work/log" >&2
 	exit 1
 }

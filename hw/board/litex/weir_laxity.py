@@ -26,7 +26,7 @@ class WeirLaxity(LiteXModule):
     LiteX's bridges drive PROT with 0, transfers without privilege, so PrivilegedOnly stays 0.
     """
 
-    def __init__(self, platform, tasks=16, cpus=1, select=0, policies=0b1111, hold=False, rtl=RTL):
+    def __init__(self, platform, tasks=16, cpus=1, select=0, policies=0b1111, hold=False, budget=False, criticality=False, rtl=RTL):
         self.windows = cpus * 0x800
         self.irq = Signal(cpus)
         self.bus = bus = AXILiteInterface(data_width=32, address_width=32)
@@ -48,6 +48,7 @@ class WeirLaxity(LiteXModule):
         self.specials += Instance(
             "weir_laxity_axil", **ports,
             p_NumTasks=tasks, p_NumCpus=cpus, p_Select=select, p_Policies=policies, p_Hold=int(hold),
+            p_Budget=int(budget), p_Criticality=int(criticality),
         )
         for file in (rtl / "weir.f").read_text().split():
             platform.add_source(str(rtl / file))

@@ -62,7 +62,7 @@ impl Device for Cosim {
         let [param0, param1] = regs::parameters(&task);
         self.engine.write(0, regs::PARAM0, param0);
         self.engine.write(0, regs::PARAM1, param1);
-        self.engine.write(0, regs::CMD, regs::command(regs::OP_SET, n as u8, false));
+        self.engine.write(0, regs::CMD, regs::command(regs::OP_SET, n as u8, false, false));
         self.engine.read(0, regs::CMD) == 0
     }
 

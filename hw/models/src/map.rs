@@ -61,6 +61,9 @@ pub mod laxity {
     pub const MISSED_STRIDE: u16 = 4;
     pub const CLOCKS: u16 = 0x40;
     pub const HOLD: u16 = 0x44;
+    pub const PARAM2: u16 = 0x48;
+    pub const PARAM3: u16 = 0x4c;
+    pub const MODE: u16 = 0x50;
     pub const STATE: u16 = 0x400;
     pub const STATE_STRIDE: u16 = 8;
     pub const COUNTERS: u16 = 0x404;
@@ -74,6 +77,7 @@ pub mod laxity {
     pub const OP_SET: u32 = 1;
     pub const OP_DELETE: u32 = 2;
     pub const OP_RELEASE: u32 = 3;
+    pub const OP_HIGH: u32 = 4;
 
     /// All of them.
     pub const REGISTERS: &[Register] = &[
@@ -93,6 +97,9 @@ pub mod laxity {
         Register { name: "MISSED", at: MISSED, count: 2, stride: 4, reads: true, writes: true },
         Register { name: "CLOCKS", at: CLOCKS, count: 1, stride: 4, reads: true, writes: false },
         Register { name: "HOLD", at: HOLD, count: 1, stride: 4, reads: true, writes: true },
+        Register { name: "PARAM2", at: PARAM2, count: 1, stride: 4, reads: true, writes: true },
+        Register { name: "PARAM3", at: PARAM3, count: 1, stride: 4, reads: true, writes: true },
+        Register { name: "MODE", at: MODE, count: 1, stride: 4, reads: true, writes: false },
         Register { name: "STATE", at: STATE, count: 64, stride: 8, reads: true, writes: false },
         Register { name: "COUNTERS", at: COUNTERS, count: 64, stride: 8, reads: true, writes: false },
     ];
@@ -138,10 +145,12 @@ pub mod laxity {
     /// Fields of [`CMD`].
     pub mod cmd {
         use crate::map::Field;
-        /// 1 set, 2 delete, 3 release.
+        /// 1 set, 2 delete, 3 release, 4 the high mode from the next tick on.
         pub const OP: Field = Field::new(3, 0);
         /// Sporadic.
         pub const SPORADIC: Field = Field::new(4, 4);
+        /// Of high criticality.
+        pub const HIGH: Field = Field::new(5, 5);
         /// Task.
         pub const TASK: Field = Field::new(15, 8);
     }
@@ -176,7 +185,9 @@ pub mod laxity {
         /// Tasks.
         pub const TASKS: Field = Field::new(7, 0);
         /// CPUs.
-        pub const CPUS: Field = Field::new(15, 8);
+        pub const CPUS: Field = Field::new(11, 8);
+        /// Criticality.
+        pub const CRITICALITY: Field = Field::new(12, 12);
         /// Policies.
         pub const POLICIES: Field = Field::new(19, 16);
         /// Separation.
@@ -185,6 +196,8 @@ pub mod laxity {
         pub const READ_BACK: Field = Field::new(21, 21);
         /// Hold.
         pub const HOLD: Field = Field::new(22, 22);
+        /// Budget.
+        pub const BUDGET: Field = Field::new(23, 23);
         /// Minor.
         pub const MINOR: Field = Field::new(27, 24);
         /// And major version of these modules.
@@ -207,6 +220,33 @@ pub mod laxity {
         pub const HOLD: Field = Field::new(0, 0);
     }
 
+    /// Fields of [`PARAM2`].
+    pub mod param2 {
+        use crate::map::Field;
+        /// Execution time in the high mode, ticks.
+        pub const WCET_HIGH: Field = Field::new(15, 0);
+        /// Relative deadline in the low mode, ticks, 0: its deadline.
+        pub const VIRTUAL: Field = Field::new(31, 16);
+    }
+
+    /// Fields of [`PARAM3`].
+    pub mod param3 {
+        use crate::map::Field;
+        /// Budget, ticks, 0: no limit.
+        pub const BUDGET: Field = Field::new(15, 0);
+        /// Ticks between replenishments.
+        pub const REPLENISH: Field = Field::new(31, 16);
+    }
+
+    /// Fields of [`MODE`].
+    pub mod mode {
+        use crate::map::Field;
+        /// The high mode.
+        pub const HIGH: Field = Field::new(0, 0);
+        /// How often it began, modulo 65,536.
+        pub const SWITCHES: Field = Field::new(31, 16);
+    }
+
     /// Fields of [`STATE`].
     pub mod state {
         use crate::map::Field;
@@ -214,6 +254,12 @@ pub mod laxity {
         pub const TASK: Field = Field::new(7, 0);
         /// Job.
         pub const JOB: Field = Field::new(15, 8);
+        /// Of high criticality.
+        pub const HIGH: Field = Field::new(24, 24);
+        /// Its job is set aside.
+        pub const ASIDE: Field = Field::new(25, 25);
+        /// Its budget is used up.
+        pub const WITHHELD: Field = Field::new(26, 26);
         /// A release waits.
         pub const WAITS: Field = Field::new(27, 27);
         /// Missed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Words of the engine's registers and addresses of calls, put together and taken apart by the fields of [`crate::map`].
 
-use crate::engine::{Policy, Task};
+use crate::engine::{Policy, Task, Terms};
 pub use crate::map::laxity::*;
 use crate::map::{address, unit};
 
@@ -28,9 +28,25 @@ pub const fn parameters(t: &Task) -> [u32; 2] {
     ]
 }
 
+/// [`PARAM2`], which counts for a high task only, and [`PARAM3`].
+pub const fn terms(t: &Terms) -> [u32; 2] {
+    let high = match t.high {
+        Some(high) => param2::WCET_HIGH.put(high.wcet) | param2::VIRTUAL.put(high.deadline),
+        None => 0,
+    };
+    let server = match t.server {
+        Some(server) => param3::BUDGET.put(server.budget) | param3::REPLENISH.put(server.replenish),
+        None => 0,
+    };
+    [high, server]
+}
+
 /// What [`CMD`] takes: one of the `OP_…`.
-pub const fn command(op: u32, task: u8, sporadic: bool) -> u32 {
-    cmd::OP.put(op) | cmd::TASK.put(task as u32) | cmd::SPORADIC.put(sporadic as u32)
+pub const fn command(op: u32, task: u8, sporadic: bool, high: bool) -> u32 {
+    cmd::OP.put(op)
+        | cmd::TASK.put(task as u32)
+        | cmd::SPORADIC.put(sporadic as u32)
+        | cmd::HIGH.put(high as u32)
 }
 
 /// What [`DONE`] takes.
@@ -72,6 +88,11 @@ pub struct State {
     pub missed: bool,
     /// A sporadic release waits.
     pub waits: bool,
+    /// The budget is used up.
+    pub withheld: bool,
+    /// The job is of a low task and was set aside.
+    pub aside: bool,
+    pub high: bool,
     pub job: u8,
 }
 
@@ -83,6 +104,9 @@ impl State {
             chosen: state::CHOSEN.get(word) == 1,
             missed: state::MISSED.get(word) == 1,
             waits: state::WAITS.get(word) == 1,
+            withheld: state::WITHHELD.get(word) == 1,
+            aside: state::ASIDE.get(word) == 1,
+            high: state::HIGH.get(word) == 1,
             job: state::JOB.get(word) as u8,
         }
     }
@@ -108,6 +132,7 @@ pub const fn unified_call(command: u32, thread: u8, priority: u8, which: u8) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::{High, Server};
     use crate::map::lists;
 
     #[test]
@@ -124,9 +149,14 @@ mod tests {
         assert_eq!((state(3), counters(3)), (0x418, 0x41c));
         let t = Task { period: 10, wcet: 3, deadline: 8, phase: 2, sporadic: true };
         assert_eq!(parameters(&t), [0x3_000a, 0x2_0008]);
-        assert_eq!((command(OP_SET, 7, true), complete(7, 9)), (0x711, 0x907));
+        assert_eq!((command(OP_SET, 7, true, false), complete(7, 9)), (0x711, 0x907));
         assert_eq!(lists_call(lists::SET_PRIORITY, 3, 7), 0x1c0d4);
         assert_eq!(unified_call(6, 3, 7, 5), 0x141_c0d8);
+        let terms = Terms {
+            server: Some(Server { budget: 2, replenish: 5 }),
+            high: Some(High { wcet: 4, deadline: 6 }),
+        };
+        assert_eq!((command(OP_SET, 7, false, true), self::terms(&terms)), (0x721, [0x6_0004, 0x5_0002]));
         assert_eq!((SCHED, DONE, CLOCKS), (0x14, 0x18, 0x40));
     }
 }

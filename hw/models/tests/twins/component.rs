@@ -2,7 +2,7 @@
 //! A component under the engine's clock: jobs come and end at ticks, CPUs change their tasks at ticks only.
 
 use weir_core::{Config, MachineShape, Msg, OutMsg, Sched, TaskId, Topic, catalog};
-use weir_hw::engine::Event;
+use weir_hw::engine::{Event, Task, Terms};
 use weir_lang::{NoIncludes, Source};
 
 use crate::history::{Action, History, Tick};
@@ -19,6 +19,10 @@ pub enum Kind {
     /// Orders: at each tick all CPUs give up their tasks and ask again.
     Edf,
     Edzl,
+    /// EDF with servers: each task is a group of its own, whose quota is the budget.
+    Served,
+    /// Deadlines of two modes, for one CPU. Virtual deadlines are half of the others.
+    EdfVd,
 }
 
 impl Kind {
@@ -28,6 +32,12 @@ impl Kind {
                 "annotate affinity, deadline, executed, job;\n\
                  entry -> p :: laxity(by = {by}, tick = 1ms, eager = false) -> each cpu {{ -> cpu }};"
             ),
+            Kind::Served => "annotate affinity, bandwidth(slice = 1ms), deadline;\n\
+                             entry -> throttle -> edf -> cpus;"
+                .into(),
+            Kind::EdfVd => "annotate affinity, criticality, deadline, executed, job;\n\
+                            entry -> edf_vd(x = 50%) -> cpus;"
+                .into(),
             Kind::Edf => "annotate affinity, deadline;\nentry -> edf -> cpus;".into(),
             Kind::Edzl => "annotate affinity, deadline, executed, job;\nentry -> edzl -> cpus;".into(),
         }
@@ -49,7 +59,9 @@ impl Kind {
             }
             _ => {
                 let urgencies = |cpus: &[Option<usize>]| {
-                    let mut all: Vec<_> = cpus.iter().flatten().map(|n| engine.urgency(*n)).collect();
+                    // Jobs that were set aside are equals there.
+                    let urgency = |n: &usize| (!engine.aside(*n)).then(|| engine.urgency(*n));
+                    let mut all: Vec<_> = cpus.iter().flatten().map(urgency).collect();
                     all.sort();
                     all
                 };
@@ -147,6 +159,22 @@ impl Component {
         }
     }
 
+    /// A server is a group of one task; its period begins with the first job.
+    fn set(&mut self, n: usize, task: &Task, terms: &Terms) {
+        if let Some(server) = terms.server {
+            let (group, us) = (n as u64 + 1, TICK_NS / 1000);
+            self.notify_value(Topic::Group, n, group, 0);
+            let period = u64::from(server.replenish) * us;
+            let limit =
+                Msg { value: group | period << 32, value2: u64::from(server.budget) * us, ..Msg::default() };
+            self.sched.notify(0, Topic::Limit, &limit).expect("a message is taken");
+        }
+        if self.kind == Kind::EdfVd {
+            let (level, most) = terms.high.map_or((1, task.wcet), |high| (2, high.wcet));
+            self.notify_value(Topic::Criticality, n, level, u64::from(most) * TICK_NS);
+        }
+    }
+
     fn timers(&mut self, now_ns: u64) {
         while let Some((_, handle)) = self.sched.next_timer().filter(|(due, _)| *due <= now_ns) {
             self.sched.timer_expired(0, handle);
@@ -169,36 +197,44 @@ impl Component {
         }
     }
 
+    fn release(&mut self, history: &History, n: usize, deadline: i64) {
+        let task = history.tasks[n].expect("who is released is there");
+        let relative = u64::from(task.deadline) * TICK_NS;
+        self.deadlines[n] = (BEGIN_NS + deadline as u64 * TICK_NS, relative);
+        self.notify_value(Topic::Job, n, u64::from(task.wcet) * TICK_NS, relative);
+        self.declare(n);
+        let came = if self.admitted[n] {
+            self.sched.unblock(0, self.tasks[n])
+        } else {
+            self.sched.admit(0, self.tasks[n])
+        };
+        came.expect("the task was blocked");
+        self.admitted[n] = true;
+        self.active[n] = true;
+    }
+
     /// What happened in a tick of the engine happens here; the tasks of the CPUs from now on.
     pub fn tick(&mut self, history: &History, tick: &Tick) -> Vec<Option<usize>> {
         let now_ns = BEGIN_NS + tick.now as u64 * TICK_NS;
-        self.at(now_ns - TICK_NS / 3);
+        // The engine counts no part of a tick, and so must a server.
+        self.at(now_ns - if self.kind == Kind::Served { TICK_NS } else { TICK_NS / 3 });
         for action in &tick.actions {
             match *action {
                 Action::Done(n, _, true) => self.end(n),
                 Action::Hold(cpu, on) => self.hold(cpu, on),
+                Action::Set(n, ref task, ref terms) => self.set(n, task, terms),
                 _ => {}
             }
         }
         self.at(now_ns);
         for event in &tick.events {
-            match *event {
-                Event::Spent(n) | Event::Dropped(n) => self.end(n),
-                Event::Released(n, deadline) => {
-                    let task = history.tasks[n].expect("who is released is there");
-                    let relative = u64::from(task.deadline) * TICK_NS;
-                    self.deadlines[n] = (BEGIN_NS + deadline as u64 * TICK_NS, relative);
-                    self.notify_value(Topic::Job, n, u64::from(task.wcet) * TICK_NS, relative);
-                    self.declare(n);
-                    let came = if self.admitted[n] {
-                        self.sched.unblock(0, self.tasks[n])
-                    } else {
-                        self.sched.admit(0, self.tasks[n])
-                    };
-                    came.expect("the task was blocked");
-                    self.admitted[n] = true;
-                    self.active[n] = true;
-                }
+            if let Event::Spent(n) | Event::Dropped(n) = *event {
+                self.end(n);
+            }
+        }
+        for event in &tick.events {
+            if let Event::Released(n, deadline) = *event {
+                self.release(history, n, deadline);
             }
         }
         let mut messages: Vec<OutMsg> = Vec::new();

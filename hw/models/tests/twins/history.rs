@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Random histories: task sets that are set and deleted, jobs that end early, late reports, sporadic releases, sections that are not
-//! preempted.
+//! preempted, budgets, two levels of criticality.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weir_hw::engine::{Engine, Event, Policy, Task};
+use weir_hw::engine::{Engine, Event, High, Policy, Server, Task, Terms};
 
 /// What programs do between two ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    Set(usize, Task),
+    Set(usize, Task, Terms),
     Delete(usize),
     Release(usize),
     /// The job reported complete; whether it was the present one.
     Done(usize, u8, bool),
     /// The CPU begins or ends a section that is not preempted.
     Hold(usize, bool),
+    /// The high mode is to begin.
+    Raise,
 }
 
 /// One tick: what happened since the one before, and at it.
@@ -38,6 +40,7 @@ struct Sections {
 pub struct History {
     pub engine: Engine,
     pub tasks: Vec<Option<Task>>,
+    pub terms: Vec<Terms>,
     rng: ChaCha8Rng,
     now: i64,
     periodic: bool,
@@ -45,6 +48,11 @@ pub struct History {
     pub separation: bool,
     /// Sections that are not preempted, if there are any.
     sections: Option<Sections>,
+    /// Some tasks have a server; some are of high criticality.
+    budgets: bool,
+    levels: bool,
+    /// Virtual deadlines are half of the others.
+    halves: bool,
     /// What the CPUs hold: whoever switches says so.
     pub contexts: Vec<Option<usize>>,
     /// No two jobs have one deadline.
@@ -60,11 +68,15 @@ impl History {
         History {
             engine: Engine::new(tasks, cpus, policy),
             tasks: vec![None; tasks],
+            terms: vec![Terms::default(); tasks],
             rng,
             now: 0,
             periodic: false,
             separation: true,
             sections: None,
+            budgets: false,
+            levels: false,
+            halves: false,
             contexts: vec![None; cpus],
             distinct: false,
             longest,
@@ -87,6 +99,28 @@ impl History {
         self.sections = Some(Sections { short });
     }
 
+    pub fn with_budgets(&mut self) {
+        self.budgets = true;
+    }
+
+    #[cfg(feature = "verilated")]
+    pub fn with_levels(&mut self) {
+        self.levels = true;
+    }
+
+    /// As a component follows: no two jobs have one deadline, in neither mode.
+    pub fn with_halved_deadlines(&mut self) {
+        self.distinct_deadlines();
+        self.levels = true;
+        self.halves = true;
+    }
+
+    /// A job is withheld, or was set aside.
+    pub fn is_special(&self) -> bool {
+        let e = &self.engine;
+        (0..self.tasks.len()).any(|n| e.ready(n) && (e.withheld(n) || e.aside(n)))
+    }
+
     /// More jobs than CPUs have no laxity left: one of them must be late, and which is a matter of taste.
     pub fn overloaded(&self) -> bool {
         let e = &self.engine;
@@ -96,7 +130,7 @@ impl History {
 
     /// A task whose share is such that all together need about as much as there is, so that many are late.
     fn task(&mut self, n: usize) -> Task {
-        let many = self.tasks.len() as u32;
+        let many = self.tasks.len() as u32 * (1 + u32::from(self.halves));
         let mut period = self.rng.random_range(2..=self.longest.max(2));
         if self.distinct {
             period = period.div_ceil(many).max(2) * many;
@@ -115,14 +149,39 @@ impl History {
         }
     }
 
+    /// A server of about what the task needs, and a high task's times.
+    fn terms(&mut self, task: &Task) -> Terms {
+        let server = (self.budgets && self.rng.random_bool(0.5)).then(|| {
+            let replenish = self.rng.random_range(1..=2 * task.period);
+            let most = (2 * task.wcet * replenish / task.period).clamp(1, replenish);
+            Server { budget: self.rng.random_range(1..=most), replenish }
+        });
+        let may = self.levels && !(self.halves && task.deadline / 2 < task.wcet);
+        let high = (may && self.rng.random_bool(0.4)).then(|| High {
+            wcet: self.rng.random_range(task.wcet..=task.deadline.min(task.period - 1)),
+            deadline: if self.halves {
+                task.deadline / 2
+            } else {
+                self.rng.random_range(task.wcet..=task.deadline)
+            },
+        });
+        Terms { server, high }
+    }
+
+    fn set(&mut self, n: usize) -> Action {
+        let task = self.task(n);
+        let terms = self.terms(&task);
+        Action::Set(n, task, terms)
+    }
+
     fn act(&mut self) -> Vec<Action> {
         let mut actions = Vec::new();
         let n = self.tasks.len();
         if self.periodic {
             if self.now == 0 {
                 for t in 0..n {
-                    let task = self.task(t);
-                    actions.push(Action::Set(t, task));
+                    let set = self.set(t);
+                    actions.push(set);
                 }
             }
         } else {
@@ -130,12 +189,12 @@ impl History {
                 match self.rng.next_u32() % 256 {
                     0 if self.tasks[t].is_some() => actions.push(Action::Delete(t)),
                     1..8 if self.tasks[t].is_none() => {
-                        let task = self.task(t);
-                        actions.push(Action::Set(t, task));
+                        let set = self.set(t);
+                        actions.push(set);
                     }
                     8 => {
-                        let task = self.task(t);
-                        actions.push(Action::Set(t, task));
+                        let set = self.set(t);
+                        actions.push(set);
                     }
                     9..40 if self.tasks[t].is_some_and(|t| t.sporadic) => actions.push(Action::Release(t)),
                     _ => {}
@@ -149,7 +208,7 @@ impl History {
         let running: Vec<usize> = self.engine.cpus().iter().flatten().copied().collect();
         for t in running {
             let touched =
-                actions.iter().any(|a| matches!(a, Action::Set(n, _) | Action::Delete(n) if *n == t));
+                actions.iter().any(|a| matches!(a, Action::Set(n, ..) | Action::Delete(n) if *n == t));
             if !touched && self.engine.ready(t) && self.rng.random_bool(0.06) {
                 let late = self.rng.random_bool(0.2);
                 let job = self.engine.job(t).wrapping_sub(u8::from(late));
@@ -157,6 +216,9 @@ impl History {
             }
         }
         self.hold(&mut actions);
+        if self.levels && !self.periodic && self.rng.random_bool(0.01) {
+            actions.push(Action::Raise);
+        }
         actions
     }
 
@@ -185,9 +247,10 @@ impl History {
         let actions = self.act();
         for action in &actions {
             match *action {
-                Action::Set(n, task) => {
-                    self.engine.set(n, task);
+                Action::Set(n, task, terms) => {
+                    self.engine.set_on(n, task, terms);
                     self.tasks[n] = Some(task);
+                    self.terms[n] = terms;
                 }
                 Action::Delete(n) => {
                     self.engine.delete(n);
@@ -195,6 +258,7 @@ impl History {
                 }
                 Action::Release(n) => self.engine.release(n),
                 Action::Done(n, job, counts) => assert_eq!(self.engine.done(n, job), counts),
+                Action::Raise => self.engine.raise(),
                 Action::Hold(cpu, on) => self.engine.held[cpu] = self.contexts[cpu].filter(|_| on),
             }
         }

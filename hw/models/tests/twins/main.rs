@@ -30,11 +30,15 @@ pub fn number(name: &str, otherwise: u64) -> u64 {
 /// Component and model over many short histories; `distinct`: of jobs of which no two have the same deadline.
 fn compare(kind: Kind, policy: Policy, distinct: bool) {
     let decisions = number("WEIR_HW_DECISIONS", 20_000);
-    let (first, mut made, mut seed) = (number("WEIR_HW_SEED", 1), 0, 0);
+    let (first, mut made, mut seed, mut special) = (number("WEIR_HW_SEED", 1), 0, 0, 0);
     while made < decisions {
         let (tasks, cpus) = SIZES[seed as usize % SIZES.len()];
+        // Two modes are for one CPU there.
+        let cpus = if kind == Kind::EdfVd { 1 } else { cpus };
         let mut history = History::new(first + seed, tasks, cpus, policy);
-        if distinct {
+        if kind == Kind::EdfVd {
+            history.with_halved_deadlines();
+        } else if distinct {
             history.distinct_deadlines();
         } else {
             history.periodic_only();
@@ -42,6 +46,9 @@ fn compare(kind: Kind, policy: Policy, distinct: bool) {
         // Until zero laxity, a job without laxity is as urgent as one in a section.
         if matches!(kind, Kind::Laxity(0 | 1)) {
             history.with_sections(true);
+        }
+        if kind == Kind::Served {
+            history.with_budgets();
         }
         let mut component = Component::new(kind, tasks, cpus);
         for _ in 0..400 {
@@ -60,10 +67,13 @@ fn compare(kind: Kind, policy: Policy, distinct: bool) {
                 );
             }
             made += 1;
+            special += u64::from(history.is_special());
         }
         seed += 1;
     }
     println!("{kind:?}: {made} decisions in {seed} histories, no difference");
+    // What is compared must have happened often.
+    assert!(!matches!(kind, Kind::Served | Kind::EdfVd) || special > made / 20, "{special} of {made}");
 }
 
 /// Tasks and CPUs of the engines that are built, and some between.
@@ -83,6 +93,18 @@ fn deadlines_decide_as_the_engine() {
 #[test]
 fn deadlines_until_zero_laxity_decide_as_the_engine() {
     compare(Kind::Laxity(2), Policy::Edzl, false);
+}
+
+/// Same tasks at every tick: what a server withholds waits in both.
+#[test]
+fn servers_withhold_as_the_engine() {
+    compare(Kind::Served, Policy::Edf, true);
+}
+
+/// Same tasks at every tick, but for those that were set aside.
+#[test]
+fn two_modes_decide_as_the_engine() {
+    compare(Kind::EdfVd, Policy::Edf, false);
 }
 
 /// Same urgencies at every tick: which of several equals runs is a matter of arrival there, of numbers here.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use weir_hw::clocks::{self, Select};
 use weir_hw::cosim::Cosim;
 use weir_hw::device::{Claim, Device, Model, Setup};
-use weir_hw::engine::{Policy, Task};
+use weir_hw::engine::{High, Policy, Server, Task, Terms};
 use weir_hw::regs;
 use weir_hw::verilated::{ENGINES, Engine, EngineIn, EngineOut, Kind as Built};
 
@@ -22,6 +22,9 @@ struct Rtl {
     engine: Engine,
     tick_clocks: u64,
     decision_clocks: u64,
+    /// It has budgets, and levels of criticality.
+    budgets: bool,
+    levels: bool,
     /// Clock of the tick before.
     ticked: Option<u64>,
 }
@@ -43,30 +46,48 @@ impl Rtl {
         assert_eq!(size, (built.tasks, built.cpus));
         engine.write(0, regs::CTRL, regs::settings(policy, keep, stay));
         assert_eq!(engine.read(0, regs::CTRL), regs::settings(policy, keep, stay), "the policy is there");
-        Rtl { engine, tick_clocks: tick, decision_clocks: decision, ticked: None }
+        let (budgets, levels) =
+            (regs::status::BUDGET.get(status) == 1, regs::status::CRITICALITY.get(status) == 1);
+        Rtl { engine, tick_clocks: tick, decision_clocks: decision, budgets, levels, ticked: None }
     }
 
-    fn command(&mut self, op: u32, n: usize, sporadic: bool) {
-        self.engine.write(0, regs::CMD, regs::command(op, n as u8, sporadic));
+    fn command(&mut self, op: u32, n: usize) {
+        self.command_with(op, n, false, false);
+    }
+
+    fn command_with(&mut self, op: u32, n: usize, sporadic: bool, high: bool) {
+        self.engine.write(0, regs::CMD, regs::command(op, n as u8, sporadic, high));
         assert_eq!(self.engine.read(0, regs::CMD), 0, "command {op} of task {n} is taken");
     }
 
-    fn parameters(&mut self, t: &Task) {
+    fn parameters(&mut self, t: &Task, terms: &Terms) {
         let [param0, param1] = regs::parameters(t);
         self.engine.write(0, regs::PARAM0, param0);
         self.engine.write(0, regs::PARAM1, param1);
+        let [param2, param3] = regs::terms(terms);
+        if self.levels {
+            self.engine.write(0, regs::PARAM2, param2);
+        }
+        if self.budgets {
+            self.engine.write(0, regs::PARAM3, param3);
+        }
     }
 
     fn set(&mut self, n: usize, t: &Task) {
-        self.parameters(t);
-        self.command(regs::OP_SET, n, t.sporadic);
+        self.set_on(n, t, &Terms::default());
+    }
+
+    fn set_on(&mut self, n: usize, t: &Task, terms: &Terms) {
+        self.parameters(t, terms);
+        self.command_with(regs::OP_SET, n, t.sporadic, terms.high.is_some());
     }
 
     fn act(&mut self, action: &Action) {
         match action {
-            Action::Set(n, task) => self.set(*n, task),
-            Action::Delete(n) => self.command(regs::OP_DELETE, *n, false),
-            Action::Release(n) => self.command(regs::OP_RELEASE, *n, false),
+            Action::Set(n, task, terms) => self.set_on(*n, task, terms),
+            Action::Delete(n) => self.command(regs::OP_DELETE, *n),
+            Action::Release(n) => self.command(regs::OP_RELEASE, *n),
+            Action::Raise => self.command(regs::OP_HIGH, 0),
             Action::Done(n, job, _) => {
                 self.engine.write(0, regs::DONE, regs::complete(*n as u8, *job));
             }
@@ -149,14 +170,14 @@ fn waveform(name: &str) -> PathBuf {
     dir.join(format!("weir-hw-{name}.fst"))
 }
 
-/// One history in lock step. `trace`: the tick before which a waveform begins.
+/// One history in lock step: decisions, and those with a job that is withheld or set aside. `trace`: the tick before which a waveform begins.
 fn run(
     built: &'static BuiltEngine,
     policy: Policy,
     seed: u64,
     ticks: u64,
     trace: Option<i64>,
-) -> Result<u64, (i64, String)> {
+) -> Result<[u64; 2], (i64, String)> {
     let mut history = History::new(seed, built.tasks, built.cpus, policy);
     history.separation = built.full;
     let with_component = policy == Policy::Llf && seed.is_multiple_of(2);
@@ -171,8 +192,15 @@ fn run(
     if built.full {
         history.with_sections(with_component);
     }
+    // The component knows neither.
+    if rtl.budgets && !with_component && seed % 4 < 2 {
+        history.with_budgets();
+    }
+    if rtl.levels && !with_component && seed % 3 != 0 {
+        history.with_levels();
+    }
     let mut held = vec![None; built.cpus];
-    let mut made = 0;
+    let (mut made, mut special) = (0, 0);
     for _ in 0..ticks {
         let tick = history.step();
         if trace.is_some_and(|t| t <= tick.now) {
@@ -205,6 +233,18 @@ fn run(
                     "task {n}: ready, chosen, job, missed {have:?}, the model says {want:?}"
                 ));
             }
+            let want = (model.withheld(n), model.aside(n) && rtl.levels, model.high(n));
+            let have = (state.withheld, state.aside, state.high);
+            if have != want {
+                return Err(format!("task {n}: withheld, aside, high {have:?}, the model says {want:?}"));
+            }
+            if rtl.levels {
+                let word = rtl.engine.read(0, regs::MODE);
+                let mode = (regs::mode::HIGH.get(word) == 1, regs::mode::SWITCHES.get(word) as u16);
+                if mode != model.mode() {
+                    return Err(format!("the mode is {mode:?}, the model says {:?}", model.mode()));
+                }
+            }
             let counters = rtl.engine.read(0, regs::counters(n as u8));
             if model.ready(n)
                 && (counters >> 16, counters as u16 as i16) != (model.left(n), model.time_left(n) as i16)
@@ -226,17 +266,18 @@ fn run(
         step().map_err(|e| (tick.now, e))?;
         history.contexts.clone_from(&held);
         made += 1;
+        special += u64::from(history.is_special());
     }
-    Ok(made)
+    Ok([made, special])
 }
 
 /// Random histories of a policy on an engine; a difference is run again with a waveform around it.
 fn lock_step(built: &'static BuiltEngine, policy: Policy) {
     let decisions = number("WEIR_HW_DECISIONS", 20_000);
-    let (first, mut made, mut seed) = (number("WEIR_HW_SEED", 1), 0, 0);
+    let (first, mut made, mut special, mut seed) = (number("WEIR_HW_SEED", 1), 0, 0, 0);
     while made < decisions {
         match run(built, policy, first + seed, 500, None) {
-            Ok(n) => made += n,
+            Ok([n, s]) => (made, special) = (made + n, special + s),
             Err((tick, difference)) => {
                 let again = run(built, policy, first + seed, 500, Some((tick - 3).max(1)));
                 panic!(
@@ -250,7 +291,12 @@ fn lock_step(built: &'static BuiltEngine, policy: Policy) {
         }
         seed += 1;
     }
-    println!("{}, {policy:?}: {made} decisions in {seed} histories, no difference", built.name);
+    let rtl = Rtl::new(built, policy, true, true);
+    assert!(!(rtl.budgets && rtl.levels) || special > made / 20, "{}: {special} of {made}", built.name);
+    println!(
+        "{}, {policy:?}: {made} decisions in {seed} histories, {special} with a job that is withheld or set aside, no difference",
+        built.name
+    );
 }
 
 fn all(policy: Policy) {
@@ -404,16 +450,26 @@ fn what_cannot_be_is_refused() {
         Task { deadline: 11, ..good },
         Task { phase: 65535, ..good },
     ];
-    for t in bad {
-        rtl.parameters(&t);
-        rtl.engine.write(0, regs::CMD, regs::command(regs::OP_SET, 0, false));
-        assert_eq!(rtl.engine.read(0, regs::CMD), 1, "{t:?}");
-        assert!(!regs::State::of(rtl.engine.read(0, regs::state(0))).exists, "{t:?}");
+    let server = |budget, replenish| Terms { server: Some(Server { budget, replenish }), high: None };
+    let high = |wcet, deadline| Terms { server: None, high: Some(High { wcet, deadline }) };
+    // A budget that no period has; times of the high mode below those of the low one, or beyond period and deadline.
+    let bad = bad.map(|t| (t, Terms::default())).into_iter().chain(
+        [server(3, 2), server(1, 0), high(2, 8), high(9, 8), high(10, 8), high(3, 2), high(3, 9)]
+            .map(|terms| (good, terms)),
+    );
+    for (t, terms) in bad {
+        rtl.parameters(&t, &terms);
+        rtl.engine.write(0, regs::CMD, regs::command(regs::OP_SET, 0, false, terms.high.is_some()));
+        assert_eq!(rtl.engine.read(0, regs::CMD), 1, "{t:?} {terms:?}");
+        assert!(!regs::State::of(rtl.engine.read(0, regs::state(0))).exists, "{t:?} {terms:?}");
+    }
+    for terms in [server(2, 2), high(3, 3), high(8, 0), high(8, 8)] {
+        rtl.set_on(0, &good, &terms);
     }
     rtl.set(0, &good);
     assert!(regs::State::of(rtl.engine.read(0, regs::state(0))).exists);
     // A task that is not there, a command that is none.
-    for command in [regs::command(regs::OP_SET, 8, false), 9] {
+    for command in [regs::command(regs::OP_SET, 8, false, false), 9] {
         rtl.engine.write(0, regs::CMD, command);
         assert_eq!(rtl.engine.read(0, regs::CMD), 1, "{command:#x}");
     }
@@ -428,19 +484,36 @@ fn what_cannot_be_is_refused() {
     let mut engine = Engine::new(without);
     engine.write(0, regs::CTRL, regs::settings(Policy::Mllf, false, false) | regs::ctrl::RUN.put(1));
     assert_eq!((engine.read(0, regs::CTRL), engine.read(0, regs::CMD)), (0, 1));
+    // Nor levels of criticality.
+    for (op, high) in [(regs::OP_SET, true), (regs::OP_HIGH, false)] {
+        let mut rtl = Rtl::new(without, Policy::Llf, true, true);
+        rtl.parameters(&Task { deadline: 10, ..good }, &Terms::default());
+        rtl.engine.write(0, regs::CMD, regs::command(op, 0, false, high));
+        assert_eq!(rtl.engine.read(0, regs::CMD), 1, "command {op}");
+    }
 }
 
 /// Each word of the window is read and written without an error where the map says so, and nowhere else.
 #[test]
 fn errors_are_where_the_map_has_no_register() {
+    let (mut budgets, mut levels) = (0, 0);
     for built in ENGINES {
         let mut engine = Engine::new(built);
+        let status = engine.read(0, regs::STATUS);
+        let has = |bit: weir_hw::map::Field| bit.get(status) == 1;
+        budgets += u32::from(has(regs::status::BUDGET));
+        levels += u32::from(has(regs::status::CRITICALITY));
         for at in (0..regs::WINDOW as u16).step_by(4) {
             let register = regs::REGISTERS.iter().find(|r| (0..r.count).any(|n| r.at + n * r.stride == at));
             let exists = |r: &&weir_hw::map::Register| {
                 (!["STATE", "COUNTERS"].contains(&r.name)
                     || usize::from((at - r.at) / r.stride) < built.tasks)
-                    && (r.name != "HOLD" || built.full)
+                    && match r.name {
+                        "HOLD" => built.full,
+                        "PARAM2" | "MODE" => has(regs::status::CRITICALITY),
+                        "PARAM3" => has(regs::status::BUDGET),
+                        _ => true,
+                    }
             };
             let register = register.filter(exists);
             let shown = format!("{}, {at:#x}, {register:?}", built.name);
@@ -448,6 +521,10 @@ fn errors_are_where_the_map_has_no_register() {
             assert_eq!(engine.errs(0, at, Some(0)), !register.is_some_and(|r| r.writes), "write: {shown}");
         }
     }
+    assert!(
+        [budgets, levels].iter().all(|n| (1..ENGINES.len() as u32).contains(n)),
+        "engines with and without"
+    );
 }
 
 /// READY and MISSED, both words, say of each task what its STATE says; what is written to MISSED clears those bits and no others. CPU and
