@@ -46,6 +46,7 @@ struct lib {
 	mk_handler handler;
 	struct mk_lmp early[LMP_BUFFERS]; /* messages that arrived before there was a handler */
 	u32 nr_early;
+	mk_event_handler on_event;
 	mk_fault_handler on_fault;
 	u64 entries[3];
 	struct mk_thread main;

@@ -237,6 +237,16 @@ void monitor_said(const u64 *words)
 {
 	struct lib *l = lib();
 
+	if ((words[0] & 0xff) == MON_EVENT) {
+		struct mk_event e = { .group = words[0] >> 16 & 0xffff,
+				      .index = (u32)(words[0] >> 32),
+				      .kind = words[0] >> 8 & 0xff,
+				      .word = { words[1], words[2], words[3] } };
+
+		if (l->on_event)
+			l->on_event(&e);
+		return;
+	}
 	if ((words[0] & 0xff) == MON_ASK) {
 		l->requests[l->asked++ % 16] = (struct request){ words[1], words[2] };
 	} else if ((words[0] & 0xff) == MON_BOUND) {
@@ -247,6 +257,22 @@ void monitor_said(const u64 *words)
 	}
 	if (l->server)
 		unpark(l->server);
+}
+
+/*
+ * All monitors must agree. If another core wants the same memory, both are refused; or a group's log is full somewhere. They try again
+ * after different delays.
+ */
+static s64 agree(const u64 *words, u64 *answer)
+{
+	u64 wait = 10000 * (mk_self()->core + 1);
+	s64 err;
+
+	while ((err = ask_monitor(words, answer)) == MK_EBUSY) {
+		mk_sleep(wait);
+		wait += wait < 1000000 ? wait / 2 : 0;
+	}
+	return err;
 }
 
 static void name_words(const char *name, u64 *out)
@@ -263,7 +289,46 @@ s64 mk_export(const char *name)
 	u64 w[4] = { MON_EXPORT }, answer[4];
 
 	name_words(name, w + 1);
-	return ask_monitor(w, answer);
+	return agree(w, answer);
+}
+
+/* --- groups --- */
+
+void mk_on_event(mk_event_handler handler)
+{
+	lib()->on_event = handler;
+}
+
+/* Answered with a number. */
+static s64 ordered(u64 ask, u64 a, u64 b, u64 c)
+{
+	u64 w[4] = { ask, a, b, c }, answer[4];
+	s64 err = agree(w, answer);
+
+	return err ? err : (s64)answer[1];
+}
+
+s64 mk_topic(const char *name)
+{
+	u64 words[2];
+
+	name_words(name, words);
+	return ordered(MON_TOPIC, words[0], words[1], 0);
+}
+
+s64 mk_subscribe(u32 group)
+{
+	return ordered(MON_SUBSCRIBE, group, 0, 0);
+}
+
+s64 mk_unsubscribe(u32 group)
+{
+	return ordered(MON_UNSUBSCRIBE, group, 0, 0);
+}
+
+s64 mk_publish(u32 group, const u64 *words)
+{
+	return ordered(MON_PUBLISH | (u64)group << 32, words[0], words[1], words[2]);
 }
 
 int mk_client_asks(void)
@@ -325,19 +390,6 @@ s64 mk_cap_send(u64 slot, u32 core, u32 number)
 	return err ? err : (s64)answer[1];
 }
 
-/* All monitors must agree. If another core wants the same memory, both are refused and try again after different delays. */
-static s64 agree(const u64 *words, u64 *answer)
-{
-	u64 wait = 10000 * (mk_self()->core + 1);
-	s64 err;
-
-	while ((err = ask_monitor(words, answer)) == MK_EBUSY) {
-		mk_sleep(wait);
-		wait += wait < 1000000 ? wait / 2 : 0;
-	}
-	return err;
-}
-
 s64 mk_retype(u64 slot, u64 type, u64 bytes, u64 offset, u64 to)
 {
 	struct mk_result r = mk_invoke(slot, CMD_RETYPE, type, bytes, offset, to);
@@ -375,19 +427,34 @@ s64 mk_manifest(const char *text)
 	return err ? err : (s64)answer[1];
 }
 
-s64 mk_join_gang(u64 gang)
+s64 mk_join_gang(u64 gang, u32 group)
 {
-	u64 w[4] = { MON_JOIN, gang }, answer[4];
+	u64 w[4] = { MON_JOIN, gang, group }, answer[4];
 
 	return ask_monitor(w, answer);
 }
 
-s64 mk_phase(u64 gang, u32 phase)
+static s64 change(u64 ask, u64 gang, u64 a, u64 b)
 {
-	u64 w[4] = { MON_PHASE, gang, phase }, answer[4];
+	u64 w[4] = { ask, gang, a, b }, answer[4];
 	s64 err = ask_monitor(w, answer);
 
 	return err ? err : (s64)answer[1];
+}
+
+s64 mk_phase(u64 gang, u32 phase)
+{
+	return change(MON_PHASE, gang, phase, 0);
+}
+
+s64 mk_merge(u64 gang, u32 groups, u32 into, u32 phase)
+{
+	return change(MON_MERGE, gang, groups | (u64)into << 32, phase);
+}
+
+s64 mk_split(u64 gang, u32 group)
+{
+	return change(MON_SPLIT, gang, group, 0);
 }
 
 /* --- the console ------------------------------------------------------------------------------------------------ */

@@ -309,8 +309,12 @@ void mk_lmp_entered(u64 badge, u64 a, u64 b, u64 c, u64 e)
 	struct call *call = l->calls;
 	u64 words[4] = { a, b, c, e };
 
-	/* The usual end of a call: its thread ran last, and only its caller's registers must be kept. */
-	if (t && call && call->thread == t && call->badge == badge && !call->done) {
+	/*
+	 * The usual end of a call: its thread ran last, and only its caller's registers must be kept. The monitor also says what is no
+	 * answer.
+	 */
+	if (t && call && call->thread == t && call->badge == badge && !call->done &&
+	    (badge || (a & 0xff) == MON_ANSWER)) {
 		for (u32 i = 0; i < 4; i++)
 			call->words[i] = words[i];
 		call->done = 1;

@@ -8,10 +8,13 @@
 #include "monitor.h"
 #include "planner.h"
 
-#define RING_BYTES 2048u
-#define OUT	   128u
-#define TEXT_BYTES 4096u
-#define POKE_BIT   1
+#define RING_BYTES  2048u
+#define OUT	    128u
+#define TEXT_BYTES  4096u
+#define POKE_BIT    1
+#define MAX_CLIENTS 32u /* dispatchers of a core */
+#define MAX_CORES   16u
+#define LATE	    64u
 
 enum {
 	PEER_PIECE = PEER_OTHER, /* bytes, last, then 40 of them: of a text, or of a gang */
@@ -23,20 +26,21 @@ enum {
 };
 
 static struct mk_monitor monitor;
-static struct mk_channel peers[64];
+static struct mk_channel peers[MAX_CORES];
 static struct out {
 	u64 words[MK_PEER_WORDS];
 	u32 kind;
-} out[64][OUT];
-static u32 out_head[64], out_tail[64];
-static u32 notify_slot[64];
+} out[MAX_CORES][OUT];
+static u32 out_head[MAX_CORES], out_tail[MAX_CORES];
+static u32 notify_slot[MAX_CORES];
 static u64 frame_next;
-static u32 domain_of[32];
+static u32 domain_of[MAX_CLIENTS];
+static u32 gang_of[MAX_CLIENTS]; /* and one; 0: none */
 
 static struct mk_planner planner;
-static struct mk_controller controller; /* core 0 */
-static char text[64][TEXT_BYTES];	/* received from each core so far */
-static u32 text_bytes[64];
+static struct mk_controller controller;	 /* core 0 */
+static char text[MAX_CORES][TEXT_BYTES]; /* received from each core so far */
+static u32 text_bytes[MAX_CORES];
 static char asked[TEXT_BYTES]; /* a client's manifest */
 static u32 asked_bytes;
 static u32 phase_client[MK_MAX_GANGS];
@@ -67,19 +71,65 @@ void mk_peer_send(struct mk_monitor *m, u32 core, u32 kind, const u64 *words)
 	flush(core);
 }
 
+/* To a client whose buffer was full; in order. */
+static struct late {
+	u32 client, unused;
+	u64 words[4];
+} late[LATE];
+static u32 nr_late;
+
+static int has_late(u32 client)
+{
+	for (u32 i = 0; i < nr_late; i++)
+		if (late[i].client == client)
+			return 1;
+	return 0;
+}
+
+/* Send what there is room for now. 1: there is more. */
+static int send_late(void)
+{
+	u32 kept = 0;
+
+	for (u32 i = 0; i < nr_late; i++) {
+		u32 before = 0, n;
+
+		for (n = 0; n < kept; n++)
+			before |= late[n].client == late[i].client;
+		if (before || mk_send_raw(SLOT_CLIENTS + late[i].client, late[i].words,
+					  LMP_ANSWER) == MK_EBUSY)
+			late[kept++] = late[i];
+	}
+	nr_late = kept;
+	return kept != 0;
+}
+
 void mk_client_send(struct mk_monitor *m, u32 client, const u64 *words)
 {
 	(void)m;
-	if (client >= 32)
+	if (client >= MAX_CLIENTS)
 		return;
-	/* A client whose buffer is full has requested more than it reads: the message is dropped. */
-	mk_send_raw(SLOT_CLIENTS + client, words, LMP_ANSWER);
+	if (!has_late(client) && mk_send_raw(SLOT_CLIENTS + client, words, LMP_ANSWER) != MK_EBUSY)
+		return;
+	/* One that requests much more than it reads does not get all. */
+	if (nr_late == LATE)
+		return;
+	late[nr_late].client = client;
+	memcpy(late[nr_late++].words, words, sizeof(late->words));
+}
+
+int mk_client_try(struct mk_monitor *m, u32 client, const u64 *words)
+{
+	(void)m;
+	if (has_late(client) || mk_send_raw(SLOT_CLIENTS + client, words, LMP_ANSWER) == MK_EBUSY)
+		return -WEIR_EAGAIN;
+	return 0;
 }
 
 u32 mk_client_domain(struct mk_monitor *m, u32 client)
 {
 	(void)m;
-	return domain_of[client % 32];
+	return domain_of[client % MAX_CLIENTS];
 }
 
 static s64 grant(u64 slot, u32 number, u64 badge)
@@ -306,33 +356,67 @@ static void phase_over(u32 gang, const struct mk_phase_result *r)
 			 r->status == MK_PHASE_DONE ? MON_OK : MON_EBUSY, r->count, r->status, 0);
 }
 
-static void phase(u32 client, u64 gang, u64 nr)
+/* A client of this core requests a change of its gang. */
+static void change(u32 client, const u64 *w)
 {
 	struct mk_phase_message msg;
 	struct mk_phase_result result;
 	struct mk_submit s;
-	int peers_asked = gang < MK_MAX_GANGS ? mk_planner_change(&planner, (u32)gang, (u32)nr,
-								  mk_now(), &msg, &s, &result)
-					      : -1;
+	u32 gang = w[1] < MK_MAX_GANGS ? (u32)w[1] : MK_MAX_GANGS;
+	int asked;
 
-	if (peers_asked < 0) {
-		mk_answer_client(&monitor, client,
-				 peers_asked == -WEIR_EBUSY ? MON_EBUSY : MON_EUNKNOWN, 0, 0, 0);
+	if ((w[0] & 0xff) == MON_PHASE)
+		asked = mk_planner_change(&planner, gang, (u32)w[2], mk_now(), &msg, &s, &result);
+	else if ((w[0] & 0xff) == MON_MERGE)
+		asked = mk_planner_merge(&planner, gang, (u32)w[2], (u32)(w[2] >> 32), (u32)w[3],
+					 mk_now(), &msg, &s, &result);
+	else
+		asked = mk_planner_split(&planner, gang, (u32)w[2], mk_now(), &msg, &s, &result);
+	if (asked < 0) {
+		mk_answer_client(&monitor, client, asked == -WEIR_EBUSY ? MON_EBUSY : MON_EUNKNOWN,
+				 0, 0, 0);
 		return;
 	}
 	phase_client[gang] = client;
 	submit(&s);
-	if (!peers_asked) {
-		phase_over((u32)gang, &result);
+	if (!asked) {
+		phase_over(gang, &result);
 		return;
 	}
 	for (u32 core = 0; core < monitor.nr; core++)
 		if (core != monitor.core && mk_has(&planner.gang[gang].cpus, core)) {
-			u64 w[MK_PEER_WORDS] = { msg.gang, msg.phase, msg.time, msg.coordinator,
-						 msg.sequence };
+			u64 out[MK_PEER_WORDS] = { msg.gang | (u64)msg.phase << 32, msg.time,
+						   msg.coordinator | (u64)msg.sequence << 32,
+						   msg.change | (u64)msg.group << 32, msg.groups };
 
-			mk_peer_send(&monitor, core, PEER_PHASE, w);
+			mk_peer_send(&monitor, core, PEER_PHASE, out);
 		}
+}
+
+/* A client of this core joins a group of a gang. All members of a gang on a core are in one group, as they share its slots. */
+static s32 join(u32 client, u64 gang, u64 group)
+{
+	struct mk_submit s;
+	s32 status;
+	int changed;
+
+	if (gang >= MK_MAX_GANGS || !planner.gang[gang].used || group >= MK_MAX_GROUPS)
+		return MON_EUNKNOWN;
+	for (u32 other = 0; other < MAX_CLIENTS; other++)
+		if (other != client && gang_of[other] == gang + 1 &&
+		    planner.gang[gang].home != group &&
+		    mk_invoke(SLOT_KERNEL, CMD_FIND, other, SLOT_SELF, 0, 0).status > 0)
+			return MON_EUSED;
+	status = (s32)mk_invoke(SLOT_KERNEL, CMD_PUBLISH, WEIR_TOPIC_GANG, client, gang + 1,
+				WEIR_GANG_RUN)
+			 .status;
+	if (status)
+		return status;
+	gang_of[client] = (u32)gang + 1;
+	changed = mk_planner_join(&planner, (u32)gang, (u32)group, mk_now(), &s);
+	if (changed > 0)
+		submit(&s);
+	return MON_OK;
 }
 
 int mk_other_client(struct mk_monitor *m, u32 client, const u64 *w)
@@ -367,19 +451,13 @@ int mk_other_client(struct mk_monitor *m, u32 client, const u64 *w)
 		asked_bytes = 0;
 		return 1;
 	}
-	case MON_JOIN: {
-		struct mk_activation a;
-		s32 status = MON_EUNKNOWN;
-
-		if (w[1] < MK_MAX_GANGS && !mk_planner_activation(&planner, (u32)w[1], &a))
-			status = (s32)mk_invoke(SLOT_KERNEL, CMD_PUBLISH, WEIR_TOPIC_GANG, client,
-						w[1] + 1, WEIR_GANG_RUN)
-					 .status;
-		mk_answer_client(m, client, status, 0, 0, 0);
+	case MON_JOIN:
+		mk_answer_client(m, client, join(client, w[1], w[2]), 0, 0, 0);
 		return 1;
-	}
 	case MON_PHASE:
-		phase(client, w[1], w[2]);
+	case MON_MERGE:
+	case MON_SPLIT:
+		change(client, w);
 		return 1;
 	}
 	return 0;
@@ -413,10 +491,13 @@ int mk_other_peer(struct mk_monitor *m, u32 from, u32 kind, const u64 *w)
 		return 1;
 	case PEER_PHASE: {
 		struct mk_phase_message msg = { .gang = (u32)w[0],
-						.phase = (u32)w[1],
-						.time = w[2],
-						.coordinator = (u32)w[3],
-						.sequence = (u32)w[4] };
+						.phase = (u32)(w[0] >> 32),
+						.time = w[1],
+						.coordinator = (u32)w[2],
+						.sequence = (u32)(w[2] >> 32),
+						.change = (u32)w[3],
+						.group = (u32)(w[3] >> 32),
+						.groups = (u32)w[4] };
 		struct mk_phase_reply r;
 
 		if (mk_planner_receive(&planner, &msg, &s, &r))
@@ -447,13 +528,38 @@ static struct {
 	u64 words[4];
 } inbox[256];
 static u32 in_head, in_tail;
-static struct mk_thread *loop;
+static struct mk_thread *loop, *waker;
+static u32 waking;
+
+/* Some client has no room now: the loop tries again after a while. */
+static void wake_later(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		mk_park();
+		mk_sleep(50000);
+		waking = 0;
+		mk_unpark(loop);
+	}
+}
+
+static void ended(u32 client)
+{
+	u32 kept = 0;
+
+	gang_of[client] = 0;
+	for (u32 i = 0; i < nr_late; i++)
+		if (late[i].client != client)
+			late[kept++] = late[i];
+	nr_late = kept;
+	mk_monitor_gone(&monitor, client);
+}
 
 /* Threads are held off: keep the message for the loop, so that no request starts in the middle of another. */
 static void said(u64 badge, const u64 *words, u64 along)
 {
 	(void)along;
-	if (!badge || badge > 32 || in_head - in_tail == 256)
+	if (!badge || badge > MAX_CLIENTS || in_head - in_tail == 256)
 		return;
 	inbox[in_head % 256].client = (u32)badge - 1;
 	memcpy(inbox[in_head % 256].words, words, 32);
@@ -488,8 +594,10 @@ int main(int argc, char **argv)
 		mk_channel_add(&peers[i]);
 	}
 	mk_on_message(said);
+	waker = mk_thread(wake_later, 0);
 	for (;;) {
 		u32 busy = 0;
+		int waits;
 
 		while (in_tail != in_head) {
 			u64 words[4];
@@ -498,9 +606,13 @@ int main(int argc, char **argv)
 				mk_invoke(SLOT_KERNEL, CMD_FIND, client, SLOT_SELF, 0, 0);
 
 			memcpy(words, inbox[in_tail++ % 256].words, 32);
+			busy = 1;
+			if (words[0] == LMP_GONE) {
+				ended(client);
+				continue;
+			}
 			domain_of[client] = (u32)(r.value[2] >> 16);
 			mk_monitor_client(&monitor, client, words);
-			busy = 1;
 		}
 		for (u32 i = 0; i < nr; i++) {
 			u64 words[MK_PEER_WORDS];
@@ -515,9 +627,15 @@ int main(int argc, char **argv)
 				busy = 1;
 			}
 		}
+		waits = send_late();
+		waits |= mk_monitor_pump(&monitor);
 		if (busy) {
 			mk_yield();
 			continue;
+		}
+		if (waits && !waking) {
+			waking = 1;
+			mk_unpark(waker);
 		}
 		mk_wait_any();
 	}

@@ -121,6 +121,9 @@
 
 #define LMP_BUFFERS 16
 
+/* First word of the message that a monitor gets, through the endpoint of the dispatcher that has ended. */
+#define LMP_GONE 255
+
 #ifndef __ASSEMBLER__
 
 #include <weir/port.h>

@@ -11,6 +11,7 @@
 #include <weir/bare.h>
 #include <weir/broker.h>
 
+#include "ordered.h"
 #include "ump.h"
 
 /* A program begins here, in its first thread; its result is the program's exit number, 0: success. */
@@ -154,11 +155,36 @@ s64 mk_cap_send(u64 slot, u32 core, u32 number);
 s64 mk_retype(u64 slot, u64 type, u64 bytes, u64 offset, u64 to);
 s64 mk_revoke(u64 slot);
 
+/*
+ * Groups that publish: all members get the same entries in the same order, among them who joins and leaves. An entry waits until the
+ * dispatcher runs; while a member has not taken eight of them, publishing in its group waits.
+ */
+struct mk_event {
+	u32 group, index; /* without gaps, from the own join on */
+	u32 kind;	  /* enum mk_entry_kind */
+	u64 word[3]; /* as published; JOIN, LEAVE: core << 32 | dispatcher, members from then on */
+};
+/* Called for each entry, with threads held off. */
+typedef void (*mk_event_handler)(const struct mk_event *e);
+void mk_on_event(mk_event_handler handler);
+/* The group with a name, which is made; or below 0. */
+s64 mk_topic(const char *name);
+/* Become a member: the number of the entry that says so. MK_EUSED: it is one. Group 0 is the names': of services and groups. */
+s64 mk_subscribe(u32 group);
+s64 mk_unsubscribe(u32 group);
+/* The number of the entry, which all members get. */
+s64 mk_publish(u32 group, const u64 *words);
+
 /* Gangs: docs/gangs.md. The manifest's number, or below 0. */
 s64 mk_manifest(const char *text);
-/* This dispatcher joins the gang. */
-s64 mk_join_gang(u64 gang);
+/* This dispatcher joins a group of the gang. MK_EUSED: another dispatcher of this core is in another group of it. */
+s64 mk_join_gang(u64 gang, u32 group);
+/* The group of this core enters a phase. The number of cores in it, or below 0. */
 s64 mk_phase(u64 gang, u32 phase);
+/* @groups, a bit each, merge into one, which enters @phase (MK_SAME_PHASE: stays in its own); they leave it again. As mk_phase(). */
+#define MK_SAME_PHASE (~0u)
+s64 mk_merge(u64 gang, u32 groups, u32 into, u32 phase);
+s64 mk_split(u64 gang, u32 group);
 
 /* --- the console ------------------------------------------------------------------------------------------------------------ */
 
