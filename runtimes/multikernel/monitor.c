@@ -470,6 +470,37 @@ static void cap_send(struct mk_monitor *m, u32 client, const u64 *w)
 		PEER(m, w[2], PEER_CAP, op, w[3], words[0], words[1], words[2], words[3]);
 }
 
+/* A dispatcher may wake those of its own program, wherever they are. */
+static void sibling(struct mk_monitor *m, u32 client, const u64 *w)
+{
+	u32 op = w[1] < m->nr ? mk_pending_new(m, PENDING_SIBLING, client) : ~0u;
+
+	if (op == ~0u) {
+		mk_answer_client(m, client, w[1] < m->nr ? MON_EROOM : MON_EINVAL, 0, 0, 0);
+		return;
+	}
+	m->pending[op].core = (u32)w[1];
+	m->pending[op].word[0] = w[2];
+	m->pending[op].word[1] = w[3];
+	PEER(m, w[1], PEER_SIBLING, op, mk_client_domain(m, client), w[2]);
+}
+
+static void sibling_over(struct mk_monitor *m, const u64 *w)
+{
+	struct mk_pending *p = pending(m, w[0], PENDING_SIBLING);
+	s32 status = (s32)w[1];
+	u64 slot = 0;
+	u32 client;
+
+	if (!p)
+		return;
+	client = p->client;
+	if (!status)
+		status = mk_waker_make(m, client, p->core, (u32)p->word[0], p->word[1] % 63, &slot);
+	p->kind = PENDING_NONE;
+	mk_answer_client(m, client, status, slot, 0, 0);
+}
+
 static void simple_over(struct mk_monitor *m, u32 kind, const u64 *w)
 {
 	struct mk_pending *p = pending(m, w[0], kind);
@@ -608,6 +639,9 @@ void mk_monitor_client(struct mk_monitor *m, u32 client, const u64 *w)
 	case MON_REVOKE:
 		agree(m, client, w);
 		return;
+	case MON_SIBLING:
+		sibling(m, client, w);
+		return;
 	case MON_TOPIC:
 		ask_entry(m, client, MK_GROUP_OF_NAMES, ENTRY_TOPIC, w[1], w[2], 0);
 		return;
@@ -657,6 +691,13 @@ void mk_monitor_peer(struct mk_monitor *m, u32 from, u32 kind, const u64 *w)
 		return;
 	case PEER_CAP_DONE:
 		simple_over(m, PENDING_CAP, w);
+		return;
+	case PEER_SIBLING:
+		PEER(m, from, PEER_SIBLING_DONE, w[0],
+		     (u32)(mk_is_sibling(m, (u32)w[1], (u32)w[2]) ? MON_OK : MON_EUNKNOWN));
+		return;
+	case PEER_SIBLING_DONE:
+		sibling_over(m, w);
 		return;
 	case PEER_COMMIT: {
 		struct mk_commit_message msg = { .step = w[0] & 0xff,

@@ -40,6 +40,7 @@ enum mk_ask {
 	MON_TOPIC,	 /* name: the number of its group, which is made */
 	MON_SUBSCRIBE,	 /* group, 0: the names */
 	MON_UNSUBSCRIBE, /* group */
+	MON_SIBLING,	 /* core, dispatcher of the same program there, bit: a slot that wakes it */
 	MON_PUBLISH,	 /* three words; w[0] from bit 32 on: group */
 };
 
@@ -53,16 +54,18 @@ enum mk_say {
 };
 
 enum mk_peer_kind {
-	PEER_PROPOSE = 1, /* op, group and kind << 32, three words */
-	PEER_ORDERED,	  /* op, status and value << 32 */
-	PEER_BIND,	  /* op, iref, client */
-	PEER_BOUND,	  /* op, status, four words of the carrier */
-	PEER_SPAWN,	  /* op, domain, entry, argument, priority */
-	PEER_SPAWNED,	  /* op, status, number */
-	PEER_CAP,	  /* op, dispatcher, four words of the carrier */
-	PEER_CAP_DONE,	  /* op, status, slot */
-	PEER_COMMIT,	  /* of commit.h */
-	PEER_OTHER = 64,  /* from here on the carrier's own */
+	PEER_PROPOSE = 1,  /* op, group and kind << 32, three words */
+	PEER_ORDERED,	   /* op, status and value << 32 */
+	PEER_BIND,	   /* op, iref, client */
+	PEER_BOUND,	   /* op, status, four words of the carrier */
+	PEER_SPAWN,	   /* op, domain, entry, argument, priority */
+	PEER_SPAWNED,	   /* op, status, number */
+	PEER_CAP,	   /* op, dispatcher, four words of the carrier */
+	PEER_CAP_DONE,	   /* op, status, slot */
+	PEER_COMMIT,	   /* of commit.h */
+	PEER_SIBLING,	   /* op, domain, dispatcher */
+	PEER_SIBLING_DONE, /* op, status */
+	PEER_OTHER = 64,   /* from here on the carrier's own */
 };
 
 /* Statuses, with the kernel's numbers. */
@@ -94,6 +97,7 @@ enum mk_pending_kind {
 	PENDING_SPAWN,
 	PENDING_CAP,
 	PENDING_COMMIT,
+	PENDING_SIBLING,
 	PENDING_ORDERED,
 	PENDING_CHORE,
 	PENDING_OTHER
@@ -145,6 +149,9 @@ s32 mk_channel_server(struct mk_monitor *m, u32 server, u32 core, u32 client, co
 s32 mk_channel_client(struct mk_monitor *m, u32 core, u32 client, const u64 *words, u64 *channel);
 s32 mk_spawn_here(struct mk_monitor *m, u32 domain, u64 entry, u64 argument, s32 priority,
 		  u64 *number);
+/* Whether dispatcher @number of this core is of that domain; and a slot of a client's that sets @bit of dispatcher @number of @core. */
+int mk_is_sibling(struct mk_monitor *m, u32 domain, u32 number);
+s32 mk_waker_make(struct mk_monitor *m, u32 client, u32 core, u32 number, u32 bit, u64 *slot);
 /* A capability of a client as four words, and back, for dispatcher @number. */
 s32 mk_cap_pack(struct mk_monitor *m, u32 client, u64 slot, u64 *words);
 s32 mk_cap_unpack(struct mk_monitor *m, u32 number, const u64 *words, u64 *slot);

@@ -162,6 +162,19 @@ s32 mk_spawn_here(struct mk_monitor *m, u32 domain, u64 entry, u64 argument, s32
 	return draw(4) ? MON_OK : MON_EROOM;
 }
 
+int mk_is_sibling(struct mk_monitor *m, u32 domain, u32 number)
+{
+	(void)m;
+	return number == domain + 1;
+}
+
+s32 mk_waker_make(struct mk_monitor *m, u32 client, u32 core, u32 number, u32 bit, u64 *slot)
+{
+	(void)m, (void)client;
+	*slot = core + number + bit;
+	return MON_OK;
+}
+
 s32 mk_cap_pack(struct mk_monitor *m, u32 client, u64 slot, u64 *words)
 {
 	(void)m;
@@ -372,6 +385,16 @@ static void elsewhere(void)
 	settle();
 	check(c->status == MON_OK && c->word[0] == 33);
 	ask(core, client, MON_CAP_SEND, 0, to, 0);
+	settle();
+	check(c->status == MON_EINVAL);
+	/* Only its own program's dispatchers. */
+	ask(core, client, MON_SIBLING, to, domain + 1, 2);
+	settle();
+	check(c->status == MON_OK && c->word[0] == to + domain + 3);
+	ask(core, client, MON_SIBLING, to, domain, 2);
+	settle();
+	check(c->status == MON_EUNKNOWN);
+	ask(core, client, MON_SIBLING, nr_cores, domain + 1, 2);
 	settle();
 	check(c->status == MON_EINVAL);
 	ask(core, client, 250, 0, 0, 0);

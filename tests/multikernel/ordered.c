@@ -213,6 +213,19 @@ s32 mk_spawn_here(struct mk_monitor *m, u32 domain, u64 entry, u64 argument, s32
 	return MON_EROOM;
 }
 
+int mk_is_sibling(struct mk_monitor *m, u32 domain, u32 number)
+{
+	(void)m;
+	return number == domain + 1;
+}
+
+s32 mk_waker_make(struct mk_monitor *m, u32 client, u32 core, u32 number, u32 bit, u64 *slot)
+{
+	(void)m, (void)client;
+	*slot = core + number + bit;
+	return MON_OK;
+}
+
 s32 mk_cap_pack(struct mk_monitor *m, u32 client, u64 slot, u64 *words)
 {
 	(void)m, (void)client, (void)slot, (void)words;

@@ -216,6 +216,23 @@ s32 mk_spawn_here(struct mk_monitor *m, u32 domain, u64 entry, u64 argument, s32
 	return MON_OK;
 }
 
+int mk_is_sibling(struct mk_monitor *m, u32 domain, u32 number)
+{
+	struct mk_result r = mk_invoke(SLOT_KERNEL, CMD_FIND, number, SLOT_SELF, 0, 0);
+
+	(void)m;
+	return r.status == CAP_DISPATCHER && r.value[2] >> 16 == domain;
+}
+
+s32 mk_waker_make(struct mk_monitor *m, u32 client, u32 core, u32 number, u32 bit, u64 *slot)
+{
+	s64 r = forge_for(client, CAP_NOTIFY, (u64)core << 32 | number, bit, RIGHT_WRITE);
+
+	(void)m;
+	*slot = (u64)r;
+	return r < 0 ? (s32)r : MON_OK;
+}
+
 s32 mk_cap_pack(struct mk_monitor *m, u32 client, u64 slot, u64 *words)
 {
 	struct mk_result r = mk_invoke(SLOT_KERNEL, CMD_FIND, client, slot, 0, 0);

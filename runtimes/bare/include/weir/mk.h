@@ -21,12 +21,12 @@ void *memset(void *p, int c, __SIZE_TYPE__ n);
 void *memcpy(void *p, const void *q, __SIZE_TYPE__ n);
 int memcmp(const void *a, const void *b, __SIZE_TYPE__ n);
 
+/* A call may return on another core (mk_move), where it is another one: so it is a register of its own for the compiler. */
+register struct mk_dcb *mk_dispatcher __asm__("tp");
+
 WEIR_INLINE struct mk_dcb *mk_self(void)
 {
-	struct mk_dcb *d;
-
-	__asm__("mv %0, tp" : "=r"(d));
-	return d;
+	return mk_dispatcher;
 }
 
 /* --- system calls --------------------------------------------------------------------------------------- */
@@ -60,11 +60,19 @@ void mk_work(u64 ns);
 void mk_sleep_until(u64 at);
 void mk_sleep(u64 ns);
 
-/* --- threads of this dispatcher -------------------------------------------------------------------------------- */
+/* --- threads ----------------------------------------------------------------------------------------------------- */
 
 struct mk_thread;
-/* Null: no memory. */
+/* Of this dispatcher. Null: no memory. */
 struct mk_thread *mk_thread(void (*fn)(void *), void *arg);
+/*
+ * On any core, in the dispatcher that this program has there for such threads, which is made if it is the first one; up to 64 at a time.
+ * Null: no room.
+ */
+struct mk_thread *mk_thread_on(u32 core, void (*fn)(void *), void *arg);
+/* A thread of mk_thread_on() continues on another core. MK_EINVAL: it is another thread, or there is no such core. */
+s64 mk_move(u32 core);
+/* Once for each thread, from any core; then its memory is free again. */
 void mk_join(struct mk_thread *t);
 void mk_yield(void);
 struct mk_thread *mk_current(void);
@@ -72,14 +80,34 @@ struct mk_thread *mk_current(void);
 void mk_park(void);
 void mk_unpark(struct mk_thread *t);
 
+/*
+ * Mutexes, condition variables and semaphores are for threads of all dispatchers of a program; in variables of the program, zero at first.
+ * Who waits gets a message from the dispatcher that lets it go on. Not for handlers, which use mk_unpark().
+ */
+struct mk_node;
 struct mk_mutex {
-	struct mk_thread *holder;
-	struct mk_thread *first, **last; /* waiting */
+	u64 state;
+	struct mk_node *first, *last; /* the holder's: waiting, in order */
 };
 void mk_lock(struct mk_mutex *m);
 void mk_unlock(struct mk_mutex *m);
+struct mk_cond {
+	struct mk_node *first, *last;
+};
+/* Both with @m locked, also those below. May return early: look again. */
+void mk_cond_wait(struct mk_cond *c, struct mk_mutex *m);
+/* The first waiting one gets the mutex next; or all, one after the other. */
+void mk_cond_signal(struct mk_cond *c, struct mk_mutex *m);
+void mk_cond_broadcast(struct mk_cond *c, struct mk_mutex *m);
+struct mk_semaphore {
+	struct mk_mutex lock;
+	struct mk_cond more;
+	u64 value;
+};
+void mk_sem_wait(struct mk_semaphore *s);
+void mk_sem_post(struct mk_semaphore *s);
 
-/* From this dispatcher's heap, aligned to 16; null: full. Memory is never freed. */
+/* From this dispatcher's heap, aligned to 16; null: full. Only threads' memory is used again. */
 void *mk_alloc(u64 bytes);
 /* Capability slots. */
 u64 mk_slot(void);
