@@ -62,6 +62,9 @@ in_long in_model "nothing is acknowledged" '/ump_recv(/,/^}/s/if (c->received - 
 in_long in_model "one acknowledged too many" '/ump_ack(/,/^}/s/taken, c->received)/taken, c->received + 1)/'
 in_long in_model "the sleeper's flag is taken from it" '/ump_rouse(/,/^}/s/^\tump_wake/\tweir_store(\&c->tx->asleep, 0);\n&/'
 in_long in_model "no second look before the sleep" '/ump_wait(/,/^}/s/^\t\tif (ump_ready(c))$/\t\tif (0)/'
+in_model "nobody is woken for room" '/ump_ack(/,/^}/s/== UMP_WAITS_ROOM/== 9/'
+in_long in_model "no fence before the look at who waits for room" '/ump_ack(/,/^}/s/weir_fence();/;/'
+in_long in_model "room is not looked at before the sleep" '/ump_wait_room(/,/^}/s/ || !ump_full(c)//'
 told UMP
 
 messages() { # TREE OUT

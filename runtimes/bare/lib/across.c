@@ -206,8 +206,7 @@ void mk_lock(struct mk_mutex *m)
 /* Those that came since the last look wait behind the others, in the order in which they came. */
 static void line_up(struct mk_mutex *m)
 {
-	struct mk_node *list =
-			       (struct mk_node *)(__atomic_exchange_n(&m->state, HELD,
+	struct mk_node *list = (struct mk_node *)(__atomic_exchange_n(&m->state, HELD,
 								      __ATOMIC_ACQ_REL) &
 						  ~HELD),
 		       *in_order = 0;
