@@ -436,7 +436,7 @@ fn a_collector_merges_all_groups_and_splits_them_again() {
         )
     };
     let text = [
-        task("collector", 1, "vm", "group 3; sleep 50ms; merge all 7 3; sleep 50ms; split 7; sleep 1s"),
+        task("collector", 1, "vm", "group 3; sleep 48ms; merge all 7 3; sleep 50ms; split 7; sleep 1s"),
         task("fast", 2, "vm", "group 1; phase 1; loop { run 1ms }"),
         task("slow", 2, "vm", "group 2; phase 2; loop { run 1ms }"),
         task("hog", 4, "other", "loop { run 1ms }"),
@@ -454,7 +454,7 @@ fn a_collector_merges_all_groups_and_splits_them_again() {
     assert_eq!((both("fast"), both("slow")), (2 * (10 * 2 + 5 * 4), 2 * (10 + 5 * 4)));
     let gang = &out.gangs[0];
     let groups: Vec<_> = gang.groups.iter().map(|g| (g.group, g.members, g.slots, g.incomplete)).collect();
-    assert_eq!(groups, [(1, 2, 10, 0), (2, 2, 10, 0), (3, 1, 0, 0), (7, 5, 5, 0)]);
+    assert_eq!(groups, [(0, 5, 0, 0), (1, 2, 10, 0), (2, 2, 10, 0), (3, 1, 0, 0), (7, 5, 5, 0)]);
     assert_eq!((gang.slots, gang.skew_max_ns), (25, 0));
     // Four requests for a phase, a merge and a split, from and to four peers.
     assert_eq!((gang.phase_changes, gang.messages), (6, 48));
