@@ -64,6 +64,8 @@ says '96 counts, 32 moves of 8 threads over 4 cores, 0 wrong' bare priority --ha
 says '768 counts, 256 moves of 32 threads over 16 cores, 0 wrong' bare priority --harts 16 -q --no-trace --duration 900ms -- across 24
 says ', 0 wrong' bare decentral --harts 3 -q --no-trace --quantum 2700ns --set round_robin.slice=100us --duration 400ms -- across 12
 says ', 0 wrong' bare worksteal --shared --harts 4 -q --no-trace --duration 400ms -- across 12
+says '120 binds from 4 cores' bare priority --harts 4 -q --no-trace --duration 300ms -- channels
+says ', 0 wrong' bare worksteal --shared --harts 4 -q --no-trace --duration 300ms -- channels
 says '20 changes on 1 cores in one order' bare priority --harts 1 -q --no-trace --duration 300ms -- topics
 says '80 changes on 16 cores in one order' bare priority --harts 16 -q --no-trace --duration 500ms -- topics 5
 says ', 0 wrong' bare worksteal --shared --harts 4 -q --no-trace --duration 500ms -- topics

@@ -40,6 +40,7 @@ enum mk_ask {
 	MON_TOPIC,	 /* name: the number of its group, which is made */
 	MON_SUBSCRIBE,	 /* group, 0: the names */
 	MON_UNSUBSCRIBE, /* group */
+	MON_CLOSE,	 /* the carrier\'s word about the end of a channel */
 	MON_SIBLING,	 /* core, dispatcher of the same program there, bit: a slot that wakes it */
 	MON_PUBLISH,	 /* three words; w[0] from bit 32 on: group */
 };
@@ -47,8 +48,9 @@ enum mk_ask {
 /* Messages to a client: w[0] & 0xff; the status is in bits 32 on. */
 enum mk_say {
 	MON_ANSWER = 1,
-	MON_ASK,   /* a service: request, core of the client */
-	MON_BOUND, /* a service: request; the carrier's words about the channel */
+	MON_ASK,    /* a service: request, core of the client */
+	MON_BOUND,  /* a service: request; the carrier's words about the channel */
+	MON_HANGUP, /* the other end of a channel is closed: the carrier\'s word */
 	/* a member: its words; w[0] bits 8 to 15: enum mk_entry_kind, 16 to 31: group, 32 on: number of the entry */
 	MON_EVENT,
 };

@@ -832,7 +832,7 @@ void retire(struct hart *h, struct kdcb *k, u64 number, u64 cause)
 	for (struct cap *c = harts[k->home].caps, *after; c; c = after) {
 		after = c->next;
 		if ((c->type == CAP_ENDPOINT || c->type == CAP_DISPATCHER) && c->object == (u64)k)
-			cap_delete(h, c);
+			cap_die(h, c);
 	}
 	pool_give(&harts[k->home], k->memory);
 	weir_store(&k->block, 0);

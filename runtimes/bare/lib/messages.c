@@ -184,7 +184,7 @@ void mk_wait_any(void)
 	for (struct mk_channel *c = l->channels; c; c = c->next)
 		if (!c->waiting) {
 			c->waiting = l->current;
-			if (ump_ready(&c->ump))
+			if (ump_ready(&c->ump) || c->gone)
 				nothing = 0;
 		}
 	l->server = l->current;
@@ -210,7 +210,9 @@ static s64 channel_open(struct mk_channel *c, u64 packed)
 	err = mk_invoke(frame, CMD_MAP, 0, 0, 0, 0).status;
 	if (err)
 		return err;
-	*c = (struct mk_channel){ .notify = packed >> 16 & 0xffff,
+	*c = (struct mk_channel){ .frame = frame,
+				  .base = r.value[0],
+				  .notify = packed >> 16 & 0xffff,
 				  .endpoint = packed >> 32 & 0xffff,
 				  .badge = MK_BADGE + (packed >> 56) };
 	if (ump_init(&c->ump, packed >> 48 & 1 ? base + 2048 : base,
@@ -218,6 +220,25 @@ static s64 channel_open(struct mk_channel *c, u64 packed)
 		return MK_EINVAL;
 	mk_channel_add(c);
 	return MK_OK;
+}
+
+void mk_channel_close(struct mk_channel *c)
+{
+	struct lib *l = lib();
+	struct mk_channel **p;
+	u64 w[4] = { MON_CLOSE, c->base }, answer[4];
+
+	disable();
+	for (p = &l->channels; *p && *p != c; p = &(*p)->next)
+		;
+	if (*p)
+		*p = c->next;
+	enable();
+	mk_invoke(c->frame, CMD_DELETE, 0, 0, 0, 0);
+	mk_invoke(c->notify, CMD_DELETE, 0, 0, 0, 0);
+	if (c->endpoint)
+		mk_invoke(c->endpoint, CMD_DELETE, 0, 0, 0, 0);
+	ask_monitor(w, answer);
 }
 
 /* --- the monitor ---------------------------------------------------------------------------------------------- */
@@ -247,6 +268,13 @@ void monitor_said(const u64 *words)
 			l->on_event(&e);
 		return;
 	}
+	if ((words[0] & 0xff) == MON_HANGUP)
+		for (struct mk_channel *c = l->channels; c; c = c->next)
+			if (c->base == words[1]) {
+				c->gone = 1;
+				if (c->waiting)
+					unpark(c->waiting);
+			}
 	if ((words[0] & 0xff) == MON_ASK) {
 		l->requests[l->asked++ % 16] = (struct request){ words[1], words[2] };
 	} else if ((words[0] & 0xff) == MON_BOUND) {

@@ -14,6 +14,7 @@
 #define POKE_BIT    1
 #define MAX_CLIENTS 32u /* dispatchers of a core */
 #define MAX_CORES   16u
+#define CHANNELS    32u /* at one time; of 4096 bytes each, from SLOT_RAM */
 #define LATE	    64u
 
 enum {
@@ -23,6 +24,8 @@ enum {
 	PEER_LEARN,		 /* gang: what was sent is a gang */
 	PEER_PHASE,
 	PEER_PHASE_REPLY,
+	PEER_CLOSED, /* base: the far end of a channel of that core */
+	PEER_HANGUP, /* base: the service has closed its end */
 };
 
 static struct mk_monitor monitor;
@@ -33,7 +36,19 @@ static struct out {
 } out[MAX_CORES][OUT];
 static u32 out_head[MAX_CORES], out_tail[MAX_CORES];
 static u32 notify_slot[MAX_CORES];
-static u64 frame_next;
+/* Channels whose service is here: their memory, and who has an end. */
+static struct channel {
+	u64 base; /* 0: free */
+	u32 core, client, server;
+	u32 open; /* ENDs, a bit each */
+} channels[CHANNELS];
+/* Ends of channels whose service is on another core. */
+static struct far_end {
+	u64 base; /* 0: none */
+	u32 client, core;
+} far_ends[CHANNELS * 4];
+#define END_SERVER 1u
+#define END_CLIENT 2u
 static u32 domain_of[MAX_CLIENTS];
 static u32 gang_of[MAX_CLIENTS]; /* and one; 0: none */
 
@@ -155,19 +170,78 @@ static s64 forge_for(u32 number, u64 type, u64 object, u64 bytes, u64 rights)
 s32 mk_channel_make(struct mk_monitor *m, u32 server, u32 core, u32 client, u64 *words)
 {
 	u64 slot = mk_slot();
-	struct mk_result r = mk_invoke(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 4096, frame_next, slot);
+	struct mk_result r;
+	u32 n;
 
-	(void)core;
-	(void)client;
+	for (n = 0; n < CHANNELS && channels[n].base; n++)
+		;
+	if (n == CHANNELS)
+		return MON_EROOM;
+	r = mk_invoke(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 4096, n * 4096, slot);
 	if (r.status)
 		return MON_EROOM;
-	frame_next += 4096;
 	r = mk_invoke(slot, CMD_IDENTIFY, 0, 0, 0, 0);
 	words[0] = r.value[0];
 	words[1] = r.value[1];
 	words[2] = (u64)m->core << 32 | server;
 	mk_invoke(slot, CMD_DELETE, 0, 0, 0, 0);
+	channels[n] = (struct channel){ .base = words[0],
+					.core = core,
+					.client = client,
+					.server = server,
+					.open = END_SERVER | END_CLIENT };
 	return MON_OK;
+}
+
+/* An end is closed. Whatever is left of the memory's capabilities on this core goes with the last one. */
+static void channel_closed(u64 base, u32 end)
+{
+	for (u32 i = 0; i < CHANNELS; i++) {
+		struct channel *c = &channels[i];
+		u64 w[4] = { MON_HANGUP, base };
+
+		if (c->base != base || !(c->open & end))
+			continue;
+		c->open &= ~end;
+		if (!c->open) {
+			mk_invoke(SLOT_KERNEL, CMD_OVERLAP, base, 4096, 1, 0);
+			c->base = 0;
+		} else if (end == END_CLIENT) {
+			mk_client_send(&monitor, c->server, w);
+		} else if (c->core == monitor.core) {
+			mk_client_send(&monitor, c->client, w);
+		} else {
+			mk_peer_send(&monitor, c->core, PEER_HANGUP, (u64[MK_PEER_WORDS]){ base });
+		}
+	}
+}
+
+static void far_closed(struct far_end *f)
+{
+	u64 base = f->base;
+
+	f->base = 0;
+	mk_invoke(SLOT_KERNEL, CMD_OVERLAP, base, 4096, 1, 0);
+	mk_peer_send(&monitor, f->core, PEER_CLOSED, (u64[MK_PEER_WORDS]){ base });
+}
+
+/* A client closes its end, or all (base 0), because it has ended. */
+static void close_ends(u32 client, u64 base)
+{
+	for (u32 i = 0; i < CHANNELS; i++) {
+		struct channel c = channels[i];
+
+		if (!c.base || (base && c.base != base))
+			continue;
+		if (c.server == client)
+			channel_closed(c.base, END_SERVER);
+		if (c.core == monitor.core && c.client == client)
+			channel_closed(c.base, END_CLIENT);
+	}
+	for (u32 i = 0; i < CHANNELS * 4; i++)
+		if (far_ends[i].base && far_ends[i].client == client &&
+		    (!base || far_ends[i].base == base))
+			far_closed(&far_ends[i]);
 }
 
 static s32 ends(struct mk_monitor *m, u32 mine, u32 core, u32 other, const u64 *words, u64 *channel)
@@ -198,6 +272,12 @@ s32 mk_channel_server(struct mk_monitor *m, u32 server, u32 core, u32 client, co
 
 s32 mk_channel_client(struct mk_monitor *m, u32 core, u32 client, const u64 *words, u64 *channel)
 {
+	for (u32 i = 0; i < CHANNELS * 4 && core != m->core; i++) {
+		if (far_ends[i].base)
+			continue;
+		far_ends[i] = (struct far_end){ .base = words[0], .client = client, .core = core };
+		break;
+	}
 	return ends(m, client, core, (u32)words[2], words, channel);
 }
 
@@ -439,6 +519,11 @@ static s32 join(u32 client, u64 gang, u64 group)
 int mk_other_client(struct mk_monitor *m, u32 client, const u64 *w)
 {
 	switch (w[0] & 0xff) {
+	case MON_CLOSE:
+		if (w[1])
+			close_ends(client, w[1]);
+		mk_answer_client(m, client, MON_OK, 0, 0, 0);
+		return 1;
 	case MON_MANIFEST: {
 		u32 n = w[0] >> 8 & 0xff, op;
 		u64 gang = 0;
@@ -506,6 +591,16 @@ int mk_other_peer(struct mk_monitor *m, u32 from, u32 kind, const u64 *w)
 		if (from == 0 && w[0] < MK_MAX_GANGS && text_bytes[from] == sizeof(struct mk_gang))
 			learn((u32)w[0], (const struct mk_gang *)text[from]);
 		return 1;
+	case PEER_CLOSED:
+		for (u32 i = 0; i < CHANNELS; i++)
+			if (channels[i].base == w[0] && channels[i].core == from)
+				channel_closed(w[0], END_CLIENT);
+		return 1;
+	case PEER_HANGUP:
+		for (u32 i = 0; i < CHANNELS * 4; i++)
+			if (far_ends[i].base == w[0] && far_ends[i].core == from)
+				mk_client_send(m, far_ends[i].client, (u64[4]){ MON_HANGUP, w[0] });
+		return 1;
 	case PEER_PHASE: {
 		struct mk_phase_message msg = { .gang = (u32)w[0],
 						.phase = (u32)(w[0] >> 32),
@@ -569,6 +664,7 @@ static void ended(u32 client)
 		if (late[i].client != client)
 			late[kept++] = late[i];
 	nr_late = kept;
+	close_ends(client, 0);
 	mk_monitor_gone(&monitor, client);
 }
 

@@ -27,6 +27,7 @@
 #define CAP_NOTIFY     5 /* of a dispatcher on any core */
 #define CAP_IRQ	       6
 #define CAP_KERNEL     7 /* the monitor's */
+#define CAP_DEAD       8 /* was of a dispatcher that has ended; keeps its slot until that is deleted */
 
 #define RIGHT_READ  1
 #define RIGHT_WRITE 2

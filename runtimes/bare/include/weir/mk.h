@@ -150,6 +150,10 @@ struct mk_channel {
 	/* on this core: slot of the other side's endpoint; 0: it is on another core */
 	u64 endpoint;
 	u64 badge; /* of its messages at our endpoint */
+	u64 frame; /* slot and address of its memory */
+	u64 base;
+	u32 gone; /* the other side has closed it, or has ended; read what is left, then close it */
+	u32 unused;
 	struct mk_channel *next;
 	struct mk_thread *waiting;
 	u64 polls;
@@ -161,6 +165,8 @@ void mk_channel_recv(struct mk_channel *c, u64 *words, u32 nr, u32 *kind, u32 *t
 /* 0, or -WEIR_EAGAIN. */
 int mk_channel_try(struct mk_channel *c, u64 *words, u32 nr, u32 *kind, u32 *tag);
 void mk_channel_add(struct mk_channel *c);
+/* When both sides have closed it, or have ended, its memory is free again. */
+void mk_channel_close(struct mk_channel *c);
 
 /* --- the monitor's services ---------------------------------------------------------------------------------------------- */
 
