@@ -119,7 +119,6 @@ in_ordered ordered.c "a full log is written" '/^int mk_ordered_may/,/^}/s/return
 in_long in_ordered ordered.c "what a member has no room for is dropped" '/^int mk_ordered_pump/,/^}/s/^\t\t\t\tbreak;//'
 in_long in_ordered ordered.c "a member gets what was before it" '/^static void subscribe/,/^}/s/s->at = at;/s->at = at ? at - 1 : 0;/'
 in_long in_ordered ordered.c "a member that leaves is counted on" 's/log->members += e->kind == ENTRY_JOIN ? 1 : -1u;/log->members += e->kind == ENTRY_JOIN;/'
-in_ordered ordered.c "a proposal is forgotten when another group is busy" '/^static void begin/,/^}/s/asked >> p->group & 1/asked/'
 in_long in_ordered monitor.c "a name outlives its service" '/^static void name_over/,/^}/s/if (!status \&\& client == ~0u)/if (0)/'
 in_ordered monitor.c "a refused leave is forgotten" 's/state = status == MON_EBUSY ? 1 : 0;/state = 0;/'
 in_long in_ordered monitor.c "each core numbers groups itself" '/^static s32 topic_register/,/^}/s/for (\*group = 1;/for (*group = 1 + m->core % 2;/'

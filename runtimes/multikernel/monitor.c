@@ -733,9 +733,17 @@ void mk_monitor_gone(struct mk_monitor *m, u32 client)
 		e->used = 0;
 		add_chore(m, MK_GROUP_OF_NAMES, ENTRY_UNNAME, 0, e->iref);
 	}
-	for (u32 group = 0; group < MK_GROUPS; group++)
-		if (mk_ordered_drop(&m->ordered, client, group))
-			add_chore(m, group, ENTRY_LEAVE, member(m, client), 0);
+	for (u32 group = 0; group < MK_GROUPS; group++) {
+		if (!mk_ordered_drop(&m->ordered, client, group))
+			continue;
+		add_chore(m, group, ENTRY_LEAVE, member(m, client), 0);
+		/* It has joined here, though the answer is still on the way: it leaves once. */
+		for (u32 i = 0; i < MK_PENDING; i++)
+			if (m->pending[i].kind == PENDING_ORDERED &&
+			    m->pending[i].client == client && m->pending[i].word[0] == ENTRY_JOIN &&
+			    m->pending[i].word[1] == group)
+				m->pending[i].word[0] = 0;
+	}
 	for (u32 i = 0; i < MK_PENDING; i++) {
 		struct mk_pending *p = &m->pending[i];
 

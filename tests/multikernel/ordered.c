@@ -78,7 +78,7 @@ static const struct scenario scenarios[] = {
 	  3,
 	  { 0, 0, 1 },
 	  { "TS", "T", "TS" },
-	  { { 0, 9, "G" }, { 2, 9, "12" }, { 1, 1, "" } } },
+	  { { 0, 9, "G" }, { 2, 9, "123" }, { 1, 1, "" } } },
 	{ "a third joins and leaves",
 	  3,
 	  { 0, 0, 1 },
@@ -288,9 +288,10 @@ static int act(u32 nr, const char *steps)
 	u64 words[4] = { 0 };
 	char step;
 
-	if (c->waits || c->gone)
+	/* It may end at any time. */
+	if (c->gone || (c->waits && steps[c->at] != 'G'))
 		return 0;
-	if (c->at && is_publication(steps[c->at - 1]) && c->status != -9999) {
+	if (c->at && !c->waits && is_publication(steps[c->at - 1]) && c->status != -9999) {
 		u32 bit = 1u << (steps[c->at - 1] - '0');
 
 		if (c->status == MON_EBUSY && !c->tries++) {

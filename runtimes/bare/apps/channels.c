@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 		}
 	}
 	expect(served == nr * times);
-	mk_print("channels: %lu binds from %u cores, up to %u at once, %u wrong", (unsigned long)served,
-		 nr, most, wrong);
+	mk_print("channels: %lu binds from %u cores, up to %u at once, %u wrong",
+		 (unsigned long)served, nr, most, wrong);
 	return wrong != 0;
 }
