@@ -175,6 +175,19 @@ static void reply(void)
 	world->done[1] = 1;
 }
 
+/* Asleep where no slot is free; nothing comes back but room. */
+static void send_asleep(void)
+{
+	weir_port_set_cpu(0);
+	for (u64 i = 1; i <= MESSAGES; i++) {
+		u64 words[2] = { i, ~i };
+
+		while (ump_send(&world->end[0], words, 2, (u32)i & 3, (u32)i))
+			ump_wait_room(&world->end[0]);
+	}
+	world->done[0] = 1;
+}
+
 /* More than fits each way, and asleep for whatever comes first: a message, or room. */
 static void exchange(u32 end)
 {
@@ -218,6 +231,7 @@ const struct scenario scenarios[] = {
 	{ "stream-asleep", 2, setup, { send_all, await_all }, finished, 0 },
 	{ "both-full", 2, setup, { fill_0, fill_1 }, finished, 0 },
 	{ "ask-and-reply", 2, setup, { ask, reply }, finished, 0 },
+	{ "room-asleep", 2, setup, { send_asleep, take_all }, finished, 0 },
 	{ "both-half-sent", 2, setup, { exchange_0, exchange_1 }, finished, 0 },
 };
 const u32 nr_scenarios = sizeof(scenarios) / sizeof(scenarios[0]);
