@@ -59,6 +59,16 @@ says '47 tests, 0 wrong' bare priority --harts 2 --quantum 1us -q -- caps
 says '7200 rounds on 4 cores, 0 wrong' bare decentral --harts 4 -q -- threads
 says '24 sums of 4000 terms, 0 wrong' bare decentral --harts 4 -q --set round_robin.slice=100us -- floats
 says '6 sums of 4000 terms, 0 wrong' bare priority --harts 1 -q --quantum 3us -- floats
+# Threads, mutexes, condition variables and semaphores across cores; groups that publish.
+says '96 counts, 32 moves of 8 threads over 4 cores, 0 wrong' bare priority --harts 4 -q --no-trace --duration 400ms -- across 12
+says '768 counts, 256 moves of 32 threads over 16 cores, 0 wrong' bare priority --harts 16 -q --no-trace --duration 900ms -- across 24
+says ', 0 wrong' bare decentral --harts 3 -q --no-trace --quantum 2700ns --set round_robin.slice=100us --duration 400ms -- across 12
+says ', 0 wrong' bare worksteal --shared --harts 4 -q --no-trace --duration 400ms -- across 12
+says '120 binds from 4 cores' bare priority --harts 4 -q --no-trace --duration 300ms -- channels
+says ', 0 wrong' bare worksteal --shared --harts 4 -q --no-trace --duration 300ms -- channels
+says '20 changes on 1 cores in one order' bare priority --harts 1 -q --no-trace --duration 300ms -- topics
+says '80 changes on 16 cores in one order' bare priority --harts 16 -q --no-trace --duration 500ms -- topics 5
+says ', 0 wrong' bare worksteal --shared --harts 4 -q --no-trace --duration 500ms -- topics
 # Preempted and passed on in ever other places, from the first instruction of the monitors on.
 quanta=(1000 1300 2700 7900 23000)
 [[ -z ${WEIR_LONG:-} ]] || mapfile -t quanta < <(seq 1000 37 4000)
@@ -183,8 +193,12 @@ mutant_shared() { # NAME FILE SED POLICY PROGRAM
 	mutants=$((mutants + 1))
 }
 mutant_shared "another hart keeps the old regions" kernel/dispatch.c 's/^	weir_store(&at->stale, 1);$//' worksteal tests/bare/shared.c
+mutant_shared "a thread moves before it is off its stack" lib/across.c \
+	's/^	lib()->off = t;$/	post(\&t->own, (u32)place); mk_invoke((u64)slot, CMD_POKE, 0, 0, 0, 0);/' edf across 4
 mutant_shared "an expiry by the clock of another hart is lost" lib/threads.c 's/ || was >> 63)$/ || was == 1)/' edf spread
 if [[ -n ${WEIR_LONG:-} ]]; then
+	mutant_shared "who waits for a mutex is forgotten" lib/across.c '/^void mk_unlock/,/^}/s/line_up(m);/line_up(m); m->first = 0;/' edf across 4
+	mutant_shared "floating-point registers of a thread stay behind" lib/across.c 's/t->has_fp |= .*/t->has_fp = 0;/' edf across 4
 	mutant_shared "floating-point registers stay where they are" kernel/dispatch.c 's/^		fp_save(k->fp);$/		(void)0;/' "$work/fast.weir" spread
 	mutant_shared "a queued receiver runs on borrowed time" kernel/message.c 's/return SHARED ? k->on == SCHED_BLOCKED : /return /' edf spread
 	mutant_shared "the policy's request does not reach the other hart" kernel/dispatch.c '/^static void ask/,/^}/s/^\tprod(h, hart);$//' worksteal spread
@@ -211,6 +225,14 @@ says 'rounds of 4 members' bare gang --harts 4 -q -- gang best 200
 best=$(grep -o '[0-9]* rounds/s' "$work/out" | cut -d' ' -f1)
 ((slots > 5 * best)) || { echo "FAIL $slots rounds/s in slots, $best apart" && exit 1; }
 echo "ok   bare kernel: gangs, $slots rounds/s in slots, $best apart"
+
+# A collector's threads meet at barriers: in one group, with long slots, they are done in less than half of the time.
+says 'and 0 us for merge and split' bare gang --harts 4 -q --no-trace -- collector 2 apart
+apart=$(grep -o '[0-9]* us each' "$work/out" | cut -d' ' -f1)
+says '; 0 wrong' bare gang --harts 4 -q --no-trace -- collector 2
+merged=$(grep -o '[0-9]* us each' "$work/out" | cut -d' ' -f1)
+((2 * merged < apart)) || { echo "FAIL a collection takes $merged us merged, $apart us apart" && exit 1; }
+echo "ok   bare kernel: groups, a collection of $merged us merged, $apart us apart"
 
 # --- the same bytes --------------------------------------------------------------------------------------------
 

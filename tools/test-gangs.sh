@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # The resource service of gangs (docs/gangs.md), under AddressSanitizer: manifests, admission against a check that draws every slot, phase
-# changes in every order of messages, clocks. Then three mistakes in the protocol of phase changes that it must find.
+# changes, merges and splits of groups in every order of messages, clocks. Then nine mistakes in that protocol that it must find.
 #
 #   tools/test-gangs.sh [histories of a controller, 2000 by default]
 #
@@ -39,10 +39,16 @@ mistake() { # NAME SCRIPT
 		echo "FAIL not found: $1" && exit 1
 	fi
 }
-mistake "the last to arrive wins" '/^static int later/,/^}/s/if (sequence != r->sequence)/if (1) return 1;\n\t&/'
-mistake "of equal sequences the first to arrive wins" '/^static int later/,/^}/s/return r->coordinator != .*/return 0;/'
+mistake "the last to arrive wins" '/^static int later/,/^}/s/if (msg->sequence != r->sequence)/if (1) return 1;\n\t&/'
+mistake "of equal sequences the first to arrive wins" '/^static int later/,/^}/s/return msg->coordinator > .*/return 0;/'
 mistake "an answer to an old change counts" 's/if (!r || !r->pending || r->pending != reply->sequence || !r->waiting)/if (!r || !r->waiting)/'
-echo "ok   three mistakes found"
+mistake "a group is merged into another that is merged into it" 's/^\t\tu32 stays = .*/\t\tu32 stays = 0;/'
+mistake "a CPU of another group is counted" '/^static void add_reply/,/^}/s/if (status == MK_PHASE_OTHER)/if (0)/'
+mistake "a phase of the merged group is a phase of each" 's/write_register(&r->group\[msg->group\].phase/write_register(\&r->group[r->home].phase/'
+mistake "the scheduler is not told of a merge" '/^int mk_planner_receive/,/^}/s/if (phase_of(r) == was && since(r) == before)/if (msg->change || (phase_of(r) == was \&\& since(r) == before))/'
+mistake "only the last merge is followed" '/^static u32 group_of/,/^}/s/i < MK_MAX_GROUPS/i < 1/'
+mistake "a split leaves them merged" 's/msg->change == MK_CHANGE_SPLIT ? i :/0 ? i :/'
+echo "ok   nine mistakes found"
 
 [[ ${WEIR_LONG:-} ]] || exit 0
 cargo build --locked --quiet --release --package runweir

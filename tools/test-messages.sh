@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # UMP and bulk channels, monitors (docs/messages.md): every interleaving of two ends with the model checker of tests/concurrency;
-# real threads and checksums; names, binds and agreement of up to 16 monitors, messages in random order; stubs of an interface over every transport;
+# real threads and checksums; names, binds and agreement of up to 16 monitors, messages in random order; groups, in every order of messages; stubs of an interface over every transport;
 # memory that does not cohere. Each of these has to find mistakes that are planted in copies of the sources, one at a time: two of each kind in
 # the short form, all with WEIR_LONG=1.
 #
@@ -62,6 +62,9 @@ in_long in_model "nothing is acknowledged" '/ump_recv(/,/^}/s/if (c->received - 
 in_long in_model "one acknowledged too many" '/ump_ack(/,/^}/s/taken, c->received)/taken, c->received + 1)/'
 in_long in_model "the sleeper's flag is taken from it" '/ump_rouse(/,/^}/s/^\tump_wake/\tweir_store(\&c->tx->asleep, 0);\n&/'
 in_long in_model "no second look before the sleep" '/ump_wait(/,/^}/s/^\t\tif (ump_ready(c))$/\t\tif (0)/'
+in_model "nobody is woken for room" '/ump_ack(/,/^}/s/== UMP_WAITS_ROOM/== 9/'
+in_long in_model "no fence before the look at who waits for room" '/ump_ack(/,/^}/s/weir_fence();/;/'
+in_long in_model "room is not looked at before the sleep" '/ump_wait_room(/,/^}/s/ || !ump_full(c)//'
 told UMP
 
 messages() { # TREE OUT
@@ -79,7 +82,7 @@ fi
 
 monitors() { # TREE FLAGS...
 	"$cc" "${flags[@]}" "${@:2}" -Icore/include -Icore/port/native -I"$1/runtimes/multikernel" -o "$work/monitors" \
-		"$1"/tests/multikernel/monitors.c "$1"/runtimes/multikernel/{monitor,commit}.c
+		"$1"/tests/multikernel/monitors.c "$1"/runtimes/multikernel/{monitor,commit,ordered}.c
 }
 in_monitors() { # NAME SCRIPT
 	local status=0
@@ -96,6 +99,32 @@ in_long in_monitors "committed although one refused" 's/op->value == MK_COMMIT_Y
 in_monitors "the answers below are not joined" 's/op->value = both(op->value, msg->value);/;/'
 in_long in_monitors "the first answer is taken for all" 's/if (--op->waiting == 0)/if (--op->waiting + 1)/'
 told monitors
+
+# --- groups: entries in one order, exhaustively ------------------------------------------------------
+
+ordered() { # TREE FLAGS...
+	"$cc" "${flags[@]}" -O2 -DMK_LOG=2u "${@:2}" -Icore/include -Icore/port/native -I"$1/runtimes/multikernel" -o "$work/ordered" \
+		"$1"/tests/multikernel/ordered.c "$1"/runtimes/multikernel/{monitor,commit,ordered}.c
+}
+in_ordered() { # FILE NAME SCRIPT
+	local status=0
+	plant "$work/tree" "runtimes/multikernel/$1" "$3"
+	ordered "$work/tree" -w
+	timeout 300 "$work/ordered" >"$work/log" 2>&1 || status=$?
+	seen "$2" "$status" 3
+}
+ordered .
+timeout 600 "$work/ordered"
+in_ordered ordered.c "a full log is written" '/^int mk_ordered_may/,/^}/s/return 0;/;/'
+in_long in_ordered ordered.c "what a member has no room for is dropped" '/^int mk_ordered_pump/,/^}/s/^\t\t\t\tbreak;//'
+in_long in_ordered ordered.c "a member gets what was before it" '/^static void subscribe/,/^}/s/s->at = at;/s->at = at ? at - 1 : 0;/'
+in_long in_ordered ordered.c "a member that leaves is counted on" 's/log->members += e->kind == ENTRY_JOIN ? 1 : -1u;/log->members += e->kind == ENTRY_JOIN;/'
+in_long in_ordered monitor.c "a name outlives its service" '/^static void name_over/,/^}/s/if (!status \&\& client == ~0u)/if (0)/'
+in_ordered monitor.c "a refused leave is forgotten" 's/state = status == MON_EBUSY ? 1 : 0;/state = 0;/'
+in_long in_ordered monitor.c "each core numbers groups itself" '/^static s32 topic_register/,/^}/s/for (\*group = 1;/for (*group = 1 + m->core % 2;/'
+in_long in_ordered monitor.c "a member that ended while it joined stays" '/^static void ordered(/,/^}/s/!status \&\& was.client == ~0u/0/'
+in_long in_ordered commit.c "appended although one refused" 's/op->value == MK_COMMIT_YES ? MK_STEP_COMMIT/1 ? MK_STEP_COMMIT/'
+told "groups"
 
 # --- stubs of an interface, over every transport ----------------------------------------------------
 

@@ -65,7 +65,7 @@ if [[ $unit != - ]]; then
 	for file in "$here"/lib/*.c; do
 		compile "lib-$(basename "$file" .c)" "$file" "${user[@]}"
 	done
-	for name in monitor commit planner controller manifest; do
+	for name in monitor commit ordered planner controller manifest; do
 		compile "m-$name" "$root/runtimes/multikernel/$name.c" "${user[@]}"
 	done
 	for file in "$here"/services/*.c "$here"/apps/*.c; do

@@ -112,6 +112,7 @@ static struct mk_commit_message about(const struct mk_commit_op *op, u32 step)
 	return (struct mk_commit_message){ .step = step,
 					   .id = op->id,
 					   .object = { op->object[0], op->object[1] },
+					   .word = { op->word[0], op->word[1], op->word[2] },
 					   .command = op->command };
 }
 
@@ -145,6 +146,8 @@ static void step(struct mk_commit *c, struct mk_commit_op *op, u32 which);
 /* All cores below have answered. */
 static void all_in(struct mk_commit *c, struct mk_commit_op *op)
 {
+	struct mk_commit_message over;
+
 	if (op->parent != ~0u) {
 		struct mk_commit_message up = about(op, MK_STEP_ANSWER);
 		u32 to = op->parent;
@@ -162,8 +165,10 @@ static void all_in(struct mk_commit *c, struct mk_commit_op *op)
 		step(c, op, op->value == MK_COMMIT_YES ? MK_STEP_COMMIT : MK_STEP_ABORT);
 		return;
 	}
+	over = about(op, op->step);
+	over.cookie = op->cookie;
 	op->used = 0;
-	mk_commit_over(c, op->cookie, op->step == MK_STEP_ABORT ? op->refused : MK_COMMIT_YES);
+	mk_commit_over(c, &over, op->step == MK_STEP_ABORT ? op->refused : MK_COMMIT_YES);
 }
 
 static void step(struct mk_commit *c, struct mk_commit_op *op, u32 which)
@@ -181,7 +186,8 @@ static void step(struct mk_commit *c, struct mk_commit_op *op, u32 which)
 		all_in(c, op);
 }
 
-int mk_commit_begin(struct mk_commit *c, u32 phases, u32 command, const u64 *object, u32 cookie)
+int mk_commit_begin(struct mk_commit *c, u32 phases, u32 command, const u64 *object,
+		    const u64 *words, u32 cookie)
 {
 	struct mk_commit_op *op = new_op(c);
 
@@ -193,6 +199,8 @@ int mk_commit_begin(struct mk_commit *c, u32 phases, u32 command, const u64 *obj
 				     .object = { object[0], object[1] },
 				     .command = command,
 				     .cookie = cookie };
+	for (u32 i = 0; words && i < MK_COMMIT_WORDS; i++)
+		op->word[i] = words[i];
 	c->next = c->next == 0xffffff ? 1 : c->next + 1;
 	step(c, op, phases == 2 ? MK_STEP_PREPARE : MK_STEP_DO);
 	return 0;
@@ -225,6 +233,7 @@ void mk_commit_receive(struct mk_commit *c, u32 from, const struct mk_commit_mes
 				     .id = msg->id,
 				     .parent = from,
 				     .object = { msg->object[0], msg->object[1] },
+				     .word = { msg->word[0], msg->word[1], msg->word[2] },
 				     .command = msg->command };
 	step(c, op, msg->step);
 }

@@ -15,6 +15,7 @@
 
 #define MK_COMMIT_CORES 64u
 #define MK_COMMIT_OPS	32u
+#define MK_COMMIT_WORDS 3u
 
 enum mk_commit_step {
 	MK_STEP_DO,	 /* one phase: do it */
@@ -35,9 +36,10 @@ struct mk_commit_message {
 	u32 id; /* of the operation: its initiator, and from bit 8 on the initiator's number for it */
 	u32 answers; /* the step that this answers */
 	u32 value;
-	u64 object[2]; /* the object, for instance base and bytes; the caller's */
-	u32 command;   /* what is to be done; the caller's */
-	u32 cookie;    /* on the initiator: the caller's; not sent */
+	u64 object[2];		   /* the object, for instance base and bytes; the caller's */
+	u64 word[MK_COMMIT_WORDS]; /* more about it; the caller's */
+	u32 command;		   /* what is to be done; the caller's */
+	u32 cookie;		   /* on the initiator: the caller's; not sent */
 };
 
 struct mk_commit_op {
@@ -48,6 +50,7 @@ struct mk_commit_op {
 	u32 parent;  /* ~0: this core is the initiator */
 	u32 value;   /* of all answers so far */
 	u64 object[2];
+	u64 word[MK_COMMIT_WORDS];
 	u32 command;
 	u32 cookie;  /* initiator: the caller's */
 	u32 refused; /* initiator: combined answer to PREPARE */
@@ -79,12 +82,15 @@ int mk_commit_may(struct mk_commit *c, const struct mk_commit_message *msg);
 /* Do it; first on the initiator, so that no core finds the object free in between. */
 void mk_commit_do(struct mk_commit *c, const struct mk_commit_message *msg);
 /* The operation has ended, on the initiator. YES: all cores have done it. BUSY: it may be tried again, sooner on cores with low numbers. */
-void mk_commit_over(struct mk_commit *c, u32 cookie, u32 value);
+void mk_commit_over(struct mk_commit *c, const struct mk_commit_message *msg, u32 value);
 
 /* @node: each core's node; null: one node. 0, or -WEIR_EINVAL. */
 int mk_commit_init(struct mk_commit *c, u32 core, u32 nr, const u32 *node);
-/* Begin; @phases is 1 or 2. 0, or -WEIR_EBUSY: too many are under way, or this core has promised the object to another. */
-int mk_commit_begin(struct mk_commit *c, u32 phases, u32 command, const u64 *object, u32 cookie);
+/*
+ * Begin; @phases is 1 or 2, @words null: none. 0, or -WEIR_EBUSY: too many are under way, or this core has promised the object to another.
+ */
+int mk_commit_begin(struct mk_commit *c, u32 phases, u32 command, const u64 *object,
+		    const u64 *words, u32 cookie);
 /* A message from core @from. */
 void mk_commit_receive(struct mk_commit *c, u32 from, const struct mk_commit_message *msg);
 /* The cores that @core asks in a tree from @root, the farthest first; returns their number. */

@@ -7,25 +7,45 @@
  * the gang) one message with manifest, phase, time, coordinator and sequence. Each peer looks up its own row and replies; after the
  * last reply, the program gets one result. A planner without the row serves the gang as best effort until the controller sends the row.
  * Simultaneous changes of one gang by two coordinators are ordered by sequence, then by coordinator, so all CPUs end in the same phase.
+ *
+ * A gang's members are in groups, by CPU; initially all are in group 0. Each group is in a phase of its own. Groups merge and split at
+ * run time, and never need to be admitted again: a phase's slots begin at the same time on all CPUs of the gang, so one row per phase
+ * serves every division into groups. Each CPU joins a home group, and only its own planner knows that. Which group a group is merged
+ * into, and its phase, are registers in every planner, each written by the latest change; so all planners agree whatever the order of
+ * messages is, a CPU is in exactly one group at any time, and a group that leaves a merged one has the phase again that it had before.
  */
 #ifndef WEIR_PLANNER_H
 #define WEIR_PLANNER_H
 
 #include "controller.h"
 
+#define MK_MAX_GROUPS 16u /* of a gang */
+#define MK_SAME_PHASE (~0u)
+
 enum mk_phase_status {
 	MK_PHASE_DONE,	    /* the row is in force */
 	MK_PHASE_MISSING,   /* best effort until the row comes */
 	MK_PHASE_OVERTAKEN, /* a later change is in force */
 	MK_PHASE_UNKNOWN,   /* no such gang or phase here */
+	MK_PHASE_OTHER,	    /* this CPU is in another group; noted */
+};
+
+enum mk_change {
+	MK_CHANGE_PHASE, /* of `group` */
+	MK_CHANGE_MERGE, /* `groups` into `group` */
+	MK_CHANGE_SPLIT, /* `groups` leave `group` */
 };
 
 struct mk_phase_message {
 	u32 gang;
-	u32 phase;
-	u64 time; /* of the request, by the common clock */
+	u32 phase; /* MK_SAME_PHASE: no change */
+	u64 time;  /* of the request, by the common clock */
 	u32 coordinator;
 	u32 sequence;
+	u32 change; /* enum mk_change */
+	u32 group;
+	u32 groups; /* a bit each */
+	u32 unused;
 };
 
 struct mk_phase_reply {
@@ -35,7 +55,7 @@ struct mk_phase_reply {
 	u32 status; /* enum mk_phase_status */
 };
 
-/* The program's result: the worst status, and the number of CPUs concerned. */
+/* The program's result: the worst status, and the number of CPUs in the group concerned. */
 struct mk_phase_result {
 	u32 status;
 	u32 count;
@@ -56,6 +76,22 @@ struct mk_activation {
 	u64 deallocations; /* times that a slot ended, or its CPU was taken away within one */
 	u32 phase;
 	u32 scale; /* of the declared execution times, in 1000ths */
+	u32 group; /* in which this CPU is */
+	u32 unused;
+};
+
+/* A register: a value, and the change that wrote it. */
+struct mk_register {
+	u32 value;
+	u32 sequence;
+	u32 coordinator;
+	u32 unused;
+	u64 time;
+};
+
+struct mk_group {
+	struct mk_register into; /* the group that it is merged into; itself: none */
+	struct mk_register phase;
 };
 
 struct mk_replica {
@@ -68,12 +104,9 @@ struct mk_replica {
 	struct mk_row row[MK_MAX_PHASES];
 	s32 priority[MK_MAX_PHASES];
 	u64 release[MK_MAX_PHASES];
-	/* The change in force. */
-	u32 phase;
-	u32 sequence;
-	u32 coordinator;
-	u32 unused;
-	u64 time;
+	u32 home;     /* the group that this CPU joined */
+	u32 sequence; /* of the latest change seen */
+	struct mk_group group[MK_MAX_GROUPS];
 	u64 deallocations;
 	/* The change that this CPU coordinates; its sequence is 0 if there is none. */
 	u32 pending;
@@ -100,13 +133,26 @@ int mk_planner_push(struct mk_planner *p, u32 gang, u32 phase, u64 version,
 		    const struct mk_row *row, u64 now, struct mk_submit *submit);
 /* The gang has left; its slots here are void. 1: *@submit goes to the scheduler. */
 int mk_planner_forget(struct mk_planner *p, u32 gang, u64 now, struct mk_submit *submit);
+/* This CPU's members are in group @group from now on. 1: *@submit goes to the scheduler. -WEIR_ENOENT: no such gang or group. */
+int mk_planner_join(struct mk_planner *p, u32 gang, u32 group, u64 now, struct mk_submit *submit);
 /*
- * This CPU coordinates a change: *@out goes to each of the gang's other CPUs, and *@submit to this one's scheduler. The number of peers; if
- * that is 0, *@result is complete. -WEIR_ENOENT: no such gang or phase. -WEIR_EBUSY: replies to the last change are missing.
+ * This CPU coordinates a change of its group's phase: *@out goes to each of the gang's other CPUs, and *@submit to this one's scheduler. The
+ * number of peers; if that is 0, *@result is complete. -WEIR_ENOENT: no such gang or phase. -WEIR_EBUSY: replies to the last change are
+ * missing.
  */
 int mk_planner_change(struct mk_planner *p, u32 gang, u32 phase, u64 now,
 		      struct mk_phase_message *out, struct mk_submit *submit,
 		      struct mk_phase_result *result);
+/* Likewise: @groups, a bit each, merge into group @into, which enters @phase (MK_SAME_PHASE: stays in its own). */
+int mk_planner_merge(struct mk_planner *p, u32 gang, u32 groups, u32 into, u32 phase, u64 now,
+		     struct mk_phase_message *out, struct mk_submit *submit,
+		     struct mk_phase_result *result);
+/* Likewise: the groups that were merged into @group leave it. -WEIR_ENOENT: there are none. */
+int mk_planner_split(struct mk_planner *p, u32 gang, u32 group, u64 now,
+		     struct mk_phase_message *out, struct mk_submit *submit,
+		     struct mk_phase_result *result);
+/* The group in which this CPU is; ~0: no such gang here. */
+u32 mk_planner_group(const struct mk_planner *p, u32 gang);
 /* A peer's part: *@reply goes to the coordinator. 1: *@submit goes to the scheduler. */
 int mk_planner_receive(struct mk_planner *p, const struct mk_phase_message *msg,
 		       struct mk_submit *submit, struct mk_phase_reply *reply);

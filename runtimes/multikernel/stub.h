@@ -249,6 +249,15 @@ WEIR_INLINE void stub_done(struct stub *s)
 	s->in_kind = 0;
 }
 
+/*
+ * Whether a message is half sent: then wait for room to send, too (ump_wait_room()), because the other side may be waiting for the rest of
+ * it and send nothing.
+ */
+WEIR_INLINE int stub_sending(const struct stub *s)
+{
+	return s->busy;
+}
+
 /* Call the continuation that is due. 1: there was one. */
 WEIR_INLINE int stub_continue(struct stub *s)
 {

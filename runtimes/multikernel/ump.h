@@ -27,10 +27,18 @@ struct ump_slot {
 	u64 control;
 } __attribute__((aligned(64)));
 
+/* Whether the receiver must be woken. */
+enum ump_asleep {
+	UMP_AWAKE,
+	UMP_WAITS,	/* by a message; at its slot's control word */
+	UMP_WAITS_ROOM, /* by a message, or by room in the ring that it sends to; at the bell */
+};
+
 /* Zeroed by its maker. */
 struct ump_ring {
 	u64 taken __attribute__((aligned(64)));	 /* written by the receiver */
-	u32 asleep __attribute__((aligned(64))); /* likewise: it must be woken */
+	u32 asleep __attribute__((aligned(64))); /* likewise: enum ump_asleep */
+	u32 bell; /* by the sender: counts what wakes one that waits for room */
 	struct ump_slot slot[] __attribute__((aligned(64)));
 };
 
@@ -87,13 +95,25 @@ WEIR_INLINE int ump_full(struct ump *c)
 	return c->sent - c->taken >= c->nr;
 }
 
+/* The other side waits for a message or for room. */
+WEIR_INLINE void ump_ring_bell(struct ump *c)
+{
+	/* Only we write it. */
+	weir_store(&c->tx->bell, weir_load(&c->tx->bell) + 1);
+	ump_wake(&c->tx->bell);
+}
+
 /* Wake the other side if it sleeps: it sets the flag before its last look at the slot, and we check the flag after the write. */
 WEIR_INLINE void ump_rouse(struct ump *c, struct ump_slot *s)
 {
+	u32 asleep;
+
 	weir_fence();
-	if (!weir_load(&c->tx->asleep))
-		return;
-	ump_wake(&s->control);
+	asleep = weir_load(&c->tx->asleep);
+	if (asleep == UMP_WAITS_ROOM)
+		ump_ring_bell(c);
+	else if (asleep)
+		ump_wake(&s->control);
 }
 
 /* 0, or -WEIR_EAGAIN: no slot is free. @kind has 15 bits. */
@@ -119,6 +139,10 @@ WEIR_INLINE void ump_ack(struct ump *c)
 {
 	weir_store_release(&c->rx->taken, c->received);
 	c->acked = c->received;
+	/* As for a message. */
+	weir_fence();
+	if (weir_load(&c->tx->asleep) == UMP_WAITS_ROOM)
+		ump_ring_bell(c);
 }
 
 WEIR_INLINE struct ump_slot *ump_next(struct ump *c)
@@ -178,14 +202,30 @@ WEIR_INLINE void ump_wait(struct ump *c)
 		/* A message changes the word that we sleep on, so none is missed between the look and the sleep. */
 		u64 control = weir_load(&s->control);
 
-		weir_store(&c->rx->asleep, 1);
+		weir_store(&c->rx->asleep, UMP_WAITS);
 		weir_fence();
 		if (ump_ready(c))
 			break;
 		c->blocks++;
 		ump_sleep(&s->control, (u32)control);
 	}
-	weir_store(&c->rx->asleep, 0);
+	weir_store(&c->rx->asleep, UMP_AWAKE);
+}
+
+/* Sleep until a message is there, or a slot is free to send: for a side that has half sent something. */
+WEIR_INLINE void ump_wait_room(struct ump *c)
+{
+	for (;;) {
+		u32 bell = weir_load(&c->rx->bell);
+
+		weir_store(&c->rx->asleep, UMP_WAITS_ROOM);
+		weir_fence();
+		if (ump_ready(c) || !ump_full(c))
+			break;
+		c->blocks++;
+		ump_sleep(&c->rx->bell, bell);
+	}
+	weir_store(&c->rx->asleep, UMP_AWAKE);
 }
 
 #endif

@@ -582,13 +582,58 @@ struct channel {
 };
 
 struct world {
-	struct mk_planner planner[CPUS];
+	struct mk_replica replica[CPUS];
 	struct channel channel[CPUS][CPUS];
 	struct mk_submit row[CPUS]; /* in force */
-	u32 begun, results, done;
+	u32 begun, results, count;
+};
+
+/* A change by a CPU, or a join. */
+struct act {
+	u32 cpu;
+	char what; /* p: its group's phase; m: merge; s: split; j: join */
+	u32 group, groups, phase;
+};
+
+/* What two or three CPUs do at any times; at first each CPU is in the group of its number, and all in phase 0. */
+static const struct play {
+	const char *name;
+	struct act before[2], act[3]; /* one after the other, then in every order */
+	u32 groups;		      /* allowed at rest: how many groups there are, a bit each */
+} plays[] = {
+	{ "two phases of one group",
+	  { { 0, 'm', 7, 7, MK_SAME_PHASE } },
+	  { { 0, 'p', 0, 0, 1 }, { 2, 'p', 0, 0, 2 } },
+	  1 << 1 },
+	{ "the collector, and a phase of one group",
+	  { { 0 } },
+	  { { 0, 'm', 7, 0xffff, 2 }, { 2, 'p', 0, 0, 1 } },
+	  1 << 1 },
+	{ "two collectors", { { 0 } }, { { 0, 'm', 7, 7, 2 }, { 2, 'm', 8, 7, 1 } }, 1 << 1 },
+	{ "two merges that name each other",
+	  { { 0 } },
+	  { { 0, 'm', 1, 1, 2 }, { 1, 'm', 0, 2, 1 } },
+	  1 << 2 },
+	{ "the split, and a phase of the merged group",
+	  { { 1, 'p', 0, 0, 1 }, { 0, 'm', 7, 0xffff, 2 } },
+	  { { 0, 's', 7, 0, 0 }, { 2, 'p', 0, 0, 1 } },
+	  1 << 3 },
+	{ "the split, and another collector",
+	  { { 0, 'm', 7, 0xffff, 2 } },
+	  { { 0, 's', 7, 0, 0 }, { 2, 'm', 8, 6, 1 } },
+	  1 << 3 | 1 << 2 | 1 << 1 },
+	{ "a group of a group, and its phase",
+	  { { 0, 'm', 1, 1, MK_SAME_PHASE } },
+	  { { 0, 'm', 7, 6, 2 }, { 2, 'j', 0, 0, 0 }, { 1, 'p', 0, 0, 1 } },
+	  1 << 1 },
+	{ "a group of a group, a join and a split",
+	  { { 0, 'm', 1, 1, MK_SAME_PHASE } },
+	  { { 0, 'm', 7, 6, 2 }, { 2, 'j', 0, 0, 0 }, { 1, 's', 1, 0, 0 } },
+	  1 << 2 | 1 << 1 },
 };
 
 static u64 worlds;
+static struct mk_planner planners[CPUS];
 
 static void send(struct world *w, u32 from, u32 to, const struct mk_phase_message *msg,
 		 const struct mk_phase_reply *reply)
@@ -604,59 +649,130 @@ static void send(struct world *w, u32 from, u32 to, const struct mk_phase_messag
 	ch->nr++;
 }
 
-static int begin(struct world *w, u32 cpu, u32 phase)
+/* 0: it does not take place now. */
+static int begin(struct world *w, const struct act *a)
 {
+	struct mk_planner *p = &planners[a->cpu];
 	struct mk_phase_message msg;
+	struct mk_submit row = w->row[a->cpu];
 	struct mk_phase_result result;
-	int peers = mk_planner_change(&w->planner[cpu], 5, phase, 1000 + cpu, &msg, &w->row[cpu],
-				      &result);
+	u64 now = 1000 + 10 * a->cpu;
+	int peers = -1;
 
-	if (peers < 0)
-		return peers;
-	for (u32 to = 0; to < CPUS; to++) {
-		if (to != cpu)
-			send(w, cpu, to, &msg, 0);
-	}
-	return peers;
+	p->gang[5] = w->replica[a->cpu];
+	if (a->what == 'j')
+		REQUIRE(mk_planner_join(p, 5, a->group, now, &row) >= 0);
+	else if (a->what == 'p')
+		peers = mk_planner_change(p, 5, a->phase, now, &msg, &row, &result);
+	else if (a->what == 'm')
+		peers = mk_planner_merge(p, 5, a->groups, a->group, a->phase, now, &msg, &row,
+					 &result);
+	else
+		peers = mk_planner_split(p, 5, a->group, now, &msg, &row, &result);
+	w->replica[a->cpu] = p->gang[5];
+	w->row[a->cpu] = row;
+	/* A split can be too late: another change has emptied the group. */
+	REQUIRE(peers == (int)CPUS - 1 || a->what == 'j' ||
+		(a->what == 's' && peers == -WEIR_ENOENT));
+	for (u32 to = 0; to < CPUS && peers > 0; to++)
+		if (to != a->cpu)
+			send(w, a->cpu, to, &msg, 0);
+	return peers > 0;
 }
 
 static void deliver(struct world *w, u32 from, u32 to)
 {
+	struct mk_planner *p = &planners[to];
 	struct channel *ch = &w->channel[from][to];
 	struct mk_phase_reply reply;
 	struct mk_phase_result result;
 
+	p->gang[5] = w->replica[to];
 	if (ch->item[0].is_reply) {
-		if (mk_planner_reply(&w->planner[to], &ch->item[0].reply, &result)) {
-			REQUIRE(result.count == CPUS);
+		if (mk_planner_reply(p, &ch->item[0].reply, &result)) {
 			w->results++;
-			w->done += result.status == MK_PHASE_DONE;
+			w->count = result.count;
+			REQUIRE(result.count <= CPUS);
 		}
 	} else {
 		struct mk_submit row;
 
-		if (mk_planner_receive(&w->planner[to], &ch->item[0].msg, &row, &reply))
+		if (mk_planner_receive(p, &ch->item[0].msg, &row, &reply))
 			w->row[to] = row;
 		send(w, to, from, 0, &reply);
 	}
+	w->replica[to] = p->gang[5];
 	ch->nr--;
 	memmove(&ch->item[0], &ch->item[1], ch->nr * sizeof(ch->item[0]));
 }
 
+/* The group of a home group, by the registers alone; independent of the planner's own search. */
+static u32 seen_from(const struct mk_replica *r, u32 home)
+{
+	u32 steps = 0;
+
+	while (r->group[home].into.value != home) {
+		home = r->group[home].into.value;
+		if (++steps > MK_MAX_GROUPS)
+			return ~0u;
+	}
+	return home;
+}
+
+/* At rest: all planners agree, each CPU is in one group, and its reservation is that of its group's phase. */
+static int at_rest(const struct world *w, const struct play *play, u32 changes)
+{
+	u32 there = 0, members = 0;
+	u64 reserved = 0, sum = 0;
+
+	if (w->results != changes)
+		return 0;
+	for (u32 cpu = 0; cpu < CPUS; cpu++) {
+		const struct mk_replica *r = &w->replica[cpu], *first = &w->replica[0];
+		u32 group = seen_from(r, r->home), phase;
+
+		if (r->pending || group == ~0u)
+			return 0;
+		phase = r->group[group].phase.value;
+		planners[cpu].gang[5] = *r;
+		if (mk_planner_group(&planners[cpu], 5) != group ||
+		    w->row[cpu].row.length != r->row[phase].length)
+			return 0;
+		reserved += w->row[cpu].row.length;
+		there |= 1u << group;
+		for (u32 g = 0; g < MK_MAX_GROUPS; g++)
+			if (r->group[g].into.value != first->group[g].into.value ||
+			    r->group[g].phase.value != first->group[g].phase.value)
+				return 0;
+	}
+	/* By groups as by CPUs: none is lost, none is in two. */
+	for (u32 g = 0; g < MK_MAX_GROUPS; g++) {
+		const struct mk_replica *r = &w->replica[g % CPUS];
+		u32 here = 0;
+
+		for (u32 cpu = 0; cpu < CPUS; cpu++)
+			here += seen_from(r, w->replica[cpu].home) == g;
+		members += here;
+		sum += here * r->row[r->group[g].phase.value].length;
+	}
+	return members == CPUS && sum == reserved && play->groups >> __builtin_popcount(there) & 1;
+}
+
 /* Every order: the changes that are not begun, and every channel's first message. 0: a world went wrong. */
-static int explore(const struct world *w)
+static int explore(const struct world *w, const struct play *play, u32 changes)
 {
 	int moved = 0;
 
-	for (u32 c = 0; c < 2; c++) {
-		if (!(w->begun >> c & 1)) {
+	for (u32 c = 0; c < 3; c++) {
+		const struct act *a = &play->act[c];
+
+		/* A planner coordinates one change at a time. */
+		if (a->what && !(w->begun >> c & 1) && !w->replica[a->cpu].pending) {
 			struct world next = *w;
 
 			next.begun |= 1u << c;
-			/* CPU 0 asks for phase 1, CPU 2 for phase 2. */
-			REQUIRE(begin(&next, c * 2, 1 + c) == (int)CPUS - 1);
 			moved = 1;
-			if (!explore(&next))
+			if (!explore(&next, play, changes + begin(&next, a)))
 				return 0;
 		}
 	}
@@ -666,24 +782,14 @@ static int explore(const struct world *w)
 
 			deliver(&next, i / CPUS, i % CPUS);
 			moved = 1;
-			if (!explore(&next))
+			if (!explore(&next, play, changes))
 				return 0;
 		}
 	}
 	if (moved)
 		return 1;
 	worlds++;
-	/* At rest: one result for each, all in one phase, with the row of that phase in force. */
-	if (w->results != 2 || w->done < 1)
-		return 0;
-	for (u32 cpu = 0; cpu < CPUS; cpu++) {
-		const struct mk_replica *r = &w->planner[cpu].gang[5];
-
-		if (r->phase != w->planner[0].gang[5].phase || r->pending ||
-		    w->row[cpu].row.length != r->row[r->phase].length)
-			return 0;
-	}
-	return 1;
+	return at_rest(w, play, changes);
 }
 
 static struct mk_gang three_phases(void)
@@ -698,23 +804,95 @@ static struct mk_gang three_phases(void)
 	return g;
 }
 
+/* Deliver everything, in one order. */
+static void settle(struct world *w)
+{
+	for (int moved = 1; moved;) {
+		moved = 0;
+		for (u32 i = 0; i < CPUS * CPUS; i++)
+			while (w->channel[i / CPUS][i % CPUS].nr) {
+				deliver(w, i / CPUS, i % CPUS);
+				moved = 1;
+			}
+	}
+}
+
 static int check_interleavings(void)
 {
-	struct world *w = calloc(1, sizeof(*w));
 	struct mk_gang g = three_phases();
-	int right;
+	int right = 1;
+
+	for (u32 n = 0; n < sizeof(plays) / sizeof(*plays) && right; n++) {
+		const struct play *play = &plays[n];
+		struct world *w = calloc(1, sizeof(*w));
+
+		for (u32 cpu = 0; cpu < CPUS; cpu++) {
+			mk_planner_init(&planners[cpu], cpu);
+			mk_planner_learn(&planners[cpu], 5, &g, 0, &w->row[cpu]);
+			for (u32 p = 0; p < 3; p++)
+				mk_planner_push(&planners[cpu], 5, p, 1, &g.row[p], 0,
+						&w->row[cpu]);
+			REQUIRE(mk_planner_join(&planners[cpu], 5, cpu, 0, &w->row[cpu]) ==
+				(cpu > 0));
+			w->replica[cpu] = planners[cpu].gang[5];
+		}
+		for (u32 i = 0; i < 2 && play->before[i].what; i++) {
+			begin(w, &play->before[i]);
+			settle(w);
+		}
+		w->results = 0;
+		worlds = 0;
+		right = explore(w, play, 0);
+		printf("groups: %s: %llu orders: %s\n", play->name, (unsigned long long)worlds,
+		       right ? "all agree" : "one does not agree");
+		free(w);
+	}
+	return right;
+}
+
+/* A collector on CPU 0 of groups {0}, {1, 2}: all are in its group, with its reservation; afterwards all is as it was. */
+static void check_collector(void)
+{
+	struct mk_gang g = three_phases();
+	struct world w = { 0 };
+	struct mk_submit row;
+	struct act go = { 1, 'p', 0, 0, 1 }, collect = { 0, 'm', 7, 0xffff, 2 },
+		   over = { 0, 's', 7, 0, 0 };
 
 	for (u32 cpu = 0; cpu < CPUS; cpu++) {
-		mk_planner_init(&w->planner[cpu], cpu);
-		mk_planner_learn(&w->planner[cpu], 5, &g, 0, &w->row[cpu]);
+		mk_planner_init(&planners[cpu], cpu);
+		mk_planner_learn(&planners[cpu], 5, &g, 0, &row);
 		for (u32 p = 0; p < 3; p++)
-			mk_planner_push(&w->planner[cpu], 5, p, 1, &g.row[p], 0, &w->row[cpu]);
+			mk_planner_push(&planners[cpu], 5, p, 1, &g.row[p], 0, &w.row[cpu]);
+		REQUIRE(mk_planner_join(&planners[cpu], 5, cpu > 0, 0, &row) == (cpu > 0));
+		w.replica[cpu] = planners[cpu].gang[5];
 	}
-	right = explore(w);
-	free(w);
-	printf("phases: %llu orders of two changes: %s\n", (unsigned long long)worlds,
-	       right ? "all agree" : "one does not agree");
-	return right;
+	REQUIRE(mk_planner_join(&planners[0], 5, MK_MAX_GROUPS, 0, &row) == -WEIR_ENOENT &&
+		mk_planner_join(&planners[0], 4, 0, 0, &row) == -WEIR_ENOENT);
+	begin(&w, &go);
+	settle(&w);
+	/* Two CPUs are concerned, and have slots; the other one is told, and is not counted. */
+	REQUIRE(w.count == 2 && !w.row[0].row.length && w.row[1].row.length == 1 * MS &&
+		w.row[2].row.length == 1 * MS);
+	begin(&w, &collect);
+	settle(&w);
+	REQUIRE(w.count == 3);
+	for (u32 cpu = 0; cpu < CPUS; cpu++) {
+		struct mk_activation act;
+
+		planners[cpu].gang[5] = w.replica[cpu];
+		REQUIRE(w.row[cpu].row.length == 2 * MS && w.row[cpu].from == w.row[0].from &&
+			w.row[cpu].row.offset == 4 * MS);
+		REQUIRE(!mk_planner_activation(&planners[cpu], 5, &act) && act.group == 7 &&
+			act.phase == 2 && act.share == 2 * MS);
+	}
+	begin(&w, &over);
+	settle(&w);
+	REQUIRE(w.count == 3 && !w.row[0].row.length && w.row[1].row.length == 1 * MS &&
+		w.row[2].row.length == 1 * MS);
+	/* Nobody is left in it. */
+	planners[0].gang[5] = w.replica[0];
+	REQUIRE(!begin(&w, &over));
 }
 
 static void check_phases(void)
@@ -777,7 +955,7 @@ static void check_phases(void)
 	/* New rows after a cut: best effort until they are there. */
 	g.version = 2;
 	g.scale = 900;
-	p[1].gang[5].phase = 1;
+	p[1].gang[5].group[0].phase.value = 1;
 	REQUIRE(mk_planner_learn(&p[1], 5, &g, 700, &row) == 1 && !row.row.length &&
 		!mk_planner_learn(&p[1], 5, &g, 700, &row));
 	g.row[1].length = 900 * US;
@@ -844,6 +1022,7 @@ int main(int argc, char **argv)
 
 	if (!check_interleavings())
 		return 3;
+	check_collector();
 	check_phases();
 	check_manifests();
 	fuzz_manifests(nr * 100);

@@ -115,6 +115,15 @@ void mk_client_send(struct mk_monitor *m, u32 client, const u64 *w)
 	found("a message that no client knows");
 }
 
+int mk_client_try(struct mk_monitor *m, u32 client, const u64 *w)
+{
+	(void)m;
+	(void)client;
+	(void)w;
+	found("an entry without a member");
+	return 0;
+}
+
 u32 mk_client_domain(struct mk_monitor *m, u32 client)
 {
 	return 100 + me(m) * CLIENTS + client;
@@ -151,6 +160,19 @@ s32 mk_spawn_here(struct mk_monitor *m, u32 domain, u64 entry, u64 argument, s32
 	check(entry == argument + 1 && priority == -(s32)domain);
 	*number = me(m) * 1000 + domain;
 	return draw(4) ? MON_OK : MON_EROOM;
+}
+
+int mk_is_sibling(struct mk_monitor *m, u32 domain, u32 number)
+{
+	(void)m;
+	return number == domain + 1;
+}
+
+s32 mk_waker_make(struct mk_monitor *m, u32 client, u32 core, u32 number, u32 bit, u64 *slot)
+{
+	(void)m, (void)client;
+	*slot = core + number + bit;
+	return MON_OK;
 }
 
 s32 mk_cap_pack(struct mk_monitor *m, u32 client, u64 slot, u64 *words)
@@ -221,6 +243,12 @@ int mk_other_peer(struct mk_monitor *m, u32 from, u32 kind, const u64 *words)
 	return kind >= PEER_OTHER;
 }
 
+static void pump(void)
+{
+	for (u32 core = 0; core < nr_cores; core++)
+		mk_monitor_pump(&monitors[core]);
+}
+
 static void ask(u32 core, u32 client, u64 a, u64 b, u64 c, u64 d)
 {
 	u64 words[4] = { a, b, c, d };
@@ -251,6 +279,9 @@ static int deliver(void)
 
 static void settle(void)
 {
+	for (u32 n = 0; deliver(); n++)
+		check(n < 100000);
+	pump();
 	for (u32 n = 0; deliver(); n++)
 		check(n < 100000);
 	for (u32 core = 0; core < nr_cores; core++)
@@ -354,6 +385,16 @@ static void elsewhere(void)
 	settle();
 	check(c->status == MON_OK && c->word[0] == 33);
 	ask(core, client, MON_CAP_SEND, 0, to, 0);
+	settle();
+	check(c->status == MON_EINVAL);
+	/* Only its own program's dispatchers. */
+	ask(core, client, MON_SIBLING, to, domain + 1, 2);
+	settle();
+	check(c->status == MON_OK && c->word[0] == to + domain + 3);
+	ask(core, client, MON_SIBLING, to, domain, 2);
+	settle();
+	check(c->status == MON_EUNKNOWN);
+	ask(core, client, MON_SIBLING, nr_cores, domain + 1, 2);
 	settle();
 	check(c->status == MON_EINVAL);
 	ask(core, client, 250, 0, 0, 0);

@@ -5,8 +5,9 @@ use std::ffi::{CStr, c_char, c_int};
 
 use crate::CpuSet;
 
-/// Most gangs, phases of one, and CPUs.
+/// Most gangs, groups and phases of one, and CPUs.
 pub const MAX_GANGS: usize = 64;
+pub const MAX_GROUPS: usize = 16;
 pub const MAX_PHASES: usize = 16;
 pub const MAX_CPUS: usize = 1024;
 /// A share of 1, and what of each CPU is kept for best effort.
@@ -105,6 +106,21 @@ pub struct PhaseMessage {
     pub time_ns: u64,
     pub coordinator: u32,
     pub sequence: u32,
+    change: u32,
+    group: u32,
+    groups: u32,
+    unused: u32,
+}
+
+/// What a member asks of the planner of its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// Its group enters a phase.
+    Phase(u32),
+    /// Groups, a bit each, merge into one, which enters a phase (`None`: stays in its own).
+    Merge { groups: u32, into: u32, phase: Option<u32> },
+    /// The groups that were merged into this one leave it.
+    Split(u32),
 }
 
 /// What the peer answers.
@@ -117,7 +133,7 @@ pub struct PhaseReply {
     pub status: u32,
 }
 
-/// The aggregated answer: the worst status (0: done), and how many CPUs the change concerned.
+/// The aggregated answer: the worst status (0: done), and how many CPUs are in the group concerned.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PhaseResult {
@@ -192,6 +208,28 @@ unsafe extern "C" {
         submit: *mut Submit,
         result: *mut PhaseResult,
     ) -> c_int;
+    fn mk_planner_merge(
+        p: *mut CPlanner,
+        gang: u32,
+        groups: u32,
+        into: u32,
+        phase: u32,
+        now: u64,
+        out: *mut PhaseMessage,
+        submit: *mut Submit,
+        result: *mut PhaseResult,
+    ) -> c_int;
+    fn mk_planner_split(
+        p: *mut CPlanner,
+        gang: u32,
+        group: u32,
+        now: u64,
+        out: *mut PhaseMessage,
+        submit: *mut Submit,
+        result: *mut PhaseResult,
+    ) -> c_int;
+    fn mk_planner_join(p: *mut CPlanner, gang: u32, group: u32, now: u64, submit: *mut Submit) -> c_int;
+    fn mk_planner_group(p: *const CPlanner, gang: u32) -> u32;
     fn mk_planner_receive(
         p: *mut CPlanner,
         msg: *const PhaseMessage,
@@ -531,24 +569,53 @@ impl Planner {
         (was_ours != 0).then_some(submit)
     }
 
-    /// This CPU coordinates a change of phase: the message to each peer, what is to be handed on here, and the answer if
-    /// there are no peers.
+    /// The members of this CPU are in a group from now on: what is to be handed on, if that changes something here.
     ///
     /// # Errors
-    /// There is no such gang or phase here, or replies to the last change are missing.
+    /// There is no such gang or group here.
+    pub fn join(&mut self, gang: u32, group: u32, now_ns: u64) -> Result<Option<Submit>, crate::Error> {
+        let mut submit = Submit::default();
+        // SAFETY: the planner was initialised; the record has C's layout.
+        let changed = unsafe { mk_planner_join(self.raw(), gang, group, now_ns, &mut submit) };
+        if changed < 0 {
+            return Err(crate::Error::of(changed, "join a group of a gang"));
+        }
+        Ok((changed != 0).then_some(submit))
+    }
+
+    /// The group in which this CPU is; `None`: the gang is not here.
+    pub fn group(&self, gang: u32) -> Option<u32> {
+        // SAFETY: the planner was initialised.
+        let group = unsafe { mk_planner_group(self.0.0.as_ptr().cast(), gang) };
+        (group != NONE).then_some(group)
+    }
+
+    /// This CPU coordinates a change: the message to each peer, what is to be handed on here, and the answer if there are
+    /// no peers.
+    ///
+    /// # Errors
+    /// There is no such gang, phase or merged group here, or replies to the last change are missing.
     pub fn change(
         &mut self,
         gang: u32,
-        phase: u32,
+        what: Change,
         now_ns: u64,
     ) -> Result<(PhaseMessage, Submit, Option<PhaseResult>), crate::Error> {
         let (mut out, mut submit, mut result) =
             (PhaseMessage::default(), Submit::default(), PhaseResult::default());
+        let (p, o, s, r) = (self.raw(), &raw mut out, &raw mut submit, &raw mut result);
         // SAFETY: the planner was initialised; the records have C's layout.
-        let peers =
-            unsafe { mk_planner_change(self.raw(), gang, phase, now_ns, &mut out, &mut submit, &mut result) };
+        let peers = unsafe {
+            match what {
+                Change::Phase(phase) => mk_planner_change(p, gang, phase, now_ns, o, s, r),
+                Change::Merge { groups, into, phase } => {
+                    mk_planner_merge(p, gang, groups, into, phase.unwrap_or(NONE), now_ns, o, s, r)
+                }
+                Change::Split(group) => mk_planner_split(p, gang, group, now_ns, o, s, r),
+            }
+        };
         if peers < 0 {
-            return Err(crate::Error::of(peers, "change the phase of a gang"));
+            return Err(crate::Error::of(peers, "change the phase or the groups of a gang"));
         }
         Ok((out, submit, (peers == 0).then_some(result)))
     }
@@ -608,14 +675,25 @@ mod tests {
         let mut planners: Vec<Planner> = (0..4).map(Planner::new).collect();
         let known: Vec<bool> = planners.iter_mut().map(|p| p.replicate(&c, n, 0).is_some()).collect();
         assert_eq!(known, [true, true, true, false]);
-        let (msg, here, alone) = planners[1].change(n, 1, 100).expect("it knows the gang");
+        let (msg, here, alone) = planners[1].change(n, Change::Phase(1), 100).expect("it knows the gang");
         assert_eq!((here.row, here.from_ns, alone), (row, 480 * ms + 100, None));
-        assert!(planners[1].change(n, 0, 101).is_err());
+        assert!(planners[1].change(n, Change::Phase(0), 101).is_err());
         let (submit, first) = planners[0].receive(&msg);
         assert_eq!(submit.map(|s| s.row), Some(row));
         let (_, second) = planners[2].receive(&msg);
         assert_eq!(planners[1].reply(&first), None);
         assert_eq!(planners[1].reply(&second), Some(PhaseResult { status: 0, count: 3 }));
+        // Its CPU leaves for another group, which is in phase 0, and comes back with all others.
+        assert_eq!(planners[2].join(n, 3, 150).expect("it is there").map(|s| s.row.length_ns), Some(0));
+        assert!(planners[2].join(n, 16, 150).is_err() && planners[3].join(n, 1, 150).is_err());
+        assert_eq!(
+            (planners[2].group(n), planners[1].group(n), planners[3].group(n)),
+            (Some(3), Some(0), None)
+        );
+        let all = Change::Merge { groups: 0xffff, into: 0, phase: None };
+        let (msg, ..) = planners[1].change(n, all, 160).expect("it knows the gang");
+        assert_eq!(planners[2].receive(&msg).0.map(|s| s.row), Some(row));
+        assert!(planners[0].change(n, Change::Split(7), 170).is_err());
         assert_eq!(planners[1].forget(n, 200).map(|s| s.row.length_ns), Some(0));
         assert_eq!(planners[3].forget(n, 200), None);
         assert!(c.leave(n) && !c.leave(n) && c.gang(n).is_none());

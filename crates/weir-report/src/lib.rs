@@ -51,8 +51,8 @@ pub use screen::{Cell, Columns, Screen, Tone, pairs, pairs_at, wrap};
 pub use stats::{Buckets, Dist, MeanCi, Ratio, Samples};
 pub use summary::{
     BarrierSummary, CallSummary, ClockSummary, ComponentSummary, CpuSummary, CrashSummary, FaultSummary,
-    GangSummary, GroupSummary, GuestSummary, Histograms, Ignored, MessageSummary, PipeSummary,
-    ReconfigurationSummary, Summary, SwapSummary, TaskSummary, Totals, Unfinished,
+    GangGroupSummary, GangSummary, GroupSummary, GuestSummary, Histograms, Ignored, MessageSummary,
+    PipeSummary, ReconfigurationSummary, Summary, SwapSummary, TaskSummary, Totals, Unfinished,
 };
 pub use sweep::{SweepAxis, SweepPoint, SweepReport};
 pub use table::table;

@@ -182,6 +182,20 @@ pub struct GangSummary {
     /// CPU time of members from their start in a slot until the last one had started.
     #[serde(default)]
     pub wasted_ns: u64,
+    /// By group, where members were in others than group 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GangGroupSummary>,
+}
+
+/// A group of a gang; as for the gang.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GangGroupSummary {
+    pub group: u32,
+    pub slots: u64,
+    pub incomplete: u64,
+    pub skew_max_ns: u64,
+    /// The most members that it had.
+    pub members: u32,
 }
 
 /// CPUs with clocks of their own. Times are nanoseconds.

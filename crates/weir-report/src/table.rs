@@ -4,7 +4,7 @@
 use crate::changes::changes;
 use crate::screen::{Cell, Columns, Screen, Tone, facts};
 use crate::stats::Dist;
-use crate::summary::{CpuSummary, GroupSummary, Summary, TaskSummary};
+use crate::summary::{CpuSummary, GangGroupSummary, GroupSummary, Summary, TaskSummary};
 use crate::text::{clip, duration, energy_f, percent, significant};
 use crate::{count, plural};
 use std::cmp::Reverse;
@@ -404,6 +404,10 @@ fn together(out: &mut String, s: &Summary, screen: &Screen) {
             ]);
         }
         out.push_str(&columns.render(0, screen));
+        for g in s.gangs.iter().filter(|g| !g.groups.is_empty()).take(LINES) {
+            let groups: Vec<String> = g.groups.iter().map(group_slots).collect();
+            line(out, &format!("gang {}: {}", g.name, groups.join("; ")));
+        }
         for g in s.gangs.iter().filter(|g| g.signals > 0).take(LINES) {
             let each = duration(g.carry_ns / (2 * g.slots.max(1)));
             line(
@@ -416,6 +420,17 @@ fn together(out: &mut String, s: &Summary, screen: &Screen) {
             );
         }
     }
+}
+
+fn group_slots(g: &GangGroupSummary) -> String {
+    format!(
+        "group {}, up to {} members: {} slots, {} incomplete, skew up to {}",
+        g.group,
+        g.members,
+        count(g.slots),
+        count(g.incomplete),
+        duration(g.skew_max_ns)
+    )
 }
 
 /// Where scheduler time went, if there was any: the three costliest of each kind.

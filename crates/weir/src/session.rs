@@ -15,11 +15,11 @@ use weir_lang::{Graph, Set, Source};
 use weir_model::workload::GuestSpec;
 use weir_model::{Costs, Machine, Scenario, Workload};
 use weir_report::{
-    BarrierSummary, CallPath, CallSums, ClockSummary, CrashSummary, FaultSummary, GangSummary, Gantt,
-    GuestSummary, HtmlExtras, Ignored, InMemory, Jobs, Meta, Metrics, Part, Summary, Trace, Unfinished,
-    Wakeups, Windowed,
+    BarrierSummary, CallPath, CallSums, ClockSummary, CrashSummary, FaultSummary, GangGroupSummary,
+    GangSummary, Gantt, GuestSummary, HtmlExtras, Ignored, InMemory, Jobs, Meta, Metrics, Part, Summary,
+    Trace, Unfinished, Wakeups, Windowed,
 };
-use weir_sim::engine::{self, Control, Inside, Outcome, RunConfig};
+use weir_sim::engine::{self, Control, GroupOutcome, Inside, Outcome, RunConfig};
 
 use crate::fault::{Diag, Fault, Result};
 use crate::outdir::{OutDir, write_error};
@@ -757,8 +757,14 @@ fn together(summary: &mut Summary, outcome: &Outcome) {
             signals: g.signals,
             carry_ns: g.carry_ns,
             wasted_ns: g.wasted_ns,
+            groups: g.groups.iter().map(group).collect(),
         })
         .collect();
+}
+
+fn group(g: &GroupOutcome) -> GangGroupSummary {
+    let GroupOutcome { group, slots, incomplete, skew_max_ns, members } = *g;
+    GangGroupSummary { group, slots, incomplete, skew_max_ns, members }
 }
 
 /// What components did that they should not have.

@@ -29,7 +29,7 @@ static void member(void *arg)
 {
 	(void)arg;
 	if (gang >= 0)
-		mk_join_gang((u64)gang);
+		mk_join_gang((u64)gang, 0);
 	weir_fetch_add(&joined, 1);
 	while (weir_load(&joined) < nr)
 		mk_sleep(50000);

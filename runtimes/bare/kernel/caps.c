@@ -74,6 +74,11 @@ void cap_delete(struct hart *h, struct cap *c)
 {
 	struct kdcb *owner = &dispatchers[c->owner >> 8][c->owner & 0xff];
 
+	/* In no list. */
+	if (c->type == CAP_DEAD) {
+		*c = (struct cap){ 0 };
+		return;
+	}
 	if (c->type == CAP_FRAME && owner->block) {
 		u32 others = 0;
 
@@ -90,6 +95,20 @@ void cap_delete(struct hart *h, struct cap *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	*c = (struct cap){ 0 };
+}
+
+/*
+ * Its object has ended. The owner's slot is not free yet, because the owner deletes what it knows by its number. Slots of clients are the
+ * kernel's to fill.
+ */
+void cap_die(struct hart *h, struct cap *c)
+{
+	struct kdcb *owner = &dispatchers[c->owner >> 8][c->owner & 0xff];
+	u32 slot = (u32)(c - owner->cap);
+
+	cap_delete(h, c);
+	if (slot < SLOT_CLIENTS)
+		c->type = CAP_DEAD;
 }
 
 u32 cap_revoke(struct hart *h, struct cap *c)

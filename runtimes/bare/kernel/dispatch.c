@@ -832,10 +832,13 @@ void retire(struct hart *h, struct kdcb *k, u64 number, u64 cause)
 	for (struct cap *c = harts[k->home].caps, *after; c; c = after) {
 		after = c->next;
 		if ((c->type == CAP_ENDPOINT || c->type == CAP_DISPATCHER) && c->object == (u64)k)
-			cap_delete(h, c);
+			cap_die(h, c);
 	}
 	pool_give(&harts[k->home], k->memory);
 	weir_store(&k->block, 0);
+	/* What it had of its monitor is free again. */
+	if (k->number && dispatchers[k->home][0].block)
+		deliver(h, &dispatchers[k->home][0], k->number + 1, (u64[4]){ LMP_GONE });
 	weir_store(&k->timer, 0);
 	if (cause)
 		weir_fetch_add(&r->ended, 1);

@@ -286,6 +286,7 @@ struct cap *cap_free_slot(struct kdcb *k, u32 from);
 void cap_put(struct hart *h, struct cap *c, struct kdcb *owner, const struct cap *what,
 	     struct cap *parent);
 void cap_delete(struct hart *h, struct cap *c);
+void cap_die(struct hart *h, struct cap *c);
 u32 cap_revoke(struct hart *h, struct cap *c);
 /* Returns the result; further values go into the caller's registers. */
 s64 invoke(struct hart *h, struct kdcb *k, u64 *area);

@@ -10,14 +10,35 @@
 #define STACK_BYTES 6144
 #define NEVER	    (~0ull)
 
-enum thread_state { THREAD_READY, THREAD_RUNNING, THREAD_PARKED, THREAD_GONE };
+#define PLACES	 64	     /* dispatchers of a program, at one time */
+#define WAKE_BIT (1ull << 2) /* the inbox has something */
+
+enum thread_state { THREAD_READY, THREAD_RUNNING, THREAD_PARKED, THREAD_MOVING, THREAD_GONE };
+
+/* A thread as others see it, in the program's variables; a message to its dispatcher. */
+struct mk_node {
+	struct mk_node *next; /* waiting, or in an inbox */
+	struct mk_thread *thread;
+	u32 place;   /* where it is */
+	u32 granted; /* what it waits for is its own */
+	u32 used;
+	u32 unused;
+};
 
 struct mk_thread {
 	u64 area[32];
 	u64 fp[33]; /* f0 to f31, fcsr: behind the area, where lib/entry.S puts those that a call keeps */
-	struct mk_thread *next; /* ready, or sleeping, or waiting for a mutex */
-	struct mk_thread *joiner;
+	struct mk_thread *next; /* ready, or sleeping, or free */
+	struct mk_node *node;	/* null: none yet */
+	struct mk_node own;	/* of one that moves: it is in the program's variables itself */
 	u32 state;
+	u32 moves;  /* 1: made by mk_thread_on() */
+	u32 has_fp; /* its values count on the core where it arrives */
+	u32 refs;   /* until it is joined, and off its stack */
+	u32 *taken; /* of one that moves: 0 when its memory is free */
+	struct mk_mutex lock;
+	struct mk_cond over;
+	u32 gone;
 	u32 permit; /* an unpark before its park */
 	u64 wake_at;
 	void (*fn)(void *);
@@ -46,9 +67,18 @@ struct lib {
 	mk_handler handler;
 	struct mk_lmp early[LMP_BUFFERS]; /* messages that arrived before there was a handler */
 	u32 nr_early;
+	mk_event_handler on_event;
 	mk_fault_handler on_fault;
 	u64 entries[3];
 	struct mk_thread main;
+	struct mk_thread *off;	/* has just left its stack: it moves, or has ended */
+	struct mk_thread *free; /* ended and joined */
+	u32 place;
+	u32 unused;
+	struct peer {
+		u32 generation; /* of the place that `slot` wakes */
+		u32 slot;
+	} peer[PLACES];
 	struct mk_mutex monitor; /* one call at a time */
 	u64 nr_ready, yields;
 	u64 next_slot;
@@ -100,6 +130,13 @@ void park(void);
 void unpark(struct mk_thread *t);
 void monitor_said(const u64 *words);
 void own_message(u64 badge, const u64 *words);
+void take_inbox(void);
+void off_its_stack(struct mk_thread *t);
+void place_take(void);
+void place_leave(void);
+/* By the joiner, and when it is off its stack. */
+void thread_release(struct mk_thread *t);
+void thread_begin(void);
 /* Enabled: a call of the monitor. */
 s64 ask_monitor(const u64 *words, u64 *answer);
 

@@ -184,7 +184,7 @@ void mk_wait_any(void)
 	for (struct mk_channel *c = l->channels; c; c = c->next)
 		if (!c->waiting) {
 			c->waiting = l->current;
-			if (ump_ready(&c->ump))
+			if (ump_ready(&c->ump) || c->gone)
 				nothing = 0;
 		}
 	l->server = l->current;
@@ -210,7 +210,9 @@ static s64 channel_open(struct mk_channel *c, u64 packed)
 	err = mk_invoke(frame, CMD_MAP, 0, 0, 0, 0).status;
 	if (err)
 		return err;
-	*c = (struct mk_channel){ .notify = packed >> 16 & 0xffff,
+	*c = (struct mk_channel){ .frame = frame,
+				  .base = r.value[0],
+				  .notify = packed >> 16 & 0xffff,
 				  .endpoint = packed >> 32 & 0xffff,
 				  .badge = MK_BADGE + (packed >> 56) };
 	if (ump_init(&c->ump, packed >> 48 & 1 ? base + 2048 : base,
@@ -218,6 +220,25 @@ static s64 channel_open(struct mk_channel *c, u64 packed)
 		return MK_EINVAL;
 	mk_channel_add(c);
 	return MK_OK;
+}
+
+void mk_channel_close(struct mk_channel *c)
+{
+	struct lib *l = lib();
+	struct mk_channel **p;
+	u64 w[4] = { MON_CLOSE, c->base }, answer[4];
+
+	disable();
+	for (p = &l->channels; *p && *p != c; p = &(*p)->next)
+		;
+	if (*p)
+		*p = c->next;
+	enable();
+	mk_invoke(c->frame, CMD_DELETE, 0, 0, 0, 0);
+	mk_invoke(c->notify, CMD_DELETE, 0, 0, 0, 0);
+	if (c->endpoint)
+		mk_invoke(c->endpoint, CMD_DELETE, 0, 0, 0, 0);
+	ask_monitor(w, answer);
 }
 
 /* --- the monitor ---------------------------------------------------------------------------------------------- */
@@ -237,6 +258,23 @@ void monitor_said(const u64 *words)
 {
 	struct lib *l = lib();
 
+	if ((words[0] & 0xff) == MON_EVENT) {
+		struct mk_event e = { .group = words[0] >> 16 & 0xffff,
+				      .index = (u32)(words[0] >> 32),
+				      .kind = words[0] >> 8 & 0xff,
+				      .word = { words[1], words[2], words[3] } };
+
+		if (l->on_event)
+			l->on_event(&e);
+		return;
+	}
+	if ((words[0] & 0xff) == MON_HANGUP)
+		for (struct mk_channel *c = l->channels; c; c = c->next)
+			if (c->base == words[1]) {
+				c->gone = 1;
+				if (c->waiting)
+					unpark(c->waiting);
+			}
 	if ((words[0] & 0xff) == MON_ASK) {
 		l->requests[l->asked++ % 16] = (struct request){ words[1], words[2] };
 	} else if ((words[0] & 0xff) == MON_BOUND) {
@@ -247,6 +285,22 @@ void monitor_said(const u64 *words)
 	}
 	if (l->server)
 		unpark(l->server);
+}
+
+/*
+ * All monitors must agree. If another core wants the same memory, both are refused; or a group's log is full somewhere. They try again
+ * after different delays.
+ */
+static s64 agree(const u64 *words, u64 *answer)
+{
+	u64 wait = 10000 * (mk_self()->core + 1);
+	s64 err;
+
+	while ((err = ask_monitor(words, answer)) == MK_EBUSY) {
+		mk_sleep(wait);
+		wait += wait < 1000000 ? wait / 2 : 0;
+	}
+	return err;
 }
 
 static void name_words(const char *name, u64 *out)
@@ -263,7 +317,46 @@ s64 mk_export(const char *name)
 	u64 w[4] = { MON_EXPORT }, answer[4];
 
 	name_words(name, w + 1);
-	return ask_monitor(w, answer);
+	return agree(w, answer);
+}
+
+/* --- groups --- */
+
+void mk_on_event(mk_event_handler handler)
+{
+	lib()->on_event = handler;
+}
+
+/* Answered with a number. */
+static s64 ordered(u64 ask, u64 a, u64 b, u64 c)
+{
+	u64 w[4] = { ask, a, b, c }, answer[4];
+	s64 err = agree(w, answer);
+
+	return err ? err : (s64)answer[1];
+}
+
+s64 mk_topic(const char *name)
+{
+	u64 words[2];
+
+	name_words(name, words);
+	return ordered(MON_TOPIC, words[0], words[1], 0);
+}
+
+s64 mk_subscribe(u32 group)
+{
+	return ordered(MON_SUBSCRIBE, group, 0, 0);
+}
+
+s64 mk_unsubscribe(u32 group)
+{
+	return ordered(MON_UNSUBSCRIBE, group, 0, 0);
+}
+
+s64 mk_publish(u32 group, const u64 *words)
+{
+	return ordered(MON_PUBLISH | (u64)group << 32, words[0], words[1], words[2]);
 }
 
 int mk_client_asks(void)
@@ -325,19 +418,6 @@ s64 mk_cap_send(u64 slot, u32 core, u32 number)
 	return err ? err : (s64)answer[1];
 }
 
-/* All monitors must agree. If another core wants the same memory, both are refused and try again after different delays. */
-static s64 agree(const u64 *words, u64 *answer)
-{
-	u64 wait = 10000 * (mk_self()->core + 1);
-	s64 err;
-
-	while ((err = ask_monitor(words, answer)) == MK_EBUSY) {
-		mk_sleep(wait);
-		wait += wait < 1000000 ? wait / 2 : 0;
-	}
-	return err;
-}
-
 s64 mk_retype(u64 slot, u64 type, u64 bytes, u64 offset, u64 to)
 {
 	struct mk_result r = mk_invoke(slot, CMD_RETYPE, type, bytes, offset, to);
@@ -375,19 +455,34 @@ s64 mk_manifest(const char *text)
 	return err ? err : (s64)answer[1];
 }
 
-s64 mk_join_gang(u64 gang)
+s64 mk_join_gang(u64 gang, u32 group)
 {
-	u64 w[4] = { MON_JOIN, gang }, answer[4];
+	u64 w[4] = { MON_JOIN, gang, group }, answer[4];
 
 	return ask_monitor(w, answer);
 }
 
-s64 mk_phase(u64 gang, u32 phase)
+static s64 change(u64 ask, u64 gang, u64 a, u64 b)
 {
-	u64 w[4] = { MON_PHASE, gang, phase }, answer[4];
+	u64 w[4] = { ask, gang, a, b }, answer[4];
 	s64 err = ask_monitor(w, answer);
 
 	return err ? err : (s64)answer[1];
+}
+
+s64 mk_phase(u64 gang, u32 phase)
+{
+	return change(MON_PHASE, gang, phase, 0);
+}
+
+s64 mk_merge(u64 gang, u32 groups, u32 into, u32 phase)
+{
+	return change(MON_MERGE, gang, groups | (u64)into << 32, phase);
+}
+
+s64 mk_split(u64 gang, u32 group)
+{
+	return change(MON_SPLIT, gang, group, 0);
 }
 
 /* --- the console ------------------------------------------------------------------------------------------------ */

@@ -140,6 +140,8 @@ static void look_around(void)
 		l->sleeping = w->next;
 		ready(w, 0);
 	}
+	if (was & WAKE_BIT)
+		take_inbox();
 	/* It has fired; also if by the clock of this hart it has yet to. */
 	if (l->timer <= t || was >> 63)
 		l->timer = 0;
@@ -164,6 +166,12 @@ void mk_choose(void)
 	struct mk_dcb *d = mk_self();
 	struct lib *l = lib();
 
+	if (l->off) {
+		struct mk_thread *off = l->off;
+
+		l->off = 0;
+		off_its_stack(off);
+	}
 	for (;;) {
 		struct mk_thread *t;
 
@@ -176,7 +184,7 @@ void mk_choose(void)
 			l->nr_ready--;
 			t->state = THREAD_RUNNING;
 			l->current = t;
-			if (d->fp)
+			if (d->fp || t->has_fp)
 				mk_fp_load(t->fp);
 			mk_resume(t->area);
 		}
@@ -258,6 +266,7 @@ static void begin(void)
 	l->last = &l->first;
 	l->next_slot = SLOT_FREE;
 	l->begun = 1;
+	place_take();
 	l->main.area[0] = d->entry == (u64)mk_main_entry ? (u64)mk_main_entry : (u64)spawned;
 	l->main.area[2] = d->heap_end & ~15ull;
 	/* Its stack is the heap's upper end. */
@@ -309,8 +318,12 @@ void mk_lmp_entered(u64 badge, u64 a, u64 b, u64 c, u64 e)
 	struct call *call = l->calls;
 	u64 words[4] = { a, b, c, e };
 
-	/* The usual end of a call: its thread ran last, and only its caller's registers must be kept. */
-	if (t && call && call->thread == t && call->badge == badge && !call->done) {
+	/*
+	 * The usual end of a call: its thread ran last, and only its caller's registers must be kept. The monitor also says what is no
+	 * answer.
+	 */
+	if (t && call && call->thread == t && call->badge == badge && !call->done &&
+	    (badge || (a & 0xff) == MON_ANSWER)) {
 		for (u32 i = 0; i < 4; i++)
 			call->words[i] = words[i];
 		call->done = 1;
@@ -356,35 +369,58 @@ u64 mk_slot(void)
 	return --l->next_slot;
 }
 
-static void thread_begin(void)
+void thread_begin(void)
 {
 	struct mk_thread *t = lib()->current;
 
 	t->fn(t->arg);
+	mk_lock(&t->lock);
+	t->gone = 1;
+	mk_cond_broadcast(&t->over, &t->lock);
+	mk_unlock(&t->lock);
 	disable();
 	t->state = THREAD_GONE;
 	lib()->current = 0;
-	if (t->joiner)
-		unpark(t->joiner);
+	lib()->off = t;
 	mk_switch_out(t->area);
+}
+
+void thread_release(struct mk_thread *t)
+{
+	if (weir_fetch_add(&t->refs, -1u) != 1)
+		return;
+	if (t->node)
+		weir_store_release(&t->node->used, 0);
+	if (t->taken) {
+		weir_store_release(t->taken, 0);
+		return;
+	}
+	t->next = lib()->free;
+	lib()->free = t;
 }
 
 struct mk_thread *mk_thread(void (*fn)(void *), void *arg)
 {
+	struct lib *l = lib();
 	struct mk_thread *t;
-	char *stack;
+	char *stack = 0;
 
 	disable();
-	t = mk_alloc(sizeof(*t));
-	stack = mk_alloc(STACK_BYTES);
-	if (!t || !stack) {
+	t = l->free;
+	if (t) {
+		l->free = t->next;
+		stack = (char *)(t + 1);
+	} else {
+		t = mk_alloc(sizeof(*t) + STACK_BYTES);
+		stack = (char *)(t + 1);
+	}
+	if (!t) {
 		enable();
 		return 0;
 	}
-	*t = (struct mk_thread){ .fn = fn, .arg = arg };
+	*t = (struct mk_thread){ .fn = fn, .arg = arg, .refs = 2 };
 	t->area[0] = (u64)thread_begin;
-	t->area[2] = (u64)stack + STACK_BYTES;
-	t->area[4] = (u64)mk_self();
+	t->area[2] = ((u64)stack + STACK_BYTES) & ~15ull;
 	ready(t, 0);
 	enable();
 	return t;
@@ -414,11 +450,12 @@ void mk_unpark(struct mk_thread *t)
 
 void mk_join(struct mk_thread *t)
 {
+	mk_lock(&t->lock);
+	while (!t->gone)
+		mk_cond_wait(&t->over, &t->lock);
+	mk_unlock(&t->lock);
 	disable();
-	while (t->state != THREAD_GONE) {
-		t->joiner = lib()->current;
-		park();
-	}
+	thread_release(t);
 	enable();
 }
 
@@ -462,40 +499,6 @@ void mk_sleep(u64 ns)
 	mk_sleep_until(mk_now() + ns);
 }
 
-void mk_lock(struct mk_mutex *m)
-{
-	struct mk_thread *t = lib()->current;
-
-	disable();
-	if (!m->holder) {
-		m->holder = t;
-		enable();
-		return;
-	}
-	t->next = 0;
-	if (!m->first)
-		m->last = &m->first;
-	*m->last = t;
-	m->last = &t->next;
-	t->state = THREAD_PARKED;
-	lib()->current = 0;
-	/* The unlocking thread makes this one the holder. */
-	mk_switch_out(t->area);
-}
-
-void mk_unlock(struct mk_mutex *m)
-{
-	disable();
-	m->holder = m->first;
-	if (m->first) {
-		struct mk_thread *t = m->first;
-
-		m->first = t->next;
-		ready(t, 0);
-	}
-	enable();
-}
-
 s64 mk_set(u32 topic, u64 value, u64 value2)
 {
 	if (topic == WEIR_TOPIC_PRIORITY)
@@ -510,6 +513,7 @@ void mk_mark(u64 number, u64 value)
 
 void mk_exit(u64 number)
 {
+	place_leave();
 	for (;;)
 		mk_invoke(SLOT_SELF, CMD_EXIT, number, 0, 0, 0);
 }

@@ -118,7 +118,7 @@ static void take(struct client *c)
 
 int main(int argc, char **argv)
 {
-	struct client *first = 0;
+	struct client *first = 0, *spare = 0;
 	u64 slot = mk_slot();
 
 	input = argc > 1 ? argv[1] : "";
@@ -134,17 +134,30 @@ int main(int argc, char **argv)
 	for (;;) {
 		mk_wait_any();
 		while (mk_client_asks()) {
-			struct client *c = mk_alloc(sizeof(*c));
+			struct client *c = spare ? spare : mk_alloc(sizeof(*c));
 
 			if (!c) {
 				mk_next_client(1);
 				continue;
 			}
+			spare = c == spare ? c->next : 0;
 			*c = (struct client){ .channel = mk_next_client(0), .next = first };
 			if (c->channel)
 				first = c;
 		}
-		for (struct client *c = first; c; c = c->next)
+		for (struct client **p = &first; *p;) {
+			struct client *c = *p;
+			u32 gone = c->channel->gone;
+
 			take(c);
+			if (!gone) {
+				p = &c->next;
+				continue;
+			}
+			*p = c->next;
+			mk_channel_close(c->channel);
+			c->next = spare;
+			spare = c;
+		}
 	}
 }

@@ -175,6 +175,52 @@ static void reply(void)
 	world->done[1] = 1;
 }
 
+/* Asleep where no slot is free; nothing comes back but room. */
+static void send_asleep(void)
+{
+	weir_port_set_cpu(0);
+	for (u64 i = 1; i <= MESSAGES; i++) {
+		u64 words[2] = { i, ~i };
+
+		while (ump_send(&world->end[0], words, 2, (u32)i & 3, (u32)i))
+			ump_wait_room(&world->end[0]);
+	}
+	world->done[0] = 1;
+}
+
+/* More than fits each way, and asleep for whatever comes first: a message, or room. */
+static void exchange(u32 end)
+{
+	struct ump *c = &world->end[end];
+	u64 sent = 0, got = 0;
+
+	weir_port_set_cpu(end);
+	while (sent <= RING || got <= RING) {
+		u64 words[2] = { sent + 1, ~(sent + 1) };
+
+		if (sent <= RING && !ump_send(c, words, 2, (u32)(sent + 1) & 3, (u32)(sent + 1))) {
+			sent++;
+		} else if (ump_ready(c)) {
+			check_message(end, ++got);
+		} else if (sent <= RING) {
+			ump_wait_room(c);
+		} else {
+			ump_wait(c);
+		}
+	}
+	world->done[end] = 1;
+}
+
+static void exchange_0(void)
+{
+	exchange(0);
+}
+
+static void exchange_1(void)
+{
+	exchange(1);
+}
+
 static void finished(void)
 {
 	REQUIRE(world->done[0] && world->done[1]);
@@ -185,5 +231,7 @@ const struct scenario scenarios[] = {
 	{ "stream-asleep", 2, setup, { send_all, await_all }, finished, 0 },
 	{ "both-full", 2, setup, { fill_0, fill_1 }, finished, 0 },
 	{ "ask-and-reply", 2, setup, { ask, reply }, finished, 0 },
+	{ "room-asleep", 2, setup, { send_asleep, take_all }, finished, 0 },
+	{ "both-half-sent", 2, setup, { exchange_0, exchange_1 }, finished, 0 },
 };
 const u32 nr_scenarios = sizeof(scenarios) / sizeof(scenarios[0]);

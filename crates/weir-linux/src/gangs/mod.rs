@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use weir_core::gang::{Controller, Manifest, PhaseMessage, Planner, Row, Submit, row_fields};
+use weir_core::gang::{Change, Controller, Manifest, PhaseMessage, Planner, Row, Submit, row_fields};
 use weir_core::{CpuSet, Topic};
 
 use crate::clock;
@@ -363,7 +363,7 @@ impl State {
         let coordinator = cpus[0] as usize;
         let at_ns = began + self.lead_ns(cpus.len());
         let (msg, submit, _) = self.planners[coordinator]
-            .change(number, phase, at_ns)
+            .change(number, Change::Phase(phase), at_ns)
             .map_err(|e| Error::bug(format!("gang `{name}`: {e}")))?;
         self.hand_on(control, cpus[0], &submit)?;
         let mut messages = 0;

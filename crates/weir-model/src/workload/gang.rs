@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Gangs: which tasks belong together, and the manifest that declares their needs (`docs/gangs.md`).
 
-use weir_core::gang::Manifest;
+use weir_core::gang::{Change, Manifest};
 
 use super::{Op, Workload};
 
@@ -56,18 +56,36 @@ impl Workload {
         self.gangs.iter().position(|g| g.members.contains(&task)).map(|i| i as u32)
     }
 
-    /// The first task that requests a phase which it has not: its index, the phase, and how many its gang has (`None`: it
-    /// has no gang). O(steps of all programs).
-    pub(super) fn foreign_phase(&self) -> Option<(usize, u32, Option<u32>)> {
+    /// The first task that requests something which its gang has not: its index, and why. O(steps of all programs).
+    pub(super) fn foreign_request(&self) -> Option<(usize, Foreign)> {
         self.tasks.iter().enumerate().find_map(|(i, task)| {
-            let asked = task.program.iter().filter_map(|op| match op {
-                Op::Phase { phase } => Some(*phase),
-                _ => None,
+            let gang = self.gang_of(i as u32).map(|g| &self.gangs[g as usize]);
+            let phases = gang.map(|g| g.manifest.phases().len() as u32);
+            let wrong = task.program.iter().find_map(|op| {
+                let (phase, groups) = match op {
+                    Op::Gang { change: Change::Phase(phase) } => (Some(*phase), false),
+                    Op::Gang { change: Change::Merge { phase, .. } } => (*phase, true),
+                    Op::Gang { change: Change::Split(_) } | Op::Group { .. } => (None, true),
+                    _ => return None,
+                };
+                match (gang, phase.zip(phases).filter(|(phase, n)| phase >= n)) {
+                    (None, _) => Some(Foreign::NoGang),
+                    (_, Some((phase, n))) => Some(Foreign::Phase(phase, n)),
+                    (Some(g), _) if groups && g.way != Way::Locked => Some(Foreign::Groups(g.way)),
+                    _ => None,
+                }
             });
-            let most = asked.max()?;
-            let phases =
-                self.gang_of(i as u32).map(|g| self.gangs[g as usize].manifest.phases().len() as u32);
-            (phases.is_none_or(|n| most >= n)).then_some((i, most, phases))
+            wrong.map(|why| (i, why))
         })
     }
+}
+
+/// Why a request of a task cannot be served.
+pub(super) enum Foreign {
+    /// It belongs to no gang.
+    NoGang,
+    /// A phase, and how many the manifest has.
+    Phase(u32, u32),
+    /// Groups, of a gang whose slots are not begun by each CPU itself.
+    Groups(Way),
 }

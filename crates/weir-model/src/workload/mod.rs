@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir_core::CpuSet;
+use weir_core::gang::Change;
 
 use crate::counters::Profile;
 use crate::scenario::{Publication, Subject};
@@ -408,9 +409,13 @@ pub enum Op {
         count: Option<u64>,
     },
     LoopEnd,
-    /// Request a phase of the task's gang; the task continues.
-    Phase {
-        phase: u32,
+    /// Request a change of the task's gang; the task continues.
+    Gang {
+        change: Change,
+    },
+    /// The task's CPU is in this group of its gang from now on.
+    Group {
+        group: u32,
     },
     /// Show a landmark in the trace, and publish MARKER with its number.
     Marker {

@@ -51,7 +51,8 @@ fn objects(op: &mut Op) -> Vec<(u8, &mut u32)> {
         | Op::SetAffinity { .. }
         | Op::Loop { .. }
         | Op::LoopEnd
-        | Op::Phase { .. }
+        | Op::Gang { .. }
+        | Op::Group { .. }
         | Op::Marker { .. }
         | Op::Publish { .. }
         | Op::Request { .. } => Vec::new(),

@@ -312,7 +312,9 @@ impl Workload {
             | Op::Await { .. }
             | Op::Take { .. }
             | Op::Activate { .. } => return None,
-            Op::Release { .. } | Op::Arrive { .. } | Op::Phase { .. } | Op::Vcpu { .. } => return None,
+            Op::Release { .. } | Op::Arrive { .. } | Op::Gang { .. } | Op::Group { .. } | Op::Vcpu { .. } => {
+                return None;
+            }
         })
     }
 }

@@ -9,15 +9,17 @@ use std::collections::BTreeMap;
 
 use weir_core::clocksync::Answer;
 use weir_core::event::{CpuNo, Event, TaskNo};
-use weir_core::gang::{Controller, PhaseMessage, PhaseReply, Planner, Row, Submit, row_fields};
+use weir_core::gang::{
+    Change, Controller, MAX_GROUPS, PhaseMessage, PhaseReply, Planner, Row, Submit, row_fields,
+};
 use weir_core::{CpuSet, Msg, Plan, Topic};
 
-use super::GangOutcome;
 use super::charge::reserves;
 use super::clocks::CpuClocks;
 use super::queue::{Key, Kind, Phase};
 use super::sim::Sim;
 use super::task::{NEVER, NONE, State};
+use super::{GangOutcome, GroupOutcome};
 use weir_model::workload::Way;
 use weir_model::{Error, Machine, Result, Workload};
 
@@ -185,22 +187,32 @@ enum Start {
     Absent,
 }
 
-/// How a gang's slots went.
-#[derive(Debug, Default)]
-struct Account {
+/// How the slots of a group of a gang go.
+#[derive(Debug)]
+struct Track {
     /// In force, if the present phase has slots; none begins before `from`.
     row: Option<Row>,
     from: u64,
-    /// When the slot under way began, and the next one does; [`NEVER`]: none.
+    /// When the slot under way began, how long it is, and when the next one begins; [`NEVER`]: none.
     open: u64,
+    length: u64,
     next: u64,
     /// The present slot exists by the reference only: clocks are not equal, and no CPU keeps it.
     blind: bool,
     /// By member: when it started in the slot.
     started: Vec<Start>,
+    outcome: GroupOutcome,
+}
+
+/// How a gang's slots went.
+#[derive(Debug)]
+struct Account {
+    tracks: Vec<Track>,
+    /// By place in the gang's CPUs: the group in which it is.
+    groups: Vec<u32>,
     skew_sum: u64,
     skewed: u64,
-    /// When the phase change under way was requested; [`NEVER`]: none is.
+    /// When the change under way was requested; [`NEVER`]: none is.
     asked: u64,
     outcome: GangOutcome,
 }
@@ -231,15 +243,24 @@ impl<'a> Gangs<'a> {
                 scale: gang.scale,
                 ..GangOutcome::default()
             };
-            let started = vec![Start::Absent; gang.threads as usize];
+            let track = |group: usize| Track {
+                row: None,
+                from: 0,
+                open: NEVER,
+                length: 0,
+                next: NEVER,
+                blind: false,
+                started: vec![Start::Absent; gang.threads as usize],
+                outcome: GroupOutcome { group: group as u32, ..GroupOutcome::default() },
+            };
             tasks.push(vec![NONE; gang.threads as usize]);
             accounts.push(Account {
-                open: NEVER,
-                next: NEVER,
+                tracks: (0..MAX_GROUPS).map(track).collect(),
+                groups: vec![0; outcome.cpus.len()],
+                skew_sum: 0,
+                skewed: 0,
                 asked: NEVER,
-                started,
                 outcome,
-                ..Account::default()
             });
         }
         Self { placed, planners: Vec::new(), under_way: Vec::new(), posted: 0, accounts, tasks, clocks }
@@ -247,29 +268,51 @@ impl<'a> Gangs<'a> {
 }
 
 impl Account {
-    /// The slot under way is over.
-    fn close(&mut self) {
-        if self.open == NEVER {
+    /// The group of a CPU.
+    fn group(&self, cpu: CpuNo) -> usize {
+        self.outcome.cpus.iter().position(|c| *c == cpu).map_or(0, |at| self.groups[at] as usize)
+    }
+
+    /// A CPU is in a group from now on. A group without CPUs has no slots.
+    fn regroup(&mut self, cpu: CpuNo, group: u32) {
+        let Some(at) = self.outcome.cpus.iter().position(|c| *c == cpu) else { return };
+        let before = std::mem::replace(&mut self.groups[at], group);
+        let members = |group: u32| self.groups.iter().filter(|g| **g == group).count() as u32;
+        let (left, joined) = (members(before), members(group));
+        let most = &mut self.tracks[group as usize].outcome.members;
+        *most = joined.max(*most);
+        if left == 0 {
+            self.tracks[before as usize].row = None;
+            self.tracks[before as usize].next = NEVER;
+        }
+    }
+
+    /// The slot of a group that is under way is over.
+    fn close(&mut self, group: usize) {
+        let track = &mut self.tracks[group];
+        if track.open == NEVER {
             return;
         }
         let at = |s: &Start| if let Start::At(at) = s { Some(*at) } else { None };
-        let began: Vec<u64> = self.started.iter().filter_map(at).collect();
+        let began: Vec<u64> = track.started.iter().filter_map(at).collect();
+        track.open = NEVER;
+        track.outcome.slots += 1;
         self.outcome.slots += 1;
-        if self.blind {
-            self.outcome.incomplete += 1;
-            self.open = NEVER;
+        let missing = u64::from(track.blind || track.started.contains(&Start::Not));
+        track.outcome.incomplete += missing;
+        self.outcome.incomplete += missing;
+        if track.blind {
             return;
         }
-        self.outcome.incomplete += u64::from(self.started.contains(&Start::Not));
         if let (Some(first), Some(last)) = (began.iter().min(), began.iter().max())
             && began.len() > 1
         {
             self.outcome.wasted_ns += began.iter().map(|at| last - at).sum::<u64>();
             self.outcome.skew_max_ns = self.outcome.skew_max_ns.max(last - first);
+            track.outcome.skew_max_ns = track.outcome.skew_max_ns.max(last - first);
             self.skew_sum += last - first;
             self.skewed += 1;
         }
-        self.open = NEVER;
     }
 }
 
@@ -297,8 +340,10 @@ impl Sim<'_> {
         }
         if !self.plan.listens_to(Topic::Gang) {
             let account = &self.gangs.accounts[task.gang as usize];
-            return match account.row.filter(|_| has_reservations(&self.plan)) {
-                Some(row) => self.reserve(h, no, &row, account.from),
+            let home = task.cpus.and_then(|cpus| cpus.iter().next()).unwrap_or(h);
+            let track = &account.tracks[account.group(home)];
+            return match track.row.filter(|_| has_reservations(&self.plan)) {
+                Some(row) => self.reserve(h, no, &row, track.from),
                 None => Ok(()),
             };
         }
@@ -327,17 +372,33 @@ impl Sim<'_> {
             return Ok(());
         }
         for g in 0..placed.numbers.len() {
-            let account = &self.gangs.accounts[g];
-            let (row, from) = (account.row.unwrap_or_default(), account.from);
-            for cpu in account.outcome.cpus.clone() {
+            for cpu in self.gangs.accounts[g].outcome.cpus.clone() {
+                let account = &self.gangs.accounts[g];
+                let track = &account.tracks[account.group(cpu)];
+                let (row, from) = (track.row.unwrap_or_default(), track.from);
                 self.hand_on(cpu, g as u32, &row, from)?;
             }
         }
         Ok(())
     }
 
-    /// A member requests a phase on `c`, whose planner coordinates the change.
-    pub fn request_phase(&mut self, c: CpuNo, no: TaskNo, phase: u32) -> Result<()> {
+    /// The CPU of a member is in a group of its gang from now on; only its own planner has to know.
+    pub fn join_group(&mut self, no: TaskNo, group: u32) -> Result<()> {
+        let task = &self.tasks[no as usize];
+        let home = task.cpus.and_then(|cpus| cpus.iter().next());
+        let (Some(home), true) = (home, task.gang != NONE && self.gangs.placed.controller.is_some()) else {
+            return Ok(());
+        };
+        let number = self.gangs.placed.numbers[task.gang as usize];
+        let joined = self.gangs.planners[home as usize].join(number, group, self.now);
+        match joined.map_err(|e| Error::run(format!("group {group} of a gang: {e}")))? {
+            Some(submit) => self.submit(home, &submit),
+            None => Ok(()),
+        }
+    }
+
+    /// A member requests a change on `c`, whose planner coordinates it.
+    pub fn request_change(&mut self, c: CpuNo, no: TaskNo, change: Change) -> Result<()> {
         let gang = self.tasks[no as usize].gang;
         if gang == NONE {
             return Ok(());
@@ -348,12 +409,17 @@ impl Sim<'_> {
         if self.charging {
             self.charge_flat(c, 2 * self.costs.context_switch);
         }
-        let (msg, submit, _) = match self.gangs.planners[c as usize].change(number, phase, self.now) {
+        let (msg, submit, _) = match self.gangs.planners[c as usize].change(number, change, self.now) {
             Ok(changed) => changed,
             Err(e) => {
                 let name = &self.gangs.accounts[gang as usize].outcome.name;
+                let what = match change {
+                    Change::Phase(phase) => format!("phase {phase}"),
+                    Change::Merge { into, .. } => format!("groups to merge into group {into}"),
+                    Change::Split(group) => format!("group {group} to split"),
+                };
                 self.warn(format!(
-                    "gang `{name}`: the request for phase {phase} at {} ns had no effect: {e}",
+                    "gang `{name}`: the request for {what} at {} ns had no effect: {e}",
                     self.now
                 ));
                 return Ok(());
@@ -479,19 +545,29 @@ impl Sim<'_> {
         if self.workload.gangs[gang as usize].way == Way::Locked {
             self.hand_on(c, gang, &submit.row, submit.from_ns)?;
         }
+        let group = self.gangs.planners[c as usize].group(submit.gang).unwrap_or(0);
+        let now = self.now;
         let account = &mut self.gangs.accounts[gang as usize];
+        account.regroup(c, group);
+        let track = &mut account.tracks[group as usize];
         let row = (submit.row.length_ns > 0).then_some(submit.row);
-        if account.row == row && account.from == submit.from_ns {
+        if track.row == row && track.from == submit.from_ns {
             return Ok(());
         }
-        account.row = row;
-        account.from = submit.from_ns;
-        account.next = row.and_then(|r| r.next(submit.from_ns.max(self.now))).unwrap_or(NEVER);
-        if account.next != NEVER {
-            let key = Key::new(account.next, Phase::Timer, Kind::Slot, gang);
-            self.timers.push(key);
+        track.row = row;
+        track.from = submit.from_ns;
+        track.next = row.and_then(|r| r.next(submit.from_ns.max(now))).unwrap_or(NEVER);
+        if track.next != NEVER {
+            let next = track.next;
+            self.push_slot(gang, group, next);
         }
         Ok(())
+    }
+
+    /// A slot of a group begins at that time.
+    fn push_slot(&mut self, gang: u32, group: u32, at: u64) {
+        let index = gang * MAX_GROUPS as u32 + group;
+        self.timers.push(Key::new(at, Phase::Timer, Kind::Slot, index));
     }
 
     fn hand_on(&mut self, c: CpuNo, gang: u32, row: &Row, from: u64) -> Result<()> {
@@ -615,7 +691,7 @@ impl Sim<'_> {
     fn slot_message(&mut self, cpu: CpuNo, gang: u32, begins: bool) -> Result<()> {
         let received = self.carrying(self.workload.gangs[gang as usize].way).received;
         self.charge_flat(cpu, received);
-        let slots = self.gangs.accounts[gang as usize].row.is_some();
+        let slots = self.gangs.accounts[gang as usize].tracks[0].row.is_some();
         let (at, length_ns) = match begins {
             true => (self.now, ENDLESS_NS / 2),
             // There will be more, though not at a time that this CPU knows: members that wait go on waiting.
@@ -628,21 +704,25 @@ impl Sim<'_> {
         self.hand_on(cpu, gang, &row, self.now)
     }
 
-    /// A slot of a gang begins: members that run have started.
-    pub fn slot_begins(&mut self, gang: u32) {
+    /// A slot of a group of a gang begins: members that run have started.
+    pub fn slot_begins(&mut self, index: u32) {
+        let (gang, group) = (index / MAX_GROUPS as u32, index % MAX_GROUPS as u32);
         let now = self.now;
         let way = self.workload.gangs[gang as usize].way;
         let equal = self.gangs.clocks.as_ref().is_none_or(CpuClocks::is_equal);
         let account = &mut self.gangs.accounts[gang as usize];
-        let Some(row) = account.row.filter(|_| account.next == now) else { return };
-        account.close();
-        account.open = now;
-        account.blind = way == Way::Locked && !equal;
-        account.next = row.next(now + 1).unwrap_or(NEVER);
-        let (next, length_ns) = (account.next, row.length_ns);
+        let track = &account.tracks[group as usize];
+        let Some(row) = track.row.filter(|_| track.next == now) else { return };
+        account.close(group as usize);
+        let track = &mut account.tracks[group as usize];
+        track.open = now;
+        track.length = row.length_ns;
+        track.blind = way == Way::Locked && !equal;
+        track.next = row.next(now + 1).unwrap_or(NEVER);
+        let (next, length_ns) = (track.next, row.length_ns);
         let name = &self.workload.gangs[gang as usize].manifest;
         self.obs.event(now, &Event::GangSlot { gang, name: name.name(), begins: true });
-        self.timers.push(Key::new(next, Phase::Timer, Kind::Slot, gang));
+        self.push_slot(gang, group, next);
         self.post(now + length_ns, GangMessage::End(gang));
         if self.workload.gangs[gang as usize].way != Way::Locked {
             self.carry(gang, true);
@@ -651,8 +731,13 @@ impl Sim<'_> {
             let no = self.gangs.tasks[gang as usize][nth];
             let state = if no == NONE { State::Gone } else { self.tasks[no as usize].state };
             let on = if state == State::Running { self.running_on(no) } else { NONE };
-            self.gangs.accounts[gang as usize].started[nth] = match state {
+            let account = &mut self.gangs.accounts[gang as usize];
+            let home = if no == NONE { None } else { self.tasks[no as usize].cpus };
+            let home = home.and_then(|cpus| cpus.iter().next());
+            let is_here = home.is_some_and(|cpu| account.group(cpu) == group as usize);
+            account.tracks[group as usize].started[nth] = match state {
                 State::Gone | State::Blocked => Start::Absent,
+                _ if !is_here => Start::Absent,
                 // It may have begun by a clock that is ahead, and will by one that is behind.
                 _ if on != NONE => Start::At(match &self.gangs.clocks {
                     Some(clocks) => clocks.begin(on, now).max(self.cpus[on as usize].slice_since),
@@ -676,16 +761,16 @@ impl Sim<'_> {
         let gangs = &mut self.gangs;
         let account = &mut gangs.accounts[task.gang as usize];
         let now = self.now;
-        if account.open == NEVER
-            || account.blind
-            || account.row.is_none_or(|r| now >= account.open + r.length_ns)
-        {
+        let Some(home) = task.cpus.and_then(|cpus| cpus.iter().next()) else { return };
+        let group = account.group(home);
+        let track = &mut account.tracks[group];
+        if track.open == NEVER || track.blind || now >= track.open + track.length {
             return;
         }
         let Some(nth) = gangs.tasks[task.gang as usize].iter().position(|t| *t == no) else { return };
-        if account.started[nth] == Start::Not {
-            account.started[nth] = Start::At(self.now);
-            account.outcome.late_max_ns = account.outcome.late_max_ns.max(self.now - account.open);
+        if track.started[nth] == Start::Not {
+            track.started[nth] = Start::At(now);
+            account.outcome.late_max_ns = account.outcome.late_max_ns.max(now - track.open);
         }
     }
 
@@ -696,8 +781,15 @@ impl Sim<'_> {
             .accounts
             .iter_mut()
             .map(|a| {
-                if a.row.is_some_and(|r| a.open != NEVER && a.open + r.length_ns <= now) {
-                    a.close();
+                for group in 0..MAX_GROUPS {
+                    let track = &a.tracks[group];
+                    if track.open != NEVER && track.open + track.length <= now {
+                        a.close(group);
+                    }
+                }
+                if a.tracks[1..].iter().any(|t| t.outcome.members > 0) {
+                    let used = |t: &&Track| t.outcome.members > 0;
+                    a.outcome.groups = a.tracks.iter().filter(used).map(|t| t.outcome.clone()).collect();
                 }
                 a.outcome.skew_mean_ns = a.skew_sum.checked_div(a.skewed).unwrap_or(0);
                 a.outcome.clone()

@@ -314,8 +314,12 @@ impl Sim<'_> {
                 }
                 Ok(Next::Op)
             }
-            Op::Phase { phase } => {
-                self.request_phase(c, no, phase)?;
+            Op::Gang { change } => {
+                self.request_change(c, no, change)?;
+                Ok(Next::Op)
+            }
+            Op::Group { group } => {
+                self.join_group(no, group)?;
                 Ok(Next::Op)
             }
             Op::Marker { ref text, number } => {

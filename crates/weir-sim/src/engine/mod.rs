@@ -218,6 +218,19 @@ pub struct GangOutcome {
     pub carry_ns: u64,
     /// CPU time of members from their start in a slot until the last one had started.
     pub wasted_ns: u64,
+    /// By group, where members were in others than group 0.
+    pub groups: Vec<GroupOutcome>,
+}
+
+/// How a group of a gang ran; as for the gang.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupOutcome {
+    pub group: u32,
+    pub slots: u64,
+    pub incomplete: u64,
+    pub skew_max_ns: u64,
+    /// The most members that it had.
+    pub members: u32,
 }
 
 /// An instance whose component returned an error.

@@ -128,7 +128,8 @@ impl<'a> Program<'a> {
                 | Op::SetIsa { .. }
                 | Op::SetPriority { .. }
                 | Op::SetAffinity { .. }
-                | Op::Phase { .. }
+                | Op::Gang { .. }
+                | Op::Group { .. }
                 | Op::Marker { .. }
                 | Op::Publish { .. }
                 | Op::Request { .. } => {}

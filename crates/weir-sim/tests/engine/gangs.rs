@@ -452,3 +452,63 @@ fn late_cpus_double_the_margin_until_it_is_given_up() {
     assert!(out.warnings.iter().any(|w| w.contains("clocks could not be made equal")), "{:?}", out.warnings);
     assert!(out.gangs[0].slots > 500 && out.gangs[0].incomplete == out.gangs[0].slots, "{:?}", out.gangs);
 }
+
+/// Two groups have reservations of their own. A collector merges all members into one group, with the slots of another phase, and then
+/// lets them go: they have the reservations again that they had before. Beside them each CPU but the collector's has a hog.
+#[test]
+fn a_collector_merges_all_groups_and_splits_them_again() {
+    let task = |name: &str, count: u32, group: &str, steps: &str| {
+        format!(
+            "[[task]]\nname = \"{name}\"\ngroup = \"{group}\"\ncount = {count}\nprogram = [\"{steps}\"]\n"
+        )
+    };
+    let text = [
+        task("collector", 1, "vm", "group 3; sleep 48ms; merge all 7 3; sleep 44ms; split 7; sleep 1s"),
+        task("fast", 2, "vm", "group 1; phase 1; loop { run 1ms }"),
+        task("slow", 2, "vm", "group 2; phase 2; loop { run 1ms }"),
+        task("hog", 4, "other", "loop { run 1ms }"),
+        "cpus = \"1-4\"\n".into(),
+        "[[gang]]\ngroup = \"vm\"\nmanifest = \"B 1\\nH 2 10\\nH 1 10\\nH 4 10\\noutside wait\"\n".into(),
+    ]
+    .concat();
+    let (g, out) = ganged(5, &text, 150 * MS);
+    assert!(out.warnings.is_empty() && out.faults.is_empty(), "{:?} {:?}", out.warnings, out.faults);
+    let both = |name: &str| -> u64 {
+        let of = g.bars.iter().filter(|bar| bar.0.starts_with(name));
+        of.map(|(_, _, from, to)| to - from).sum::<u64>() / MS
+    };
+    // Ten slots of their own, and five of the collector's, which runs only in these and ends the last one after 2 ms.
+    assert_eq!((both("fast"), both("slow")), (2 * (10 * 2 + 4 * 4 + 2), 2 * (10 + 4 * 4 + 2)));
+    let gang = &out.gangs[0];
+    let groups: Vec<_> = gang.groups.iter().map(|g| (g.group, g.members, g.slots, g.incomplete)).collect();
+    assert_eq!(groups, [(0, 5, 0, 0), (1, 2, 10, 0), (2, 2, 10, 0), (3, 1, 0, 0), (7, 5, 5, 0)]);
+    assert_eq!((gang.slots, gang.skew_max_ns), (25, 0));
+    // Four requests for a phase, a merge and a split, from and to four peers.
+    assert_eq!((gang.phase_changes, gang.messages), (6, 48));
+}
+
+/// What a gang has not is refused before the run, with the reason.
+#[test]
+fn steps_of_groups_are_checked() {
+    let text = |steps: &str, way: &str| {
+        format!(
+            "[[task]]\nname = \"a\"\ngroup = \"g\"\nprogram = [\"{steps}\"]\n\
+             [[gang]]\ngroup = \"g\"\nmanifest = \"B 1\\nH 1 10\"\nway = \"{way}\"\n"
+        )
+    };
+    for (steps, way, says) in [
+        ("merge all 7 2; run 1ms", "locked", "requests phase 2"),
+        ("merge 0,16 7; run 1ms", "locked", "merge: "),
+        ("group 16; run 1ms", "locked", "group: "),
+        ("split 7; run 1ms", "daemon", "`way = \"daemon\"`"),
+    ] {
+        let text = text(steps, way);
+        let error = weir_sim::Workload::resolve("a.toml", 1, &|_| Ok(text.clone().into_bytes()), &[])
+            .expect_err("it is refused");
+        assert!(error.to_string().contains(says), "{steps}: {error}");
+    }
+    let alone = "[[task]]\nname = \"a\"\nprogram = [\"group 1; run 1ms\"]\n";
+    let error = weir_sim::Workload::resolve("a.toml", 1, &|_| Ok(alone.as_bytes().to_vec()), &[])
+        .expect_err("it is refused");
+    assert!(error.to_string().contains("belongs to no gang"), "{error}");
+}

@@ -531,7 +531,7 @@ impl Reader<'_> {
                 Op::SetIsa { .. } => self.note(Feature::InstructionSet),
                 Op::SetPriority { .. } => self.note(Feature::Priorities),
                 Op::SetAffinity { .. } => self.note(Feature::Affinity),
-                Op::Phase { .. } => self.note(Feature::Gangs),
+                Op::Gang { .. } | Op::Group { .. } => self.note(Feature::Gangs),
                 Op::Publish { .. } => self.note(Feature::Messages),
                 Op::Vcpu { .. } => self.note(Feature::Guests),
             }

@@ -27,6 +27,7 @@
 #define CAP_NOTIFY     5 /* of a dispatcher on any core */
 #define CAP_IRQ	       6
 #define CAP_KERNEL     7 /* the monitor's */
+#define CAP_DEAD       8 /* was of a dispatcher that has ended; keeps its slot until that is deleted */
 
 #define RIGHT_READ  1
 #define RIGHT_WRITE 2
@@ -120,6 +121,9 @@
 #define D_STACK_BYTES	 8192 /* at the end */
 
 #define LMP_BUFFERS 16
+
+/* First word of the message that a monitor gets, through the endpoint of the dispatcher that has ended. */
+#define LMP_GONE 255
 
 #ifndef __ASSEMBLER__
 

@@ -11,6 +11,7 @@
 #include <weir/bare.h>
 #include <weir/broker.h>
 
+#include "ordered.h"
 #include "ump.h"
 
 /* A program begins here, in its first thread; its result is the program's exit number, 0: success. */
@@ -20,12 +21,12 @@ void *memset(void *p, int c, __SIZE_TYPE__ n);
 void *memcpy(void *p, const void *q, __SIZE_TYPE__ n);
 int memcmp(const void *a, const void *b, __SIZE_TYPE__ n);
 
+/* A call may return on another core (mk_move), where it is another one: so it is a register of its own for the compiler. */
+register struct mk_dcb *mk_dispatcher __asm__("tp");
+
 WEIR_INLINE struct mk_dcb *mk_self(void)
 {
-	struct mk_dcb *d;
-
-	__asm__("mv %0, tp" : "=r"(d));
-	return d;
+	return mk_dispatcher;
 }
 
 /* --- system calls --------------------------------------------------------------------------------------- */
@@ -59,11 +60,19 @@ void mk_work(u64 ns);
 void mk_sleep_until(u64 at);
 void mk_sleep(u64 ns);
 
-/* --- threads of this dispatcher -------------------------------------------------------------------------------- */
+/* --- threads ----------------------------------------------------------------------------------------------------- */
 
 struct mk_thread;
-/* Null: no memory. */
+/* Of this dispatcher. Null: no memory. */
 struct mk_thread *mk_thread(void (*fn)(void *), void *arg);
+/*
+ * On any core, in the dispatcher that this program has there for such threads, which is made if it is the first one; up to 64 at a time.
+ * Null: no room.
+ */
+struct mk_thread *mk_thread_on(u32 core, void (*fn)(void *), void *arg);
+/* A thread of mk_thread_on() continues on another core. MK_EINVAL: it is another thread, or there is no such core. */
+s64 mk_move(u32 core);
+/* Once for each thread, from any core; then its memory is free again. */
 void mk_join(struct mk_thread *t);
 void mk_yield(void);
 struct mk_thread *mk_current(void);
@@ -71,14 +80,34 @@ struct mk_thread *mk_current(void);
 void mk_park(void);
 void mk_unpark(struct mk_thread *t);
 
+/*
+ * Mutexes, condition variables and semaphores are for threads of all dispatchers of a program; in variables of the program, zero at first.
+ * Who waits gets a message from the dispatcher that lets it go on. Not for handlers, which use mk_unpark().
+ */
+struct mk_node;
 struct mk_mutex {
-	struct mk_thread *holder;
-	struct mk_thread *first, **last; /* waiting */
+	u64 state;
+	struct mk_node *first, *last; /* the holder's: waiting, in order */
 };
 void mk_lock(struct mk_mutex *m);
 void mk_unlock(struct mk_mutex *m);
+struct mk_cond {
+	struct mk_node *first, *last;
+};
+/* Both with @m locked, also those below. May return early: look again. */
+void mk_cond_wait(struct mk_cond *c, struct mk_mutex *m);
+/* The first waiting one gets the mutex next; or all, one after the other. */
+void mk_cond_signal(struct mk_cond *c, struct mk_mutex *m);
+void mk_cond_broadcast(struct mk_cond *c, struct mk_mutex *m);
+struct mk_semaphore {
+	struct mk_mutex lock;
+	struct mk_cond more;
+	u64 value;
+};
+void mk_sem_wait(struct mk_semaphore *s);
+void mk_sem_post(struct mk_semaphore *s);
 
-/* From this dispatcher's heap, aligned to 16; null: full. Memory is never freed. */
+/* From this dispatcher's heap, aligned to 16; null: full. Only threads' memory is used again. */
 void *mk_alloc(u64 bytes);
 /* Capability slots. */
 u64 mk_slot(void);
@@ -121,6 +150,10 @@ struct mk_channel {
 	/* on this core: slot of the other side's endpoint; 0: it is on another core */
 	u64 endpoint;
 	u64 badge; /* of its messages at our endpoint */
+	u64 frame; /* slot and address of its memory */
+	u64 base;
+	u32 gone; /* the other side has closed it, or has ended; read what is left, then close it */
+	u32 unused;
 	struct mk_channel *next;
 	struct mk_thread *waiting;
 	u64 polls;
@@ -132,6 +165,8 @@ void mk_channel_recv(struct mk_channel *c, u64 *words, u32 nr, u32 *kind, u32 *t
 /* 0, or -WEIR_EAGAIN. */
 int mk_channel_try(struct mk_channel *c, u64 *words, u32 nr, u32 *kind, u32 *tag);
 void mk_channel_add(struct mk_channel *c);
+/* When both sides have closed it, or have ended, its memory is free again. */
+void mk_channel_close(struct mk_channel *c);
 
 /* --- the monitor's services ---------------------------------------------------------------------------------------------- */
 
@@ -154,11 +189,36 @@ s64 mk_cap_send(u64 slot, u32 core, u32 number);
 s64 mk_retype(u64 slot, u64 type, u64 bytes, u64 offset, u64 to);
 s64 mk_revoke(u64 slot);
 
+/*
+ * Groups that publish: all members get the same entries in the same order, among them who joins and leaves. An entry waits until the
+ * dispatcher runs; while a member has not taken eight of them, publishing in its group waits.
+ */
+struct mk_event {
+	u32 group, index; /* without gaps, from the own join on */
+	u32 kind;	  /* enum mk_entry_kind */
+	u64 word[3]; /* as published; JOIN, LEAVE: core << 32 | dispatcher, members from then on */
+};
+/* Called for each entry, with threads held off. */
+typedef void (*mk_event_handler)(const struct mk_event *e);
+void mk_on_event(mk_event_handler handler);
+/* The group with a name, which is made; or below 0. */
+s64 mk_topic(const char *name);
+/* Become a member: the number of the entry that says so. MK_EUSED: it is one. Group 0 is the names': of services and groups. */
+s64 mk_subscribe(u32 group);
+s64 mk_unsubscribe(u32 group);
+/* The number of the entry, which all members get. */
+s64 mk_publish(u32 group, const u64 *words);
+
 /* Gangs: docs/gangs.md. The manifest's number, or below 0. */
 s64 mk_manifest(const char *text);
-/* This dispatcher joins the gang. */
-s64 mk_join_gang(u64 gang);
+/* This dispatcher joins a group of the gang. MK_EUSED: another dispatcher of this core is in another group of it. */
+s64 mk_join_gang(u64 gang, u32 group);
+/* The group of this core enters a phase. The number of cores in it, or below 0. */
 s64 mk_phase(u64 gang, u32 phase);
+/* @groups, a bit each, merge into one, which enters @phase (MK_SAME_PHASE: stays in its own); they leave it again. As mk_phase(). */
+#define MK_SAME_PHASE (~0u)
+s64 mk_merge(u64 gang, u32 groups, u32 into, u32 phase);
+s64 mk_split(u64 gang, u32 group);
 
 /* --- the console ------------------------------------------------------------------------------------------------------------ */
 

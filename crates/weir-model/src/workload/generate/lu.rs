@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A solver with the communication of NAS's LU: threads in a row pass planes on, up and then down, and wait for their neighbours only.
 
+use weir_core::gang::Change;
+
 use super::args::Args;
 use super::team::{Slots, hogs};
 use super::{GeneratorInfo, param};
@@ -93,7 +95,7 @@ pub(super) fn lu(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result<(
         body.extend(passing.sweep(1, i, east, west, work));
         let mut ops = repeat((steps > 0).then_some(steps), body);
         if i == 0 && slots.is_some() {
-            ops.insert(0, Op::Phase { phase: 1 });
+            ops.insert(0, Op::Gang { change: Change::Phase(1) });
         }
         let program = builder.program(ops)?;
         builder.task(TaskSpec::new(format!("lu{i}"), "lu", program))?;

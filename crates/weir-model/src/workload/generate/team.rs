@@ -2,7 +2,7 @@
 //! A team of threads that spins at barriers, as OpenMP programs do, beside tasks that only compute.
 
 use weir_core::CpuSet;
-use weir_core::gang::Manifest;
+use weir_core::gang::{Change, Manifest};
 
 use super::args::Args;
 use super::{GeneratorInfo, ParamInfo, param};
@@ -244,7 +244,7 @@ pub(super) fn team(args: &Args<'_>, builder: &mut Builder, seed: u64) -> Result<
         }
         let follower = builder.program(ops.clone())?;
         if slots.is_some() {
-            ops.insert(0, Op::Phase { phase: 1 });
+            ops.insert(0, Op::Gang { change: Change::Phase(1) });
         }
         let leader = builder.program(ops)?;
         for i in 0..threads {

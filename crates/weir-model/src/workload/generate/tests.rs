@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
+use weir_core::gang::Change;
+
 use super::*;
 use crate::workload::Op;
 
@@ -93,7 +95,7 @@ fn solvers_pass_planes_to_their_neighbours_only() {
         Op::LoopEnd,
     ];
     assert_eq!(spin.tasks[1].program.to_vec(), middle);
-    assert_eq!(spin.tasks[0].program[0], Op::Phase { phase: 1 });
+    assert_eq!(spin.tasks[0].program[0], Op::Gang { change: Change::Phase(1) });
     let block = make("lu:threads=3,steps=2,planes=2,spin=false");
     assert_eq!((block.flags.len(), block.channels.len(), block.gangs.len()), (0, 6, 0));
     let reads = |i: usize| block.tasks[i].program.iter().filter(|op| matches!(op, Op::Read { .. })).count();

@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::steps::{Scope, program};
 use self::table::Table;
 use super::build::{Builder, Kind, Limits, MAX_FILE, MAX_TASKS, repeat, spins_in_place};
+use super::gang::Foreign;
 use super::rtapp::{DEADLINE_PRIORITY, IDLE_PRIORITY};
 use super::{Arrivals, Dist, OnMiss, Op, Policy, Protocol, Shape, TaskSpec, Timing, Workload, units};
 use crate::document::{self, Source};
@@ -207,16 +208,22 @@ fn inside(
         guest::guest(builder, root, guests, table, limits, files)?;
     }
     gang::gangs(builder, &guest::those(root.tables("gang", "[[gang]]", gang::KEYS)?, scope)?, files)?;
-    if let Some((i, phase, phases)) = builder.workload.foreign_phase() {
+    if let Some((i, why)) = builder.workload.foreign_request() {
         let task = &builder.workload.tasks[i].name;
-        let (message, help) = match phases {
-            None => (
-                format!("task `{task}` requests phase {phase}, but belongs to no gang"),
+        let (message, help) = match why {
+            Foreign::NoGang => (
+                format!(
+                    "task `{task}` has a step of gangs (`phase`, `group`, `merge` or `split`), but belongs to no gang"
+                ),
                 "add `[[gang]]` with `group` and `manifest`".to_string(),
             ),
-            Some(n) => (
+            Foreign::Phase(phase, n) => (
                 format!("task `{task}` requests phase {phase}, but the manifest of its gang has {n}"),
                 format!("write a phase below {n}: they are numbered from 0"),
+            ),
+            Foreign::Groups(way) => (
+                format!("task `{task}` has a step of groups, but its gang has `way = \"{}\"`", way.name()),
+                "leave `way` out: groups need slots that each CPU begins by its own clock".to_string(),
             ),
         };
         return Err(root.error(message, help));

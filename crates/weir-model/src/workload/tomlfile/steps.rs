@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use weir_core::gang::{Change, MAX_GROUPS, MAX_PHASES};
+
 use super::times;
 use crate::document::{Source, Value};
 use crate::error::{Error, did_you_mean};
@@ -33,6 +35,9 @@ const STEPS: &[&str] = &[
     "sync",
     "barrier",
     "phase",
+    "group",
+    "merge",
+    "split",
     "suspend",
     "resume",
     "write",
@@ -300,9 +305,33 @@ impl<'t> Parser<'_, 't> {
             }
             "phase" => {
                 usage(1..2, "phase 1")?;
-                let phase = units::count(args[0].text, 0, weir_core::gang::MAX_PHASES as u64 - 1)
-                    .map_err(|r| refused(source, args[0].at.clone(), "phase", r))?;
-                Op::Phase { phase: phase as u32 }
+                Op::Gang { change: Change::Phase(numbered(source, "phase", MAX_PHASES, &args[0])?) }
+            }
+            "group" | "split" => {
+                usage(1..2, &format!("{} 1", name.text))?;
+                let group = numbered(source, name.text, MAX_GROUPS, &args[0])?;
+                match name.text {
+                    "group" => Op::Group { group },
+                    _ => Op::Gang { change: Change::Split(group) },
+                }
+            }
+            "merge" => {
+                usage(2..4, "merge 0,1 2")?;
+                let groups = match args[0].text {
+                    "all" => (1 << MAX_GROUPS) - 1,
+                    list => {
+                        let mut groups = 0;
+                        for text in list.split(',') {
+                            let word = Word { text, at: args[0].at.clone() };
+                            groups |= 1 << numbered(source, "merge", MAX_GROUPS, &word)?;
+                        }
+                        groups
+                    }
+                };
+                let into = numbered(source, "merge", MAX_GROUPS, &args[1])?;
+                let phase =
+                    args.get(2).map(|word| numbered(source, "merge", MAX_PHASES, word)).transpose()?;
+                Op::Gang { change: Change::Merge { groups, into, phase } }
             }
             "suspend" | "resume" => {
                 usage(1..2, &format!("{} EVENT", name.text))?;
@@ -476,6 +505,13 @@ impl<'t> Parser<'_, 't> {
 }
 
 /// A refused argument at its place.
+/// A number below `most`, in an argument of `step`.
+fn numbered(source: Source<'_>, step: &str, most: usize, word: &Word<'_>) -> Result<u32, Error> {
+    let number =
+        units::count(word.text, 0, most as u64 - 1).map_err(|r| refused(source, word.at.clone(), step, r))?;
+    Ok(number as u32)
+}
+
 fn refused(source: Source<'_>, at: Range<usize>, step: &str, refusal: Refusal) -> Error {
     source.error(at, format!("{step}: {}", refusal.message)).help(refusal.help)
 }
