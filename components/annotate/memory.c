@@ -22,9 +22,9 @@ struct memory {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(memory, .summary = "store the NUMA node of each task's memory",
-	       .cls = WEIR_ANNOTATE, .plain = 1, .listens = WEIR_TOPIC_BIT(MEMORY),
-	       .answers = WEIR_TOPIC_BIT(MEMORY), .per_task = sizeof(u64), .answer_at = 1);
+WEIR_COMPONENT(memory, .summary = "store the NUMA node of each task's memory", .cls = WEIR_ANNOTATE,
+	       .plain = 1, .listens = WEIR_TOPIC_BIT(MEMORY), .answers = WEIR_TOPIC_BIT(MEMORY),
+	       .per_task = sizeof(u64), .answer_at = 1);
 
 WEIR_ENTRY int memory_on_memory(struct memory weir_mem *self, const struct weir_msg *msg)
 {

@@ -45,8 +45,7 @@ struct uclamp {
 };
 
 WEIR_COMPONENT(uclamp, .summary = "store the utilisation clamps of tasks and of their groups",
-	       .cls = WEIR_ANNOTATE,
-	       .listens = WEIR_TOPIC_BIT(UCLAMP) | WEIR_TOPIC_BIT(GROUP),
+	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(UCLAMP) | WEIR_TOPIC_BIT(GROUP),
 	       .answers = WEIR_TOPIC_BIT(UCLAMP), .per_task = sizeof(struct uclamp_task));
 
 WEIR_ENTRY int uclamp_on_uclamp(struct uclamp weir_mem *self, const struct weir_msg *msg)

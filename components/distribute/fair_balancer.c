@@ -47,7 +47,8 @@
  * With the annotator `uclamp`, a task fits no CPU of less capacity than the least that it is to have, and any of more than the most
  * (weir/kit/uclamp.h): so a task with a large least leaves small CPUs though it uses little, and one with a small most stays.
  *
- * With the annotator `memory` on several NUMA nodes, a task that wakes goes to an idle CPU of the node of its memory, and a running
+ * With the annotator `memory` on several NUMA nodes, a task that is new or wakes goes to an idle CPU of the node of its memory; if no CPU
+ * near is idle, to one of that node that has no more load than the CPU where it was. A running
  * one goes there from another node, as from a CPU that it has outgrown. A CPU that looks for work prefers tasks whose memory is
  * in its node, and no task leaves its memory for a CPU that has work. Unlike in Linux, no two running tasks change places.
  *
@@ -216,6 +217,34 @@ WEIR_HELPER u32 fair_balancer_at_home(struct fair_balancer weir_mem *self weir_a
 	return best;
 }
 
+/* Where no CPU near @cpu is idle for @t: the one with least load of the node of its memory, if that is no more than @cpu's; else @cpu. */
+WEIR_HELPER u32 fair_balancer_homeward(struct fair_balancer weir_mem *self weir_arg,
+				       struct weir_task weir_mem *t weir_arg, u32 cpu,
+				       const struct weir_cpumask weir_mem *mask weir_arg)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	u64 home = fair_balancer_home(self, t), now = weir_now(s), least;
+	u32 best = cpu;
+
+	if (!home || weir_cpu_node(s, cpu) + 1 == home)
+		return cpu;
+	least = weir_rq_load_weighs(s, cpu, weir_rq_load_of(&self->loads, cpu, now)) + 1;
+	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
+		u32 to = weir_out(&self->inst, i)->cpu;
+		u64 load;
+
+		if (!weir_cpu_may(s, to, mask) || weir_cpu_node(s, to) + 1 != home)
+			continue;
+		load = weir_rq_load_weighs(s, to, weir_rq_load_of(&self->loads, to, now));
+		if (load < least) {
+			least = load;
+			best = to;
+		}
+	}
+	weir_note_scan(&self->inst, self->inst.nr_out);
+	return best;
+}
+
 /* Where CPUs differ: one for @t, whose search begins at @cpu, that is better than an idle one near; WEIR_NO_CPU: none. */
 WEIR_HELPER u32 fair_balancer_apart(struct fair_balancer weir_mem *self weir_arg,
 				    struct weir_task weir_mem *t weir_arg, u32 cpu,
@@ -238,10 +267,14 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
-	u32 prev = weir_last_cpu(t), here = weir_load(&t->entry_cpu), cpu = prev;
+	u32 prev = weir_last_cpu(t), here = weir_load(&t->entry_cpu), cpu = prev, last;
 
-	if (prev >= weir_nr_cpus(s) || !weir_port_to(&self->inst, &self->loads.map, prev))
-		return WEIR_NO_CPU;
+	if (prev >= weir_nr_cpus(s) || !weir_port_to(&self->inst, &self->loads.map, prev)) {
+		u64 home = fair_balancer_home(self, t);
+
+		return home ? fair_balancer_at_home(self, home, fair_balancer_room(self, t), mask)
+			    : WEIR_NO_CPU;
+	}
 	if (self->loads.uses) {
 		cpu = weir_frugal_cpu(&self->loads, prev, weir_pelt_util(&p->pelt),
 				      weir_property(s, WEIR_TOPIC_UCLAMP, t), mask);
@@ -255,16 +288,20 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 			      ? fair_balancer_target(self, prev, here,
 						     weight * weir_pelt_load(&p->pelt))
 			      : here;
-	here = weir_unlikely(self->kinds) ? fair_balancer_apart(self, t, cpu, mask) : WEIR_NO_CPU;
-	if (here != WEIR_NO_CPU)
-		return here;
+	last = cpu;
+	if (weir_unlikely(self->kinds)) {
+		here = fair_balancer_apart(self, t, cpu, mask);
+		if (here != WEIR_NO_CPU)
+			return here;
+		last = fair_balancer_homeward(self, t, cpu, mask);
+	}
 	prev = weir_idle_sibling(&self->loads.near, cpu, prev,
 				 fair_balancer_room(self, t) |
 					 (weight == WEIR_WEIGHT_IDLE ? WEIR_SIBLING_WAITS : 0),
 				 mask);
 	if (prev != WEIR_NO_CPU)
 		return prev;
-	return weir_cpu_may(s, cpu, mask) ? cpu : WEIR_NO_CPU;
+	return weir_cpu_may(s, last, mask) ? last : WEIR_NO_CPU;
 }
 
 /*

@@ -29,16 +29,10 @@ impl Observer for Threads {
     }
 }
 
-type Hads = HashMap<String, Had>;
-
 /// By name: in the simulator, in the kernel; and the length of the load, ms.
-fn both(
-    load: &str,
-    topology: &str,
-    times: for<'a> fn(&'a Hads) -> Times<'a>,
-) -> (Vec<(String, Had, Had)>, u64) {
-    let mut theirs: Hads = recording(load).had();
-    let (workload, ms) = workload_of(load, times(&theirs));
+fn both(load: &str, topology: &str, times: Times) -> (Vec<(String, Had, Had)>, u64) {
+    let mut theirs: HashMap<String, Had> = recording(load).had();
+    let (workload, ms) = workload_of(load, times, &theirs);
     let machine = Machine::smp(1);
     let plan = plan(&catalogue(topology), &machine.shape);
     let mut ours = Threads::default();
@@ -57,7 +51,7 @@ fn share(had: &Had, ms: u64) -> f64 {
 }
 
 /// Percent of the CPU that the hog and the members have of `groups`: in the simulator, in the kernel.
-fn of_groups(times: for<'a> fn(&'a Hads) -> Times<'a>) -> [(f64, f64); 2] {
+fn of_groups(times: Times) -> [(f64, f64); 2] {
     let (all, ms) = both("groups", "groups", times);
     ["hog", "member"].map(|name| {
         let sum = |of: fn(&(String, Had, Had)) -> &Had| -> f64 {
@@ -99,7 +93,7 @@ fn flat_weights_do_not_bunch_members() {
 
 /// Shares are within 2 points, where each thread does what the load says.
 fn compare_shares(load: &str) {
-    let (all, ms) = both(load, "classes", |_| Times::OfFile);
+    let (all, ms) = both(load, "classes", Times::OfFile);
     let mut fine = true;
     for (name, ours, theirs) in &all {
         let (a, b) = (share(ours, ms), share(theirs, ms));

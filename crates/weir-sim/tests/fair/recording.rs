@@ -202,17 +202,17 @@ impl Recording {
 }
 
 /// Where the times of threads without a period come from: how long they compute, and when they wake.
-#[derive(Clone, Copy)]
-pub enum Times<'a> {
+#[derive(Clone, Copy, PartialEq)]
+pub enum Times {
     OfFile,
     /// They compute as long as in the recording, with their system calls, and sleep as the file says.
-    Computing(&'a HashMap<String, Had>),
+    Computing,
     /// Both are those of the recording.
-    Recorded(&'a HashMap<String, Had>),
+    Recorded,
 }
 
-/// The load as a workload of the simulator, and how long it takes, ms.
-pub fn workload_of(load: &str, times: Times<'_>) -> (Workload, u64) {
+/// The load as a workload of the simulator, and how long it takes, ms. `had`: what its threads had in the recording.
+pub fn workload_of(load: &str, times: Times, had: &HashMap<String, Had>) -> (Workload, u64) {
     let text = std::fs::read_to_string(folder().join(format!("loads/{load}.txt"))).expect("a load");
     let (mut out, mut ms, mut endless) = (String::new(), 0, Vec::new());
     for line in text.lines() {
@@ -228,7 +228,7 @@ pub fn workload_of(load: &str, times: Times<'_>) -> (Workload, u64) {
                 let weight = words[2].parse::<u64>().expect("a number") * 1024 / 100;
                 writeln!(out, "[[group]]\nname = \"{}\"\nweight = {weight}", words[1]).unwrap();
             }
-            "thread" => out += &tasks_of(&words, times),
+            "thread" => out += &tasks_of(&words, times, had),
             _ => {}
         }
     }
@@ -251,7 +251,7 @@ fn step(words: &[&str]) -> String {
 }
 
 /// One task of the simulator for each thread, with the kernel's name for it.
-fn tasks_of(words: &[&str], times: Times<'_>) -> String {
+fn tasks_of(words: &[&str], times: Times, had: &HashMap<String, Had>) -> String {
     let colon = words.iter().position(|w| *w == ":").expect("steps");
     let keys: HashMap<_, _> = words[3..colon].iter().filter_map(|w| w.split_once('=')).collect();
     let mut text = String::new();
@@ -260,7 +260,7 @@ fn tasks_of(words: &[&str], times: Times<'_>) -> String {
         writeln!(text, "[[task]]\nname = \"{name}\"").unwrap();
         for (key, value) in &keys {
             match *key {
-                "start" if matches!(times, Times::Recorded(_)) => {}
+                "start" if times == Times::Recorded => {}
                 "policy" | "group" => writeln!(text, "{key} = \"{value}\"").unwrap(),
                 "nice" | "priority" => writeln!(text, "{key} = {value}").unwrap(),
                 "runtime" => writeln!(text, "wcet = \"{value}us\"").unwrap(),
@@ -273,22 +273,24 @@ fn tasks_of(words: &[&str], times: Times<'_>) -> String {
             writeln!(text, "run = \"{run}us\"").unwrap();
             continue;
         }
-        let of = |had: &HashMap<String, Had>| {
-            had.get(&name).unwrap_or_else(|| panic!("{name} is not in the recording")).stints.clone()
-        };
+        let had = had.get(&name).unwrap_or_else(|| panic!("{name} is not in the recording"));
         let file: Vec<&[&str]> = words[colon + 1..].chunks(2).collect();
         let steps: Vec<String> = match times {
-            Times::Recorded(had) => {
-                of(had).iter().map(|(at, run)| format!("until {at}ns; run {run}ns")).collect()
+            // What never sleeps is there until the end.
+            Times::Recorded if file.len() == 1 => {
+                had.stints.iter().take(1).map(|(at, _)| format!("until {at}ns; run 1000s")).collect()
             }
-            Times::Computing(had) if file.len() == 2 => {
-                of(had).iter().map(|(_, run)| format!("run {run}ns; sleep {}us", file[1][1])).collect()
+            Times::Recorded => {
+                had.stints.iter().map(|(at, run)| format!("until {at}ns; run {run}ns")).collect()
+            }
+            Times::Computing if file.len() == 2 => {
+                had.stints.iter().map(|(_, run)| format!("run {run}ns; sleep {}us", file[1][1])).collect()
             }
             _ => file.iter().map(|s| step(s)).collect(),
         };
         let steps: Vec<String> = steps.iter().map(|s| format!("\"{s}\"")).collect();
         writeln!(text, "program = [{}]", steps.join(", ")).unwrap();
-        if !matches!(times, Times::Recorded(_)) {
+        if times != Times::Recorded {
             text += "loop = \"forever\"\n";
         }
     }
