@@ -167,8 +167,8 @@ WEIR_HELPER u32 fair_balancer_largest(struct fair_balancer weir_mem *self weir_a
 }
 
 /* The smallest capacity of a CPU that @t fits; 0: CPUs do not differ. */
-WEIR_INLINE u64 fair_balancer_room(const struct fair_balancer weir_mem *self,
-				   struct weir_task weir_mem *t)
+WEIR_HELPER u64 fair_balancer_room(struct fair_balancer weir_mem *self weir_arg,
+				   struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
 
@@ -179,8 +179,8 @@ WEIR_INLINE u64 fair_balancer_room(const struct fair_balancer weir_mem *self,
 }
 
 /* 1 + the node where @t's memory is; 0: it does not matter, or is unknown. */
-WEIR_INLINE u64 fair_balancer_home(const struct fair_balancer weir_mem *self,
-				   struct weir_task weir_mem *t)
+WEIR_HELPER u64 fair_balancer_home(struct fair_balancer weir_mem *self weir_arg,
+				   struct weir_task weir_mem *t weir_arg)
 {
 	return self->kinds & FAIR_BALANCER_NODES
 		       ? weir_property(self->inst.sched, WEIR_TOPIC_MEMORY, t)
@@ -445,10 +445,10 @@ WEIR_ENTRY int fair_balancer_on_exit(struct fair_balancer weir_mem *self,
 /* --- balancing -------------------------------------------------------------------------------------------- */
 
 /* How a move of @t from @from to @cpu suits its memory. 3: well, or it does not matter; 2: it is elsewhere; 1: the task leaves it. */
-WEIR_INLINE u32 fair_balancer_suits(const struct fair_balancer weir_mem *self,
+WEIR_INLINE u32 fair_balancer_suits(struct fair_balancer weir_mem *self,
 				    struct weir_task weir_mem *t, u32 from, u32 cpu)
 {
-	const struct weir_sched weir_mem *s = self->inst.sched;
+	struct weir_sched weir_mem *s = self->inst.sched;
 	u64 home;
 
 	if (!(self->kinds & FAIR_BALANCER_NODES) || weir_cpu_node(s, from) == weir_cpu_node(s, cpu))
