@@ -83,8 +83,7 @@ pub(super) fn lower(
         program: programs[i].clone(),
     };
     let fair = |i: usize| {
-        let Thread { slice_ns, clamps, .. } = threads[i];
-        let fair = FairTask { slice_ns, group: groups[i], clamps, ..FairTask::default() };
+        let fair = FairTask { slice_ns: threads[i].slice_ns, group: groups[i], ..FairTask::default() };
         (fair != FairTask::default()).then_some(fair)
     };
     let mut number = 0;
