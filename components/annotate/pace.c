@@ -12,7 +12,6 @@
  *            room pct 125 [100, 400]; the clock is the demand times this
  * cost:      O(1) per message, O(CPUs) per window; takes the instance's own lock
  * batch:     no pipes
- * long:      demand, clamps and clock of a CPU are one decision
  * source:    ours; the rule is that of Linux's schedutil, a quarter more than what is needed. Weiser et al., "Scheduling for
  *            reduced CPU energy", 1994
  *
