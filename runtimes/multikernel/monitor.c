@@ -271,6 +271,7 @@ static void ordered(struct mk_monitor *m, const u64 *w)
 	struct mk_pending *p = w[0] < MK_PENDING ? &m->pending[w[0]] : 0;
 	s32 status = (s32)w[1];
 	struct mk_pending was;
+	int gone; /* the client has ended meanwhile */
 
 	if (!p)
 		return;
@@ -286,14 +287,12 @@ static void ordered(struct mk_monitor *m, const u64 *w)
 		return;
 	case PENDING_ORDERED:
 		p->kind = PENDING_NONE;
-		if (was.word[0] == ENTRY_JOIN && status)
+		gone = was.client == ~0u;
+		if (was.word[0] == ENTRY_JOIN && (status || gone))
 			mk_ordered_drop(&m->ordered, (u32)was.word[2], (u32)was.word[1]);
-		/* It has ended meanwhile. */
-		if (was.word[0] == ENTRY_JOIN && !status && was.client == ~0u) {
-			mk_ordered_drop(&m->ordered, (u32)was.word[2], (u32)was.word[1]);
+		if (was.word[0] == ENTRY_JOIN && !status && gone)
 			add_chore(m, (u32)was.word[1], ENTRY_LEAVE, was.word[2], 0);
-		}
-		if (was.client != ~0u)
+		if (!gone)
 			mk_answer_client(m, was.client, status, w[1] >> 32, 0, 0);
 		return;
 	}

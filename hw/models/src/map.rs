@@ -145,7 +145,7 @@ pub mod laxity {
     /// Fields of [`CMD`].
     pub mod cmd {
         use crate::map::Field;
-        /// 1 set, 2 delete, 3 release, 4 the high mode from the next tick on.
+        /// 1 set, 2 delete, 3 release, 4 enter the high mode at the next tick.
         pub const OP: Field = Field::new(3, 0);
         /// Sporadic.
         pub const SPORADIC: Field = Field::new(4, 4);

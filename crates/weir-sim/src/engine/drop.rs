@@ -86,8 +86,7 @@ impl Sim<'_> {
             }
             self.objects.flags.iter_mut().for_each(|f| f.spinners.retain(|s| s.0 != no));
         }
-        task.offered = NEVER;
-        if std::mem::take(&mut task.looks) > 0 {
+        if task.stop_looking() {
             self.census.spinning -= 1;
         }
         let at = std::mem::replace(&mut task.at_barrier, NONE);

@@ -340,7 +340,7 @@ impl Sim<'_> {
         }
         if !self.plan.listens_to(Topic::Gang) {
             let account = &self.gangs.accounts[task.gang as usize];
-            let home = task.cpus.and_then(|cpus| cpus.iter().next()).unwrap_or(h);
+            let home = task.home().unwrap_or(h);
             let track = &account.tracks[account.group(home)];
             return match track.row.filter(|_| has_reservations(&self.plan)) {
                 Some(row) => self.reserve(h, no, &row, track.from),
@@ -385,8 +385,8 @@ impl Sim<'_> {
     /// The CPU of a member is in a group of its gang from now on; only its own planner has to know.
     pub fn join_group(&mut self, no: TaskNo, group: u32) -> Result<()> {
         let task = &self.tasks[no as usize];
-        let home = task.cpus.and_then(|cpus| cpus.iter().next());
-        let (Some(home), true) = (home, task.gang != NONE && self.gangs.placed.controller.is_some()) else {
+        let (Some(home), true) = (task.home(), task.gang != NONE && self.gangs.placed.controller.is_some())
+        else {
             return Ok(());
         };
         let number = self.gangs.placed.numbers[task.gang as usize];
@@ -602,7 +602,7 @@ impl Sim<'_> {
     /// of which a slower CPU does less in that time.
     fn reserve(&mut self, h: CpuNo, no: TaskNo, row: &Row, from: u64) -> Result<()> {
         let task = &self.tasks[no as usize];
-        let home = task.cpus.and_then(|cpus| cpus.iter().next()).unwrap_or(h);
+        let home = task.home().unwrap_or(h);
         let capacity = u64::from(self.machine.shape.cpus[home as usize].capacity);
         let task = Some(task.id);
         let (length, due, period) = match row.next(from.max(self.now)) {
@@ -732,8 +732,7 @@ impl Sim<'_> {
             let state = if no == NONE { State::Gone } else { self.tasks[no as usize].state };
             let on = if state == State::Running { self.running_on(no) } else { NONE };
             let account = &mut self.gangs.accounts[gang as usize];
-            let home = if no == NONE { None } else { self.tasks[no as usize].cpus };
-            let home = home.and_then(|cpus| cpus.iter().next());
+            let home = if no == NONE { None } else { self.tasks[no as usize].home() };
             let is_here = home.is_some_and(|cpu| account.group(cpu) == group as usize);
             account.tracks[group as usize].started[nth] = match state {
                 State::Gone | State::Blocked => Start::Absent,
@@ -761,7 +760,7 @@ impl Sim<'_> {
         let gangs = &mut self.gangs;
         let account = &mut gangs.accounts[task.gang as usize];
         let now = self.now;
-        let Some(home) = task.cpus.and_then(|cpus| cpus.iter().next()) else { return };
+        let Some(home) = task.home() else { return };
         let group = account.group(home);
         let track = &mut account.tracks[group];
         if track.open == NEVER || track.blind || now >= track.open + track.length {

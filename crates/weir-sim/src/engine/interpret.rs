@@ -466,12 +466,12 @@ impl Sim<'_> {
     /// Where nobody took the CPU to work, the next look stands for twice as many.
     fn look_again(&mut self, c: CpuNo, no: TaskNo) -> Result<Next> {
         let task = &mut self.tasks[no as usize];
-        let offered = std::mem::replace(&mut task.offered, self.now);
+        let offered = std::mem::replace(&mut task.offered, NEVER);
         if offered == NEVER {
+            task.offered = self.now;
             self.part(c, Stop::Yield, true)?;
             return Ok(Next::Left);
         }
-        task.offered = NEVER;
         task.looks =
             if self.cpus[c as usize].worked < offered { (2 * task.looks).min(MOST_LOOKS) } else { 1 };
         let ns = u64::from(task.looks) * self.look_ns(no);
@@ -555,8 +555,7 @@ impl Sim<'_> {
         let task = &mut self.tasks[no as usize];
         task.spins = None;
         task.at_barrier = NONE;
-        task.offered = NEVER;
-        if std::mem::take(&mut task.looks) > 0 {
+        if task.stop_looking() {
             self.census.spinning -= 1;
         }
         task.left = ns.saturating_mul(FULL_SPEED);

@@ -288,6 +288,17 @@ impl<'a> Task<'a> {
         self.job_open = true;
     }
 
+    /// The first CPU that it is bound to: that of a member of a gang.
+    pub fn home(&self) -> Option<CpuNo> {
+        self.cpus.and_then(|cpus| cpus.iter().next())
+    }
+
+    /// It does not look at a barrier any more. Whether it did.
+    pub fn stop_looking(&mut self) -> bool {
+        self.offered = NEVER;
+        std::mem::take(&mut self.looks) > 0
+    }
+
     /// It is allowed to run there.
     pub fn may_run_on(&self, cpu: CpuNo) -> bool {
         self.cpus.is_none_or(|set| set.contains(cpu))

@@ -470,20 +470,19 @@ impl<'t> Parser<'_, 't> {
         how: &Word<'p>,
         time: Option<&'w Word<'p>>,
     ) -> Result<(BarrierWait, &'w Word<'p>), Error> {
-        let help = "write `barrier NAME`, `barrier NAME spin 50us`, or `barrier NAME yield 2us`";
-        let Some(time) = time else {
+        let Some(time) = time.filter(|_| ["spin", "yield"].contains(&how.text)) else {
+            let help = "write `barrier NAME`, `barrier NAME spin 50us`, or `barrier NAME yield 2us`";
             return self.error(how.at.clone(), "`spin` or `yield` and a time can follow the name", help);
         };
         let ns =
             units::duration(time.text).map_err(|r| refused(self.source, time.at.clone(), how.text, r))?;
         match how.text {
             "spin" => Ok((BarrierWait::Spin { ns }, time)),
-            "yield" if ns == 0 => {
+            _ if ns == 0 => {
                 let help = "write the time from one look at the barrier to the next, such as `yield 2us`";
                 self.error(time.at.clone(), "a look takes time", help)
             }
-            "yield" => Ok((BarrierWait::Yield { ns }, time)),
-            _ => self.error(how.at.clone(), "`spin` or `yield` and a time can follow the name", help),
+            _ => Ok((BarrierWait::Yield { ns }, time)),
         }
     }
 
@@ -504,7 +503,6 @@ impl<'t> Parser<'_, 't> {
     }
 }
 
-/// A refused argument at its place.
 /// A number below `most`, in an argument of `step`.
 fn numbered(source: Source<'_>, step: &str, most: usize, word: &Word<'_>) -> Result<u32, Error> {
     let number =
@@ -512,6 +510,7 @@ fn numbered(source: Source<'_>, step: &str, most: usize, word: &Word<'_>) -> Res
     Ok(number as u32)
 }
 
+/// A refused argument at its place.
 fn refused(source: Source<'_>, at: Range<usize>, step: &str, refusal: Refusal) -> Error {
     source.error(at, format!("{step}: {}", refusal.message)).help(refusal.help)
 }
