@@ -32,12 +32,15 @@ static void ask(struct mk_channel *c)
 	weir_fetch_add(&asked, 1);
 }
 
+/* In memory of its own: the next one may begin before this one has ended, which looks at its channels until then. */
 static void once(void *arg)
 {
-	static struct mk_channel channel[16];
+	struct mk_channel *c = mk_alloc(sizeof(*c));
 
 	(void)arg;
-	ask(&channel[mk_self()->core]);
+	expect(c != 0);
+	if (c)
+		ask(c);
 }
 
 static void client(void *arg)
