@@ -46,7 +46,7 @@ mistake "a group is merged into another that is merged into it" 's/^\t\tu32 stay
 mistake "a CPU of another group is counted" '/^static void add_reply/,/^}/s/if (status == MK_PHASE_OTHER)/if (0)/'
 mistake "a phase of the merged group is a phase of each" 's/write_register(&r->group\[msg->group\].phase/write_register(\&r->group[r->home].phase/'
 mistake "the scheduler is not told of a merge" '/^int mk_planner_receive/,/^}/s/if (phase_of(r) == was && since(r) == before)/if (msg->change || (phase_of(r) == was \&\& since(r) == before))/'
-mistake "only the last merge is followed" '/^static u32 group_of/,/^}/s/i < MK_MAX_GROUPS/i < 1/'
+mistake "only the last merge is followed" '/^static u32 way_to_group/,/^}/s/i < MK_MAX_GROUPS/i < 1/'
 mistake "a split leaves them merged" 's/msg->change == MK_CHANGE_SPLIT ? i :/0 ? i :/'
 echo "ok   nine mistakes found"
 

@@ -21,14 +21,28 @@ void mk_planner_init(struct mk_planner *p, u32 cpu)
 		p->gang[g] = (struct mk_replica){ 0 };
 }
 
-/* The group that @home is in. No chain is a circle: a change that merges into a group also has that group stand alone. */
-static u32 group_of(const struct mk_replica *r, u32 home)
+/*
+ * The group that @home is in, and *@since when it came there. No chain is a circle: a change that merges into a group also has that group
+ * stand alone.
+ */
+static u32 way_to_group(const struct mk_replica *r, u32 home, u64 *since)
 {
 	u32 at = home;
 
-	for (u32 i = 0; i < MK_MAX_GROUPS && r->group[at].into.value != at; i++)
+	*since = r->group[at].into.time;
+	for (u32 i = 0; i < MK_MAX_GROUPS && r->group[at].into.value != at; i++) {
 		at = r->group[at].into.value;
+		if (r->group[at].into.time > *since)
+			*since = r->group[at].into.time;
+	}
 	return at;
+}
+
+static u32 group_of(const struct mk_replica *r, u32 home)
+{
+	u64 since;
+
+	return way_to_group(r, home, &since);
 }
 
 static u32 phase_of(const struct mk_replica *r)
@@ -39,15 +53,9 @@ static u32 phase_of(const struct mk_replica *r)
 /* When the present phase was requested, or the CPU came into its present group. */
 static u64 since(const struct mk_replica *r)
 {
-	u32 at = r->home;
-	u64 time = r->group[at].into.time;
+	u64 time, phase = r->group[way_to_group(r, r->home, &time)].phase.time;
 
-	for (u32 i = 0; i < MK_MAX_GROUPS && r->group[at].into.value != at; i++) {
-		at = r->group[at].into.value;
-		if (r->group[at].into.time > time)
-			time = r->group[at].into.time;
-	}
-	return r->group[at].phase.time > time ? r->group[at].phase.time : time;
+	return phase > time ? phase : time;
 }
 
 /* The gang's slots here in the present phase. */

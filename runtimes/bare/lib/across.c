@@ -83,6 +83,28 @@ static void post(struct mk_node *n, u32 place)
 	} while (weir_cas(&p->inbox, was, n) != was);
 }
 
+/* A message for another place, and the notification that wakes it. */
+static void send(struct mk_node *n, u32 place, u64 slot)
+{
+	post(n, place);
+	mk_invoke(slot, CMD_POKE, 0, 0, 0, 0);
+}
+
+/* A list whose last one is first, the other way round. */
+static struct mk_node *reversed(struct mk_node *list)
+{
+	struct mk_node *in_order = 0;
+
+	while (list) {
+		struct mk_node *next = list->next;
+
+		list->next = in_order;
+		in_order = list;
+		list = next;
+	}
+	return in_order;
+}
+
 /* Let a thread go on, which waits; it may be on another core. Enabled. */
 static void wake(struct mk_node *n)
 {
@@ -99,30 +121,20 @@ static void wake(struct mk_node *n)
 	}
 	slot = peer_slot(place);
 	weir_store_release(&n->granted, 1);
-	post(n, place);
-	mk_invoke((u64)slot, CMD_POKE, 0, 0, 0, 0);
+	send(n, place, (u64)slot);
 }
 
 /* Disabled. */
 void take_inbox(void)
 {
 	u32 place = lib()->place;
-	struct mk_node *list, *in_order = 0;
+	struct mk_node *n, *next;
 
 	if (place == PLACES)
 		return;
-	list = __atomic_exchange_n(&places[place].inbox, 0, __ATOMIC_ACQ_REL);
-	while (list) {
-		struct mk_node *next = list->next;
-
-		list->next = in_order;
-		in_order = list;
-		list = next;
-	}
-	while (in_order) {
-		struct mk_node *n = in_order;
-
-		in_order = n->next;
+	for (n = reversed(__atomic_exchange_n(&places[place].inbox, 0, __ATOMIC_ACQ_REL)); n;
+	     n = next) {
+		next = n->next;
 		if (n->thread->state == THREAD_MOVING)
 			ready(n->thread, 0);
 		else
@@ -206,23 +218,12 @@ void mk_lock(struct mk_mutex *m)
 /* Those that came since the last look wait behind the others, in the order in which they came. */
 static void line_up(struct mk_mutex *m)
 {
-	struct mk_node *list = (struct mk_node *)(__atomic_exchange_n(&m->state, HELD,
-								      __ATOMIC_ACQ_REL) &
-						  ~HELD),
-		       *in_order = 0;
+	u64 came = __atomic_exchange_n(&m->state, HELD, __ATOMIC_ACQ_REL) & ~HELD;
+	struct mk_node *n, *next;
 
-	while (list) {
-		struct mk_node *next = list->next;
-
-		list->next = in_order;
-		in_order = list;
-		list = next;
-	}
-	while (in_order) {
-		struct mk_node *next = in_order->next;
-
-		append(&m->first, &m->last, in_order);
-		in_order = next;
+	for (n = reversed((struct mk_node *)came); n; n = next) {
+		next = n->next;
+		append(&m->first, &m->last, n);
 	}
 }
 
@@ -335,8 +336,7 @@ void off_its_stack(struct mk_thread *t)
 		return;
 	}
 	slot = lib()->peer[place].slot;
-	post(&t->own, place);
-	mk_invoke(slot, CMD_POKE, 0, 0, 0, 0);
+	send(&t->own, place, slot);
 }
 
 struct mk_thread *mk_thread_on(u32 core, void (*fn)(void *), void *arg)
@@ -366,8 +366,7 @@ struct mk_thread *mk_thread_on(u32 core, void (*fn)(void *), void *arg)
 			ready(t, 0);
 			enable();
 		} else {
-			post(&t->own, (u32)place);
-			mk_invoke((u64)slot, CMD_POKE, 0, 0, 0, 0);
+			send(&t->own, (u32)place, (u64)slot);
 		}
 		return t;
 	}
