@@ -327,12 +327,7 @@ impl Sim<'_> {
         if self.within.is_some() && self.put_off(key) {
             return Ok(());
         }
-        self.idle_timers = if matches!(key.kind(), Kind::Component | Kind::Slot | Kind::Message | Kind::Heat)
-        {
-            self.idle_timers + 1
-        } else {
-            0
-        };
+        self.idle_timers = if key.kind().is_routine() { self.idle_timers + 1 } else { 0 };
         match key.kind() {
             Kind::Machine => self.machine_event(index),
             Kind::Command => self.command(index),

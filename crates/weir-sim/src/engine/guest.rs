@@ -50,7 +50,7 @@ pub struct Guest<'a> {
     tasks: Vec<TaskNo>,
     priorities: Vec<Option<i32>>,
     /// All of its tasks have ended, or none can continue.
-    over: bool,
+    pub over: bool,
     /// The CPU of the guest whose event it is.
     actor: CpuNo,
     enters: u64,

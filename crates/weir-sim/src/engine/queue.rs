@@ -58,6 +58,14 @@ pub enum Kind {
     Clock = 15,
 }
 
+impl Kind {
+    /// It comes again and again, whether or not there is a task for which it matters.
+    #[inline]
+    pub fn is_routine(self) -> bool {
+        matches!(self, Kind::Component | Kind::Message | Kind::Slot | Kind::Heat)
+    }
+}
+
 const KINDS: [Kind; 16] = [
     Kind::Cpu,
     Kind::Machine,
@@ -248,6 +256,13 @@ impl TimerHeap {
             Some(children) => &mut children.0[place],
             None => &mut self.first,
         }
+    }
+
+    /// Some timer is of such a kind.
+    pub fn any(&self, of: impl Fn(Kind) -> bool) -> bool {
+        let first = Some(self.first).filter(|_| !self.open);
+        let below = self.below.iter().flat_map(|c| c.0).take(self.len);
+        first.into_iter().chain(below).any(|key| key != Key::NEVER && of(key.kind()))
     }
 
     /// One of those that may be first when the first one has gone.

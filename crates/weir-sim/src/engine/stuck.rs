@@ -25,7 +25,7 @@ const NAMED: usize = 8;
 const MOST_LEFT: usize = 1000;
 
 impl Sim<'_> {
-    /// No task is left that could make something happen, or nothing is queued but timers of components.
+    /// No task is left that could make something happen, or nothing is queued but what comes again and again without effect.
     pub fn is_stuck(&self, next: Key) -> bool {
         if self.census.alive == 0 {
             return false;
@@ -36,6 +36,15 @@ impl Sim<'_> {
         matches!(next.kind(), Kind::Component | Kind::Message)
             && self.idle_timers > PATIENCE
             && self.census.running == 0
+            && !self.may_change()
+    }
+
+    /// Something is queued, here or in a guest, that is not the machinery's own and comes again and again: the end of a sleep however
+    /// long, a CPU that comes back, a step of the scenario.
+    fn may_change(&self) -> bool {
+        self.timers.any(|kind| !kind.is_routine())
+            || self.queue.first_cpu().is_some()
+            || self.guests.iter().any(|g| !g.over && g.sim.may_change())
     }
 
     /// The diagnostic of a standstill.

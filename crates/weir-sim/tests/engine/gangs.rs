@@ -50,6 +50,20 @@ fn nobody_between_slots_is_no_standstill() {
     assert!(out.warnings.is_empty(), "{:?}", out.warnings);
 }
 
+/// A long sleep is none, either, though a daemon begins and ends thousands of slots meanwhile.
+#[test]
+fn a_long_sleep_between_slots_is_no_standstill() {
+    for way in ["locked", "central", "daemon", "slurm"] {
+        let text = format!(
+            "[[task]]\nname = \"late\"\ngroup = \"team\"\ncount = 4\nprogram = [\"sleep 10s; run 1ms\"]\n\
+             [[gang]]\ngroup = \"team\"\nway = \"{way}\"\nmanifest = '''\nH 0.5 1\n'''\n"
+        );
+        let (g, out) = ganged(4, &text, 11_000 * MS);
+        assert!(out.warnings.is_empty() && out.alive == 0, "{way}: {:?}", out.warnings);
+        assert!(g.cpu(0).contains("late-0 10000-"), "{way}: {}", g.cpu(0));
+    }
+}
+
 /// Members compete in phase 0 and until the release, 5 ms after the request at the start. From then on they have their CPUs in
 /// their slots, and between slots those that wait do not run, even where a CPU is idle.
 #[test]
