@@ -2,10 +2,10 @@
 //! Parallel programs that answer requests: a network monitor in bursts (E12), and a solver beside spinning threads under two ways to
 //! gang (E20).
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use weir_core::event::{Event, Observer};
-use weir_model::Costs;
 use weir_sim::Outcome;
 
 use crate::reproduce::lab::{self, Done, Lab, Run};
@@ -29,35 +29,54 @@ pub const SOLVER: Experiment = Experiment {
     run: solver,
 };
 
-/// Response times of jobs of a group.
-struct Responses {
-    group: &'static str,
-    members: Vec<u32>,
-    ns: Vec<u64>,
-}
+/// Response times, ns.
+#[derive(Default)]
+struct Times(Vec<u64>);
 
-impl Responses {
-    fn of(group: &'static str) -> Self {
-        Self { group, members: Vec::new(), ns: Vec::new() }
-    }
-
+impl Times {
     fn mean_s(&self) -> f64 {
-        let n = self.ns.len().max(1) as f64;
-        self.ns.iter().map(|ns| *ns as f64).sum::<f64>() / n / 1e9
+        self.0.iter().map(|ns| *ns as f64).sum::<f64>() / self.0.len().max(1) as f64 / 1e9
     }
 
     fn deviation_s(&self) -> f64 {
-        let (n, mean) = (self.ns.len().max(1) as f64, self.mean_s());
-        (self.ns.iter().map(|ns| (*ns as f64 / 1e9 - mean).powi(2)).sum::<f64>() / n).sqrt()
+        let (n, mean) = (self.0.len().max(1) as f64, self.mean_s());
+        (self.0.iter().map(|ns| (*ns as f64 / 1e9 - mean).powi(2)).sum::<f64>() / n).sqrt()
     }
+}
+
+/// Those of the solver's jobs.
+#[derive(Default)]
+struct Responses {
+    members: Vec<u32>,
+    times: Times,
 }
 
 impl Observer for Responses {
     fn event(&mut self, _: u64, event: &Event<'_>) {
         match *event {
-            Event::TaskNew { task, group, .. } if group.starts_with(self.group) => self.members.push(task),
+            Event::TaskNew { task, group: "lu", .. } => self.members.push(task),
             Event::JobDone { task, response_ns, .. } if self.members.contains(&task) => {
-                self.ns.push(response_ns);
+                self.times.0.push(response_ns);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Times from the last packet of a stream's 16,000 until its clusters are updated: between two marks of the thread that collects them.
+#[derive(Default)]
+struct Updates {
+    begun: BTreeMap<String, u64>,
+    times: Times,
+}
+
+impl Observer for Updates {
+    fn event(&mut self, now: u64, event: &Event<'_>) {
+        let Event::Marker { text } = *event else { return };
+        match text.split_once('.') {
+            Some(("collected", stream)) => _ = self.begun.insert(stream.into(), now),
+            Some(("updated", stream)) => {
+                self.times.0.extend(self.begun.remove(stream).map(|begun| now - begun));
             }
             _ => {}
         }
@@ -67,13 +86,17 @@ impl Observer for Responses {
 /// How the streams' threads are scheduled.
 const WAYS: [&str; 4] = ["gang", "linux", "partition", "daemon"];
 const STREAMS: u32 = 4;
-/// Rounds of a burst for each unit of the burst factor.
+/// Rounds of an update for each second between bursts: with four updates of each stream in a burst, the machine has a load of 70 %.
 const ROUNDS: u32 = 220;
+/// While 16,000 packets of 64 bytes come at a gigabit a second, us, for each second between bursts (the source has 10 s and 19 ms): they have
+/// 150 bytes on the wire. One after the other, the streams get them.
+const COLLECT_US: u32 = 1_900;
 
-/// Four streams of eight threads on 16 CPUs; each burst is so many rounds of 403 us, as in streamcluster (E11). Bursts and times are a
-/// tenth of the source's.
-fn monitor(way: &str, rounds: u32, bursts: u64) -> String {
+/// Four streams on 16 CPUs. A thread of each collects packets, has eight others update the clusters, in rounds of 403 us as in streamcluster
+/// (E11), and waits for them before it goes on collecting. A burst is `factor` times 16,000 packets; one comes every `apart` seconds.
+fn monitor(way: &str, factor: u32, bursts: u64, apart: u32) -> String {
     let mut text = String::new();
+    let (rounds, collect_us) = (ROUNDS * apart, COLLECT_US * apart);
     for s in 0..STREAMS {
         let cpus = match way {
             "partition" => format!("cpus = \"{}-{}\"\n", 4 * s, 4 * s + 3),
@@ -81,8 +104,11 @@ fn monitor(way: &str, rounds: u32, bursts: u64) -> String {
         };
         let _ = write!(
             text,
-            "[[task]]\nname = \"stream{s}\"\ngroup = \"stream{s}\"\ncount = 8\n{cpus}period = \"1s\"\n\
-             jobs = {bursts}\nprogram = [\"loop {rounds} {{ run 303us..502us; barrier b{s} spin 50us }}\"]\n"
+            "[[task]]\nname = \"stream{s}\"\ngroup = \"stream{s}\"\ncount = 8\n{cpus}loop = \"forever\"\n\
+             program = [\"barrier go{s}; loop {rounds} {{ run 303us..502us; barrier b{s} spin 50us }}; barrier done{s}\"]\n\
+             [[task]]\nname = \"collect{s}\"\nstart = \"{}us\"\n{cpus}program = [\"loop {bursts} {{ timer {apart}s absolute; loop {factor} {{ \
+             run {collect_us}us; marker collected.{s}; barrier go{s}; barrier done{s}; marker updated.{s} }} }}\"]\n",
+            s * collect_us,
         );
         if matches!(way, "gang" | "daemon") {
             let word = if way == "gang" { "locked" } else { "daemon" };
@@ -98,20 +124,31 @@ fn monitor(way: &str, rounds: u32, bursts: u64) -> String {
 
 fn bursts(lab: &Lab<'_>) -> Done<Report> {
     let machine = machine::resolve("amd-4x4")?;
-    let costs = Costs::default();
+    let costs = lab::costs("amd-4x4")?;
     let factors: Vec<u32> = lab.pick(vec![1, 2, 3, 4], vec![1, 4]);
-    let nr: u64 = lab.pick(5, 2);
+    // As in the source: ten runs of five bursts, 10 s apart. (A slice has 15 ms, so that a tenth of all other times makes ten times as much of
+    // where in it an update ends.)
+    let (nr, seeds, apart): (u64, u64, u32) = lab.pick((5, 10, 10), (2, 2, 1));
     let points: Vec<(&str, u32)> = WAYS.iter().flat_map(|w| factors.iter().map(move |f| (*w, *f))).collect();
-    let got = lab.points(&points, |&(way, factor)| {
-        let workload = lab::workload_of("monitor", &monitor(way, ROUNDS * factor, nr))?;
+    let all: Vec<(&str, u32, u64)> =
+        points.iter().flat_map(|(way, factor)| (1..=seeds).map(move |seed| (*way, *factor, seed))).collect();
+    let runs = lab.points(&all, |&(way, factor, seed)| {
+        let workload = lab::workload_of("monitor", &monitor(way, factor, nr, apart))?;
         let topology = if matches!(way, "gang" | "daemon") { "gang" } else { "linux" };
         let plan = lab::plan(topology, &machine, &[])?;
-        let mut seen = Responses::of("stream");
-        let duration_ns = Some((nr + 4) * 1_000_000_000);
-        let run = Run { duration_ns, ..Run::new(&machine, &plan, &workload, &costs) };
+        let mut seen = Updates::default();
+        let duration_ns = Some((nr + 2) * u64::from(apart) * 1_000_000_000);
+        let run = Run { duration_ns, seed, ..Run::new(&machine, &plan, &workload, &costs) };
         let outcome = lab.run(&run, &mut seen)?;
-        Ok((seen, outcome))
+        Ok((seen.times, outcome))
     })?;
+    let got: Vec<(Times, Vec<Outcome>)> = runs
+        .chunks(seeds as usize)
+        .map(|runs| {
+            let times = Times(runs.iter().flat_map(|run| run.0.0.iter().copied()).collect());
+            (times, runs.iter().map(|run| run.1.clone()).collect())
+        })
+        .collect();
     let at = |way: &str, factor: u32| {
         let i = points.iter().position(|p| *p == (way, factor)).expect("it was made");
         &got[i]
@@ -139,22 +176,22 @@ fn bursts(lab: &Lab<'_>) -> Done<Report> {
         Judged::of(calm < noisy, calm < 1.5 * noisy, "less; partly up to half more"),
     ));
     let daemon = &at("daemon", most).1;
-    let carried: u64 = daemon.gangs.iter().map(|g| g.carry_ns).sum();
-    let share = carried as f64 / daemon.end_ns.max(1) as f64;
+    let carried: u64 = daemon.iter().flat_map(|run| &run.gangs).map(|g| g.carry_ns).sum();
+    let share = carried as f64 / daemon.iter().map(|run| run.end_ns).sum::<u64>().max(1) as f64;
     report.claims.push(Claim::new(
         "the daemon's own overhead",
         "3.9: below 1 %",
         format!("{:.3} % of a CPU", 100.0 * share),
         Judged::of(share < 0.01, share < 0.02, "below 1 %; partly below 2 %"),
     ));
-    let mut table = Table::new("data", &["way", "burst_factor", "mean_s", "deviation_s", "jobs"]);
+    let mut table = Table::new("data", &["way", "burst_factor", "mean_s", "deviation_s", "updates"]);
     for ((way, factor), (seen, _)) in points.iter().zip(&got) {
         table.row([
             (*way).to_string(),
             factor.to_string(),
             format!("{:.4}", seen.mean_s()),
             format!("{:.4}", seen.deviation_s()),
-            seen.ns.len().to_string(),
+            seen.0.len().to_string(),
         ]);
     }
     report.tables.push(table);
@@ -188,14 +225,14 @@ fn solver(lab: &Lab<'_>) -> Done<Report> {
     let nr: u64 = lab.pick(10, 3);
     let ways = ["locked", "slurm"];
     let points: Vec<(&str, u64)> = ways.iter().flat_map(|w| slices.iter().map(move |s| (*w, *s))).collect();
-    let got: Vec<(Responses, Outcome)> = lab.points(&points, |&(way, slice)| {
+    let got: Vec<(Times, Outcome)> = lab.points(&points, |&(way, slice)| {
         let workload = lab::workload_of("solver", &requests(way, slice, nr))?;
         let plan = lab::plan("gang", &machine, &[])?;
-        let mut seen = Responses::of("lu");
+        let mut seen = Responses::default();
         let duration_ns = Some((nr + 6) * 2_000_000_000);
         let run = Run { duration_ns, ..Run::new(&machine, &plan, &workload, &costs) };
         let outcome = lab.run(&run, &mut seen)?;
-        Ok((seen, outcome))
+        Ok((seen.times, outcome))
     })?;
     let mean = |way: &str, slice: u64| {
         let i = points.iter().position(|p| *p == (way, slice)).expect("it was made");
@@ -231,7 +268,7 @@ fn solver(lab: &Lab<'_>) -> Done<Report> {
             slice.to_string(),
             format!("{:.4}", seen.mean_s()),
             format!("{:.4}", seen.deviation_s()),
-            seen.ns.len().to_string(),
+            seen.0.len().to_string(),
             format!("{:.3}", skew as f64 / 1e3),
         ]);
     }
