@@ -104,23 +104,63 @@ static struct weir_instance weir_mem *kept(struct weir_graph weir_mem *old,
 
 /* --- tasks from graph to graph; no other call is under way, and all inboxes of homes are empty ------------- */
 
-/* The chain of all tasks that are collected, by `next`, in order of arrival. */
+/* Two chains in order of arrival, as one. */
+WEIR_INLINE struct weir_task weir_mem *merged(struct weir_task weir_mem *a,
+					      struct weir_task weir_mem *b)
+{
+	struct weir_task weir_mem *first = 0, *last = 0, *next;
+
+	while (a && b && weir_loop) {
+		if (weir_came_before(b, a)) {
+			next = b;
+			b = b->next;
+		} else {
+			next = a;
+			a = a->next;
+		}
+		if (last)
+			last->next = next;
+		else
+			first = next;
+		last = next;
+	}
+	if (!last)
+		return a ? a : b;
+	last->next = a ? a : b;
+	return first;
+}
+
+/*
+ * The run that was being collected is over: it is merged with one of as many runs, and so on, so that n tasks in k runs take n log k steps.
+ * (Tasks of a pipe in order of arrival are a run.) @all: it was the last one, and all become one.
+ */
+WEIR_GLOBAL int weir_merge_run(struct weir_graph weir_mem *g weir_arg, int all)
+{
+	struct weir_task weir_mem *run = g->first;
+	u32 level = 0;
+
+	for (; level < WEIR_MERGES && (all || g->runs[level]) && weir_loop; level++) {
+		run = merged(g->runs[level], run);
+		g->runs[level] = 0;
+	}
+	g->first = all ? run : 0;
+	g->last = 0;
+	if (!all)
+		g->runs[level < WEIR_MERGES ? level : WEIR_MERGES - 1] = run;
+	return 0;
+}
+
+/* It is collected: after those that came before it, or it begins a run. */
 static void collect_task(struct weir_graph weir_mem *g, struct weir_task weir_mem *t)
 {
-	struct weir_task weir_mem *at = g->last;
-
-	while (at && weir_came_before(t, at) && weir_loop)
-		at = at->prev;
-	t->prev = at;
-	t->next = at ? at->next : g->first;
-	if (t->next)
-		t->next->prev = t;
-	else
-		g->last = t;
-	if (at)
-		at->next = t;
+	if (g->last && weir_came_before(t, g->last))
+		weir_merge_run(g, 0);
+	t->next = 0;
+	if (g->last)
+		g->last->next = t;
 	else
 		g->first = t;
+	g->last = t;
 }
 
 /*
@@ -262,6 +302,7 @@ WEIR_GLOBAL int weir_collect(struct weir_sched weir_mem *s weir_arg)
 	g->scan = 0;
 	while (weir_next_leaves(s, inst) && weir_loop)
 		weir_drop(s, g->leaves_at, g->leaves, WEIR_WHY_AGAIN);
+	weir_merge_run(g, 1);
 	return 0;
 }
 

@@ -81,6 +81,9 @@ struct weir_subs {
 	struct weir_instance weir_mem *responder;
 };
 
+/* Chains of collected tasks: of 1, 2, 4 … runs. */
+#define WEIR_MERGES 24
+
 struct weir_graph {
 	u32 nr_pipes;
 	u32 nr_instances;
@@ -99,9 +102,10 @@ struct weir_graph {
 	struct weir_cpumask weir_mem *reach; /* scratch: CPUs to which an instance leads */
 	u64 scoped;			     /* scratch: topics that it hears for these CPUs only */
 	struct weir_region region;
-	/* tasks that a swap has collected, by `next` and `prev` */
+	/* tasks that a swap has collected, by `next`: the latest run, and chains of those before it; in the end all, in order of arrival */
 	struct weir_task weir_mem *first;
 	struct weir_task weir_mem *last;
+	struct weir_task weir_mem *runs[WEIR_MERGES];
 	u32 nr_task_init; /* instances with task_init or task_exit */
 	u32 nr_priv;	  /* instances with private data per task */
 	struct weir_instance weir_mem *weir_mem *init_list;
