@@ -74,16 +74,20 @@ WEIR_HELPER u64 partition_load(struct partition weir_mem *self weir_arg,
 			       struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
-	struct weir_msg job = { .topic = WEIR_TOPIC_JOB, .task = t };
-	struct weir_msg deadline = { .topic = WEIR_TOPIC_DEADLINE, .task = t };
-	u64 wcet, span;
+	struct weir_msg msg = { .topic = WEIR_TOPIC_JOB, .task = t };
+	u64 wcet, period, span;
 
-	if (weir_request(s, &job) || weir_request(s, &deadline))
+	if (weir_request(s, &msg))
 		return 0;
-	wcet = job.value;
-	span = deadline.value2;
-	if (job.value2 && (!span || job.value2 < span))
-		span = job.value2;
+	wcet = msg.value;
+	period = msg.value2;
+	/* (Two messages would take the room of another frame in the kernel.) */
+	msg = (struct weir_msg){ .topic = WEIR_TOPIC_DEADLINE, .task = t };
+	if (weir_request(s, &msg))
+		return 0;
+	span = msg.value2;
+	if (period && (!span || period < span))
+		span = period;
 	if (!span || !wcet)
 		return PARTITION_FULL / 100 * self->unknown;
 	if (wcet >= span)
@@ -119,13 +123,13 @@ static void partition_compare(struct partition weir_mem *self, u32 i, u64 load)
 }
 
 /*
- * The port for a task of @load, or the number of ports if it may use none. The lock of the instance is held. (What a turn of the
- * loop leaves to the next is in memory, where a verifier does not follow it.)
+ * The port for a task of @load on the CPUs of @mask, or the number of ports if it may use none. The lock of the instance is held. (What a
+ * turn of the loop leaves to the next is in memory, where a verifier does not follow it.)
  */
 WEIR_HELPER u32 partition_choose(struct partition weir_mem *self weir_arg,
-				 struct weir_task weir_mem *t weir_arg, u64 load)
+				 struct weir_task weir_mem *t weir_arg,
+				 const struct weir_cpumask weir_mem *mask weir_arg, u64 load)
 {
-	const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
 	u32 nr = self->inst.nr_out;
 
 	self->best = nr;
@@ -158,20 +162,19 @@ WEIR_HELPER u32 partition_place(struct partition weir_mem *self weir_arg,
 	struct weir_sched weir_mem *s = self->inst.sched;
 	struct partition_task weir_mem *p = weir_priv(&self->inst, t);
 	u64 load = partition_load(self, t);
+	const struct weir_cpumask weir_mem *mask = weir_affinity(s, t);
 	u32 port;
 
 	/* Another CPU stopped in it: not booked before the task's next arrival. */
 	if (weir_instance_lock(&self->inst)) {
-		struct weir_pipe weir_mem *out =
-			weir_first_allowed(&self->inst, weir_affinity(s, t));
+		struct weir_pipe weir_mem *out = weir_first_allowed(&self->inst, mask);
 
 		return out ? out->from_port : self->inst.nr_out;
 	}
 	port = p->port - 1;
-	if (port >= self->inst.nr_out ||
-	    !weir_pipe_allows(weir_out(&self->inst, port), weir_affinity(s, t))) {
+	if (port >= self->inst.nr_out || !weir_pipe_allows(weir_out(&self->inst, port), mask)) {
 		partition_unbook(self, p);
-		port = partition_choose(self, t, load);
+		port = partition_choose(self, t, mask, load);
 	}
 	if (port < self->inst.nr_out && (!p->port || p->load != load)) {
 		partition_unbook(self, p);
