@@ -186,6 +186,15 @@ impl<'a> Replay<'a> {
         self.listen();
     }
 
+    /// Several CPUs have accounts of their own, and the recording has the times of its lines. Where the kernel's timer says that a slice is
+    /// over, it is: the components' clock goes there, if that is not further than the events of one interrupt.
+    fn slice_over(&mut self, over: u64) {
+        if self.r.cpus > 1 && over > self.now && over - self.now < TOGETHER {
+            self.now = over;
+            self.s.set_now(over);
+        }
+    }
+
     /// The CPU runs `pid`, whatever the policy wants.
     fn force(&mut self, cpu: u32, pid: Option<u32>) {
         let has = self.cpus[cpu as usize].runs;
@@ -234,9 +243,9 @@ impl<'a> Replay<'a> {
     fn run(mut self) -> Verdict {
         let events = &self.r.events;
         for (i, e) in events.iter().enumerate() {
-            self.s.set_now(e.at);
+            self.now = e.at.max(self.now);
+            self.s.set_now(self.now);
             let cpu = e.cpu;
-            self.now = e.at;
             let c = &mut self.cpus[cpu as usize];
             match e.what {
                 What::Switch { from, goes_on, to } => {
@@ -261,6 +270,7 @@ impl<'a> Replay<'a> {
                     if c.runs.is_some() && over != u64::MAX {
                         self.verdict.slices.push(over.abs_diff(e.at));
                     }
+                    self.slice_over(over);
                     self.tick(cpu);
                 }
                 What::Switch { .. } => unreachable!(),
