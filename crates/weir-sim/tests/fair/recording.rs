@@ -50,7 +50,12 @@ pub struct Recording {
     pub names: HashMap<u32, Name>,
     pub threads: HashMap<String, Thread>,
     pub cpus: u32,
+    /// How often each thread wakes before the load begins.
+    alone: usize,
 }
+
+/// Recordings in which each thread wakes once, alone, before the load begins. (`load.c` did not always do that.)
+const ALONE: [&str; 4] = ["policies", "renice", "realtime", "deadline"];
 
 fn folder() -> PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/sim-vs-kernel/decisions")
@@ -112,7 +117,8 @@ pub fn recording(load: &str) -> Recording {
         events.push(Event { at, cpu: n(1), what });
     }
     let cpus = 1 + events.iter().map(|e| e.cpu).max().expect("events");
-    Recording { events, names, threads: threads(load), cpus }
+    let alone = usize::from(ALONE.contains(&load));
+    Recording { events, names, threads: threads(load), cpus, alone }
 }
 
 /// What a thread had.
@@ -120,18 +126,30 @@ pub fn recording(load: &str) -> Recording {
 pub struct Had {
     /// ns on CPUs.
     pub ran: u64,
-    /// From each waking to the CPU, ns.
-    pub waits: Vec<u64>,
+    /// When it woke, and how long it waited for the CPU then, ns.
+    pub waits: Vec<(u64, u64)>,
     /// When it woke, and how long it computed until it slept again, ns; of the last one until the end.
     pub stints: Vec<(u64, u64)>,
 }
 
 impl Recording {
-    /// The threads of the load by name, from the time on at which the first of them begins, the last time that a thread of that name was
-    /// started.
+    /// When the load begins: with the first of its threads that wakes for it.
+    fn begin(&self) -> u64 {
+        let mut woken: HashMap<u32, usize> = HashMap::new();
+        let begins = |e: &&Event| match e.what {
+            What::Wakes { pid, new: false } if self.is_of_load(pid) => {
+                let n = woken.entry(pid).or_default();
+                *n += 1;
+                *n > self.alone
+            }
+            _ => false,
+        };
+        self.events.iter().find(begins).map_or(0, |e| e.at)
+    }
+
+    /// The threads of the load by name, from the time on at which it begins, the last time that a thread of that name was started.
     pub fn had(&self) -> HashMap<String, Had> {
-        let wakes = |e: &&Event| matches!(e.what, What::Wakes { pid, new: false } if self.is_of_load(pid));
-        let begin = self.events.iter().find(wakes).map_or(0, |e| e.at);
+        let begin = self.begin();
         let mut all: HashMap<u32, Had> = HashMap::new();
         let (mut since, mut woken) = (HashMap::new(), HashMap::new());
         for e in self.events.iter().filter(|e| e.at >= begin) {
@@ -150,7 +168,7 @@ impl Recording {
                     }
                     since.insert(to, e.at);
                     if let Some(w) = woken.remove(&to) {
-                        all.entry(to).or_default().waits.push(e.at - w);
+                        all.entry(to).or_default().waits.push((w - begin, e.at - w));
                     }
                 }
                 _ => {}
@@ -260,7 +278,7 @@ fn tasks_of(words: &[&str], times: Times, had: &HashMap<String, Had>) -> String 
         writeln!(text, "[[task]]\nname = \"{name}\"").unwrap();
         for (key, value) in &keys {
             match *key {
-                "start" if times == Times::Recorded => {}
+                "start" if times == Times::Recorded && !keys.contains_key("period") => {}
                 "policy" | "group" => writeln!(text, "{key} = \"{value}\"").unwrap(),
                 "nice" | "priority" => writeln!(text, "{key} = {value}").unwrap(),
                 "runtime" => writeln!(text, "wcet = \"{value}us\"").unwrap(),
