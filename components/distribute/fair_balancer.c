@@ -7,8 +7,9 @@
  * listens:   AFFINITY: move the task if necessary. CPU_STATUS: check all tasks again. DISPATCH, BLOCK, EXIT:
  *            track each task's load. TICK: balance the load
  * publishes: WITHHELD: no CPU that the task may use is online. PREEMPT: a larger CPU is idle, and the running task has
- *            outgrown its own
- * asks:      AFFINITY: where the task may run, and WEIGHT; both needed
+ *            outgrown its own, or one in the node of its memory is
+ * asks:      AFFINITY: where the task may run, and WEIGHT; both needed. UCLAMP: what it counts as using, where CPUs differ.
+ *            MEMORY: where its memory is, on several nodes
  * answers:   -
  * kernel:    on request
  * params:    affine flag 1 [0, 1]; a waking task may be placed on the CPU of its waker
@@ -18,7 +19,7 @@
  *            reach count 8 [1, 4096]; tasks looked at in another CPU's pipe for one that may move
  *            pack flag 0 [0, 1]; tasks prefer large CPUs though they fit small ones (asymmetric packing)
  *            energy flag 0 [0, 1]; while no CPU is near its capacity, waking tasks go to the smallest CPU that they fit
- * per-task:  56 bytes
+ * per-task:  72 bytes
  * cost:      O(idle CPUs) for a task that wakes (with energy O(out-pipes)), O(1) for one that gave up its CPU, O(out-pipes) for a new one and
  *            for a CPU that looks for work or balances; O(tasks) when a CPU goes offline or online; takes
  *            the lock behind one out-pipe when it looks for a task there
@@ -43,9 +44,17 @@
  * previous CPU among equals, else to the one with most room. CPUs without work take none from others. Once a CPU uses four fifths of its
  * capacity, the tipping point, all is as without. It needs an out-pipe for each CPU.
  *
+ * With the annotator `uclamp`, a task fits no CPU of less capacity than the least that it is to have, and any of more than the most
+ * (weir/kit/uclamp.h): so a task with a large least leaves small CPUs though it uses little, and one with a small most stays.
+ *
+ * With the annotator `memory` on several NUMA nodes, a task that is new or wakes goes to an idle CPU of the node of its memory; if no CPU
+ * near is idle, to one of that node that has no more load than the CPU where it was. A running
+ * one goes there from another node, as from a CPU that it has outgrown. A CPU that looks for work prefers tasks whose memory is
+ * in its node, and no task leaves its memory for a CPU that has work. Unlike in Linux, no two running tasks change places.
+ *
  * Load is tracked by weight and time (weir/kit/pelt.h), and counts double on a CPU of half the capacity. Differences from Linux:
- * running tasks are migrated only if they have outgrown their CPU, groups of CPUs are compared by their most loaded member only, and waker
- * relationships are not tracked.
+ * running tasks are migrated only if they have outgrown their CPU or are away from their memory, groups of CPUs are compared by their most
+ * loaded member only, and waker relationships are not tracked.
  *
  * example:   annotate affinity, weight, fair;
  *            entry -> fair_balancer -> each cpu { eevdf -> cpu };
@@ -56,6 +65,9 @@
 #include <weir/kit/rq_load.h>
 #include <weir/cpus.h>
 
+#define FAIR_BALANCER_CAPACITIES 1u
+#define FAIR_BALANCER_NODES	 2u
+
 struct fair_balancer {
 	struct weir_instance inst;
 	u64 affine;	    /* (c) */
@@ -65,10 +77,16 @@ struct fair_balancer {
 	u64 reach;	    /* (c) */
 	u64 pack;	    /* (c) */
 	u64 energy;	    /* (c) */
-	u32 differ;	    /* (c) CPUs do, in capacity */
-	u32 tipped;	    /* (a) with energy: a CPU is beyond the tipping point */
+	u64 kinds;	    /* (c) how CPUs differ, FAIR_BALANCER_... */
 	u64 weir_mem *next; /* (a) ns; by port: when its CPU looks at the others again */
 	struct weir_rq_loads loads;
+};
+
+struct fair_balancer_task {
+	struct weir_rq_load_task load;
+	/* What it wants of a CPU, asked at its last step or tick: below, a chain of calls would be too long for the kernel. */
+	u64 clamps; /* (a) UCLAMP, where CPUs differ */
+	u64 home;   /* (a) MEMORY, on several nodes: 1 + the node, 0: unknown */
 };
 
 WEIR_COMPONENT(
@@ -81,9 +99,10 @@ WEIR_COMPONENT(
 		   WEIR_TOPIC_BIT(TICK),
 	.reviews = WEIR_TOPIC_BIT(AFFINITY),
 	.publishes = WEIR_TOPIC_BIT(WITHHELD) | WEIR_TOPIC_BIT(PREEMPT),
-	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
+	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(UCLAMP) |
+		WEIR_TOPIC_BIT(MEMORY),
 	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
-	.per_task = sizeof(struct weir_rq_load_task),
+	.per_task = sizeof(struct fair_balancer_task),
 	WEIR_PARAMS(
 		fair_balancer,
 		WEIR_PARAM(fair_balancer, affine, FLAG, 1, 0, 1,
@@ -154,20 +173,129 @@ WEIR_HELPER u32 fair_balancer_largest(struct fair_balancer weir_mem *self weir_a
 	return best;
 }
 
+/* Ask what @t wants of a CPU, if they differ. */
+WEIR_INLINE void fair_balancer_ask(struct fair_balancer weir_mem *self,
+				   struct weir_task weir_mem *t)
+{
+	struct fair_balancer_task weir_mem *p = weir_priv(&self->inst, t);
+
+	if (self->kinds & FAIR_BALANCER_CAPACITIES)
+		weir_store(&p->clamps, weir_property(self->inst.sched, WEIR_TOPIC_UCLAMP, t));
+	if (self->kinds & FAIR_BALANCER_NODES)
+		weir_store(&p->home, weir_property(self->inst.sched, WEIR_TOPIC_MEMORY, t));
+}
+
+/* The smallest capacity of a CPU that @t fits; 0: CPUs do not differ. */
+WEIR_INLINE u64 fair_balancer_room(struct fair_balancer weir_mem *self,
+				   struct weir_task weir_mem *t)
+{
+	struct fair_balancer_task weir_mem *p = weir_priv(&self->inst, t);
+
+	if (!(self->kinds & FAIR_BALANCER_CAPACITIES))
+		return 0;
+	return weir_uclamp_room(weir_pelt_util(&p->load.pelt), weir_load(&p->clamps));
+}
+
+/* 1 + the node where @t's memory is; 0: it does not matter, or is unknown. */
+WEIR_INLINE u64 fair_balancer_home(struct fair_balancer weir_mem *self,
+				   struct weir_task weir_mem *t)
+{
+	struct fair_balancer_task weir_mem *p = weir_priv(&self->inst, t);
+
+	return weir_load(&p->home);
+}
+
+/* An idle CPU of node @home - 1, of an idle core and large enough if there is one; WEIR_NO_CPU: none. */
+WEIR_HELPER u32 fair_balancer_at_home(struct fair_balancer weir_mem *self weir_arg, u64 home,
+				      u64 room, const struct weir_cpumask weir_mem *mask weir_arg)
+{
+	const struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
+	struct weir_sched weir_mem *s = self->inst.sched;
+	u32 best = WEIR_NO_CPU, most = 0, n = 0;
+
+	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
+		u64 bits = in->cpus->word[w] & weir_idle_word(s, w);
+
+		while (bits && weir_loop) {
+			u32 i = w * 64 + weir_lowest_bit(bits), rank;
+
+			bits &= bits - 1;
+			n++;
+			if (weir_cpu_node(s, i) + 1 != home || !weir_cpu_may(s, i, mask))
+				continue;
+			rank = 1 + 2 * (room <= weir_cpu_capacity(s, i)) +
+			       (u32)weir_core_idle(s, &self->loads.near, i);
+			if (rank > most) {
+				most = rank;
+				best = i;
+			}
+		}
+	}
+	weir_note_scan(&self->inst, n);
+	return best;
+}
+
+/* Where no CPU near @cpu is idle for @t: the one with least load of the node of its memory, if that is no more than @cpu's; else @cpu. */
+WEIR_HELPER u32 fair_balancer_homeward(struct fair_balancer weir_mem *self weir_arg,
+				       struct weir_task weir_mem *t weir_arg, u32 cpu,
+				       const struct weir_cpumask weir_mem *mask weir_arg)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	u64 home = fair_balancer_home(self, t), now = weir_now(s), least;
+	u32 best = cpu;
+
+	if (!home || weir_cpu_node(s, cpu) + 1 == home)
+		return cpu;
+	least = weir_rq_load_weighs(s, cpu, weir_rq_load_of(&self->loads, cpu, now)) + 1;
+	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
+		u32 to = weir_out(&self->inst, i)->cpu;
+		u64 load;
+
+		if (!weir_cpu_may(s, to, mask) || weir_cpu_node(s, to) + 1 != home)
+			continue;
+		load = weir_rq_load_weighs(s, to, weir_rq_load_of(&self->loads, to, now));
+		if (load < least) {
+			least = load;
+			best = to;
+		}
+	}
+	weir_note_scan(&self->inst, self->inst.nr_out);
+	return best;
+}
+
+/* Where CPUs differ: one for @t, whose search begins at @cpu, that is better than an idle one near; WEIR_NO_CPU: none. */
+WEIR_HELPER u32 fair_balancer_apart(struct fair_balancer weir_mem *self weir_arg,
+				    struct weir_task weir_mem *t weir_arg, u32 cpu,
+				    const struct weir_cpumask weir_mem *mask weir_arg)
+{
+	u64 home = fair_balancer_home(self, t);
+	u32 to = WEIR_NO_CPU;
+
+	if (home && weir_cpu_node(self->inst.sched, cpu) + 1 != home)
+		to = fair_balancer_at_home(self, home, fair_balancer_room(self, t), mask);
+	if (to == WEIR_NO_CPU && self->pack && self->kinds & FAIR_BALANCER_CAPACITIES)
+		to = fair_balancer_largest(self, cpu, mask);
+	return to;
+}
+
 /* A CPU near where @t was or was woken, which would count @weight there; WEIR_NO_CPU: none. */
 WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 				   struct weir_task weir_mem *t weir_arg, u32 weight,
 				   const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
-	struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
-	u32 prev = weir_last_cpu(t), here = weir_load(&t->entry_cpu), cpu = prev;
+	struct fair_balancer_task weir_mem *p = weir_priv(&self->inst, t);
+	u32 prev = weir_last_cpu(t), here = weir_load(&t->entry_cpu), cpu = prev, last;
 
-	if (prev >= weir_nr_cpus(s) || !weir_port_to(&self->inst, &self->loads.map, prev))
-		return WEIR_NO_CPU;
+	if (prev >= weir_nr_cpus(s) || !weir_port_to(&self->inst, &self->loads.map, prev)) {
+		u64 home = fair_balancer_home(self, t);
+
+		return home ? fair_balancer_at_home(self, home, fair_balancer_room(self, t), mask)
+			    : WEIR_NO_CPU;
+	}
 	if (self->loads.uses) {
-		cpu = weir_frugal_cpu(&self->loads, prev, weir_pelt_util(&p->pelt), mask,
-				      &self->tipped);
+		cpu = weir_frugal_cpu(&self->loads, prev, weir_pelt_util(&p->load.pelt),
+				      weir_load(&p->clamps), mask);
 		if (cpu != WEIR_NO_CPU)
 			return cpu;
 		cpu = prev;
@@ -176,39 +304,47 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 	    weir_port_to(&self->inst, &self->loads.map, here))
 		cpu = weir_cpu_may(s, prev, mask)
 			      ? fair_balancer_target(self, prev, here,
-						     weight * weir_pelt_load(&p->pelt))
+						     weight * weir_pelt_load(&p->load.pelt))
 			      : here;
-	here = self->pack && self->differ ? fair_balancer_largest(self, cpu, mask) : WEIR_NO_CPU;
-	if (here != WEIR_NO_CPU)
-		return here;
+	last = cpu;
+	if (weir_unlikely(self->kinds)) {
+		here = fair_balancer_apart(self, t, cpu, mask);
+		if (here != WEIR_NO_CPU)
+			return here;
+		last = fair_balancer_homeward(self, t, cpu, mask);
+	}
 	prev = weir_idle_sibling(&self->loads.near, cpu, prev,
-				 (self->differ ? 1 + weir_pelt_util(&p->pelt) : 0) |
+				 fair_balancer_room(self, t) |
 					 (weight == WEIR_WEIGHT_IDLE ? WEIR_SIBLING_WAITS : 0),
 				 mask);
 	if (prev != WEIR_NO_CPU)
 		return prev;
-	return weir_cpu_may(s, cpu, mask) ? cpu : WEIR_NO_CPU;
+	return weir_cpu_may(s, last, mask) ? last : WEIR_NO_CPU;
 }
 
 /*
- * For a task that runs on @cpu or ran there until now, and uses more than four fifths of it (with `pack` for any task): a larger CPU of
- * an idle core, one that it fits if there is one; WEIR_NO_CPU: none, or the task fits where it is.
+ * For a task that runs on @cpu or ran there until now: a CPU of an idle core in the node of its memory, if @cpu is in another one; if it
+ * does not fit @cpu (with `pack` for any task), a larger one, one that it fits if there is one; WEIR_NO_CPU: it may as well stay.
  */
-WEIR_FLAT static u32 fair_balancer_outgrown(struct fair_balancer weir_mem *self,
-					    struct weir_task weir_mem *t, u32 cpu,
-					    const struct weir_cpumask weir_mem *mask)
+WEIR_FLAT static u32 fair_balancer_better(struct fair_balancer weir_mem *self,
+					  struct weir_task weir_mem *t, u32 cpu,
+					  const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
-	struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
-	u64 util = weir_pelt_util(&p->pelt);
-	u32 to;
+	u64 room = fair_balancer_room(self, t), home = fair_balancer_home(self, t);
+	u32 to = WEIR_NO_CPU;
 
-	if (!self->differ || cpu >= weir_nr_cpus(s) ||
-	    (!self->pack && util * 5 / 4 < weir_cpu_capacity(s, cpu)))
+	if (cpu >= weir_nr_cpus(s))
+		return WEIR_NO_CPU;
+	if (home && weir_cpu_node(s, cpu) + 1 != home)
+		to = fair_balancer_at_home(self, home, room, mask);
+	if (to != WEIR_NO_CPU && weir_core_idle(s, &self->loads.near, to))
+		return to;
+	if (!room || (!self->pack && room <= weir_cpu_capacity(s, cpu)))
 		return WEIR_NO_CPU;
 	to = self->pack ? fair_balancer_largest(self, cpu, mask)
-			: weir_idle_sibling(&self->loads.near, cpu, cpu,
-					    (1 + util) | WEIR_SIBLING_WAITS, mask);
+			: weir_idle_sibling(&self->loads.near, cpu, cpu, room | WEIR_SIBLING_WAITS,
+					    mask);
 	return to != WEIR_NO_CPU && weir_core_idle(s, &self->loads.near, to) &&
 			       weir_cpu_capacity(s, to) > weir_cpu_capacity(s, cpu)
 		       ? to
@@ -245,23 +381,27 @@ WEIR_ENTRY int fair_balancer_construct(struct fair_balancer weir_mem *self)
 	self->next = weir_instance_alloc(&self->inst, (u64)self->inst.nr_out * sizeof(u64) + 8);
 	if (!self->next)
 		return -WEIR_ENOMEM;
-	for (u32 i = 1; i < weir_nr_cpus(s) && weir_loop; i++)
-		self->differ |= weir_cpu_capacity(s, i) != weir_cpu_capacity(s, 0);
-	self->loads.uses = self->differ && self->energy;
+	for (u32 i = 1; i < weir_nr_cpus(s) && weir_loop; i++) {
+		if (weir_cpu_capacity(s, i) != weir_cpu_capacity(s, 0))
+			self->kinds |= FAIR_BALANCER_CAPACITIES;
+		if (weir_cpu_node(s, i) != weir_cpu_node(s, 0))
+			self->kinds |= FAIR_BALANCER_NODES;
+	}
+	self->loads.uses = self->kinds & FAIR_BALANCER_CAPACITIES && self->energy;
 	return weir_rq_load_construct(&self->inst, &self->loads);
 }
 
-/* Where a task goes on that gave up its CPU: there, unless it has outgrown it. */
+/* Where a task goes on that gave up its CPU: there, unless another one is better. */
 WEIR_FLAT static struct weir_pipe weir_mem *fair_balancer_stay(struct fair_balancer weir_mem *self,
 							       struct weir_task weir_mem *t)
 {
-	u32 cpu = weir_last_cpu(t), larger = WEIR_NO_CPU;
+	u32 cpu = weir_last_cpu(t), better = WEIR_NO_CPU;
 
-	if (self->differ) {
+	if (self->kinds) {
 		weir_rq_load_track(weir_priv(&self->inst, t), weir_now(self->inst.sched));
-		larger = fair_balancer_outgrown(self, t, cpu, weir_affinity(self->inst.sched, t));
+		better = fair_balancer_better(self, t, cpu, weir_affinity(self->inst.sched, t));
 	}
-	return weir_port_to(&self->inst, &self->loads.map, larger != WEIR_NO_CPU ? larger : cpu);
+	return weir_port_to(&self->inst, &self->loads.map, better != WEIR_NO_CPU ? better : cpu);
 }
 
 /* Where @t is to go if it may; null: where it is best. */
@@ -283,6 +423,7 @@ WEIR_ENTRY u32 fair_balancer_step(struct fair_balancer weir_mem *self, u32 what,
 
 	if (s->runs || (port != WEIR_WITHHOLD && s->want == WEIR_WITHHOLD))
 		return port;
+	fair_balancer_ask(self, t);
 	port = fair_balancer_put(self, t, fair_balancer_wanted(self, what, t, s->want));
 	return weir_send(&self->inst, what, t, port ? weir_out(&self->inst, port - 1) : 0);
 }
@@ -299,8 +440,13 @@ WEIR_ENTRY int fair_balancer_on_cpu_status(struct fair_balancer weir_mem *self,
 WEIR_ENTRY int fair_balancer_on_dispatch(struct fair_balancer weir_mem *self,
 					 const struct weir_msg *msg)
 {
+	struct weir_sched weir_mem *s = self->inst.sched;
+
+	if (self->loads.uses)
+		weir_frugal_runs(&self->loads, msg->cpu,
+				 weir_property(s, WEIR_TOPIC_UCLAMP, msg->task));
 	return weir_rq_load_start(&self->loads, weir_priv(&self->inst, msg->task), msg->cpu,
-				  weir_now(self->inst.sched));
+				  weir_now(s));
 }
 
 WEIR_ENTRY int fair_balancer_on_block(struct fair_balancer weir_mem *self,
@@ -317,25 +463,44 @@ WEIR_ENTRY int fair_balancer_on_exit(struct fair_balancer weir_mem *self,
 
 /* --- balancing -------------------------------------------------------------------------------------------- */
 
-/* A task of @from that may move to @cpu and last ran before @before, ns, from the tail on: its address; 0: none. */
+/* How a move of @t from @from to @cpu suits its memory. 3: well, or it does not matter; 2: it is elsewhere; 1: the task leaves it. */
+WEIR_INLINE u32 fair_balancer_suits(struct fair_balancer weir_mem *self,
+				    struct weir_task weir_mem *t, u32 from, u32 cpu)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	u64 home;
+
+	if (!(self->kinds & FAIR_BALANCER_NODES) || weir_cpu_node(s, from) == weir_cpu_node(s, cpu))
+		return 3;
+	home = fair_balancer_home(self, t);
+	return weir_cpu_node(s, cpu) + 1 == home ? 3 : weir_cpu_node(s, from) + 1 == home ? 1 : 2;
+}
+
+/*
+ * A task of @from that may move to @cpu and last ran before @before, ns, from the tail on: its address; 0: none. Of the tasks that are looked
+ * at, one whose memory is there; none leaves its memory for a CPU that has work.
+ */
 WEIR_FLAT static u64 fair_balancer_find(struct fair_balancer weir_mem *self,
 					struct weir_pipe weir_mem *from, u32 cpu, u64 before)
 {
 	/* Where its tasks wait. */
 	struct weir_pipe weir_mem *exit = from->home ? from->home : from;
 	struct weir_task weir_mem *t;
+	u32 best = weir_cpu_curr(self->inst.sched, cpu) ? 1 : 0;
 	u64 n = 0, found = 0;
 
 	if (weir_pipe_lock(exit))
 		return 0;
-	for (t = exit->tail; t && n < self->reach && weir_loop; t = t->prev) {
+	for (t = exit->tail; t && best < 3 && n < self->reach && weir_loop; t = t->prev) {
 		struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
 
 		if (weir_state(t) == WEIR_SCHEDULABLE && weir_load(&p->stopped) < before &&
 		    weir_port_of(&self->inst, t) == from->from_port &&
 		    weir_cpu_may(self->inst.sched, cpu, weir_affinity(self->inst.sched, t))) {
-			found = (u64)t;
-			break;
+			u32 suits = fair_balancer_suits(self, t, from->cpu, cpu);
+
+			found = suits > best ? (u64)t : found;
+			best = suits > best ? suits : best;
 		}
 		n++;
 	}
@@ -369,7 +534,7 @@ WEIR_HELPER int fair_balancer_move(struct fair_balancer weir_mem *self weir_arg,
 /* With energy, tasks wait where they are while no CPU is near its capacity. */
 WEIR_INLINE int fair_balancer_rests(const struct fair_balancer weir_mem *self)
 {
-	return self->loads.uses && !weir_load(&self->tipped);
+	return self->loads.uses && !weir_load(&self->loads.tipped);
 }
 
 /* Same core or cache, then same node, then anywhere. */
@@ -415,16 +580,17 @@ WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_
 	return load * 100 > mine * self->imbalance && load > mine + task ? port : 0;
 }
 
-/* Whether the task that runs on @cpu has outgrown it. */
+/* Whether another CPU is better for the task that runs on @cpu. */
 WEIR_FLAT static int fair_balancer_misfit(struct fair_balancer weir_mem *self, u32 cpu)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	struct weir_task weir_mem *t = weir_cpu_curr(s, cpu);
 
-	if (!self->differ || !t)
+	if (!self->kinds || !t)
 		return 0;
+	fair_balancer_ask(self, t);
 	weir_rq_load_track(weir_priv(&self->inst, t), weir_now(s));
-	return fair_balancer_outgrown(self, t, cpu, weir_affinity(s, t)) != WEIR_NO_CPU;
+	return fair_balancer_better(self, t, cpu, weir_affinity(s, t)) != WEIR_NO_CPU;
 }
 
 WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,
@@ -442,9 +608,9 @@ WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,
 			     weir_cpu_curr(self->inst.sched, msg->cpu), msg->cpu, 0);
 		return 0;
 	}
-	if (self->loads.uses && weir_frugal_full(self->inst.sched, msg->cpu,
+	if (self->loads.uses && weir_frugal_full(&self->loads, msg->cpu,
 						 weir_rq_load_util(&self->loads, msg->cpu, now)))
-		weir_store(&self->tipped, 1);
+		weir_store(&self->loads.tipped, 1);
 	if (fair_balancer_rests(self))
 		return 0;
 	cpu = fair_balancer_needs_work(self, out, msg->cpu);

@@ -4,18 +4,18 @@
 #include <weir/kit/frugal.h>
 
 /* Smaller CPUs rank higher, then @prev, then more room; 0: the task does not fit. */
-static u64 frugal_rank(const struct weir_sched weir_mem *s, u32 cpu, u32 prev, u64 used, u64 util)
+static u64 frugal_rank(const struct weir_sched weir_mem *s, u32 cpu, u32 prev, u64 used, u32 room)
 {
 	u64 size = weir_cpu_capacity(s, cpu);
 
-	if (weir_frugal_full(s, cpu, used + util))
+	if (room > size)
 		return 0;
-	return ((1ull << 20) - size) << 20 | (u64)(cpu == prev) << 19 | (size - used);
+	return ((1ull << 20) - size) << 20 | (u64)(cpu == prev) << 19 |
+	       (size > used ? size - used : 0);
 }
 
 WEIR_GLOBAL u32 weir_frugal_cpu(struct weir_rq_loads weir_mem *loads weir_arg, u32 prev, u64 util,
-				const struct weir_cpumask weir_mem *mask weir_arg,
-				u32 weir_mem *tipped weir_arg)
+				u64 clamps, const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_instance weir_mem *self = loads->inst;
 	struct weir_sched weir_mem *s = self->sched;
@@ -29,19 +29,19 @@ WEIR_GLOBAL u32 weir_frugal_cpu(struct weir_rq_loads weir_mem *loads weir_arg, u
 		if (!weir_cpu_may(s, cpu, 0))
 			continue;
 		used = weir_rq_load_util(loads, cpu, now);
-		full |= (u32)weir_frugal_full(s, cpu, used);
+		full |= (u32)weir_frugal_full(loads, cpu, used);
 		if (mask && !weir_mask_test(mask, cpu))
 			continue;
 		/* It is counted there while it sleeps. */
 		if (cpu == prev)
 			used = used > util ? used - util : 0;
-		rank = frugal_rank(s, cpu, prev, used, util);
+		rank = frugal_rank(s, cpu, prev, used, weir_uclamp_room(used + util, clamps));
 		if (rank > most) {
 			most = rank;
 			best = cpu;
 		}
 	}
 	weir_note_scan(self, self->nr_out);
-	weir_store(tipped, full);
+	weir_store(&loads->tipped, full);
 	return full ? WEIR_NO_CPU : best;
 }

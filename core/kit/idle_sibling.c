@@ -49,11 +49,10 @@ WEIR_GLOBAL int weir_near_construct(struct weir_instance weir_mem *self weir_arg
 /* The rank of a CPU that the task fits, above all capacities; one more: its core is idle, and no other is better. */
 #define SIBLING_FITS (1u << 20)
 
-/* Whether the CPU has a quarter more capacity than the task's recent use. */
+/* Whether the CPU has the capacity that the task needs, or there is no larger one. */
 static int sibling_fits(const struct weir_sched weir_mem *s, u32 cpu, u64 need)
 {
-	return !need || (need - 1) * 5 / 4 < weir_cpu_capacity(s, cpu) ||
-	       weir_cpu_capacity(s, cpu) >= 1024;
+	return need <= weir_cpu_capacity(s, cpu) || weir_cpu_capacity(s, cpu) >= 1024;
 }
 
 /* Whether it is idle, allowed for the task, and large enough. */

@@ -30,6 +30,7 @@ WEIR_GLOBAL int weir_rq_load_take(struct weir_rq_loads weir_mem *loads weir_arg,
 		loads->port[i].awake = old->port[i].awake;
 		loads->port[i].pelt.util_sum = old->port[i].pelt.util_sum;
 		loads->port[i].running = old->port[i].running;
+		loads->port[i].spared = old->port[i].spared;
 	}
 	for (u32 w = 0; w < weir_limit(WEIR_MASK_WORDS) && weir_loop; w++)
 		loads->near.lazy.word[w] = old->near.lazy.word[w];

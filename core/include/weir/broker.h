@@ -105,6 +105,13 @@ enum weir_topic_id {
 	 * value2: the field's value
 	 */
 	WEIR_TOPIC_GANG_SLOT,
+	/*
+	 * task, or without one, value2: number of a group; value: least utilisation, and from bit
+	 * 32 on 1024 less the most (weir/kit/uclamp.h); request: task; reply value: what its groups
+	 * leave of it
+	 */
+	WEIR_TOPIC_UCLAMP,
+	WEIR_TOPIC_MEMORY, /* task, value: 1 + the NUMA node of its memory, 0: unknown */
 	WEIR_NR_STD_TOPICS,
 };
 

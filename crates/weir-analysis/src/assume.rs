@@ -119,8 +119,8 @@ features! {
     Yields "yields" "a job runs until it is done, or a more urgent one comes"
         "steps that yield"
         [O  X X X  X X X X  X  X X X X X X X X X  X  X],
-    Weights "weights" "weights and slices do not matter"
-        "tasks with a weight or a slice"
+    Weights "weights" "weights, slices and utilisation clamps do not matter"
+        "tasks with a weight, a slice or a utilisation clamp"
         [O  H H H  H H H H  H  H H H H H H H H H  H  H],
     Limits "limits" "no group has a limit"
         "groups with a limit of CPU time"

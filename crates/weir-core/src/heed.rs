@@ -28,6 +28,8 @@ pub enum Setting {
     Idle,
     /// A length of slices.
     Slice,
+    /// What tasks or the members of groups count as using of a CPU, at least or at most.
+    Clamps,
     /// Being in a group that competes as a whole.
     GroupWeight,
     /// A quota of a group.
@@ -55,7 +57,7 @@ pub enum Heed {
 }
 
 impl Setting {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Nice,
         Self::Weight,
         Self::Priority,
@@ -65,6 +67,7 @@ impl Setting {
         Self::Batch,
         Self::Idle,
         Self::Slice,
+        Self::Clamps,
         Self::GroupWeight,
         Self::GroupLimit,
         Self::Affinity,
@@ -82,6 +85,7 @@ impl Setting {
             Self::Priority => "priority",
             Self::Fifo | Self::RoundRobin | Self::DeadlinePolicy | Self::Batch | Self::Idle => "policy",
             Self::Slice => "slice",
+            Self::Clamps => "clamps",
             Self::GroupWeight => "group weight",
             Self::GroupLimit => "group limit",
             Self::Affinity => "affinity",
@@ -113,6 +117,7 @@ impl Setting {
             Self::Batch => "no fair order asks for the policy",
             Self::Idle => "no order goes by weights or priorities, so such tasks are ordinary ones",
             Self::Slice => "no order asks for the slices that tasks request",
+            Self::Clamps => "nothing chooses clocks or CPUs by utilisation clamps",
             Self::GroupWeight => "no annotator divides the weights of groups among their tasks for an order",
             Self::GroupLimit => "nothing withholds the tasks of a group without quota",
             Self::Affinity => "no annotator keeps where tasks may run",
@@ -244,6 +249,11 @@ impl View<'_> {
             Setting::Slice => {
                 let asked = self.stage(|c| decides(c) && asks(c, Topic::Latency));
                 or(self.kept(Topic::Latency, Topic::Latency) && asked, Heed::Ignored)
+            }
+            Setting::Clamps => {
+                let asked =
+                    self.stage(|c| asks(c, Topic::Uclamp)) || self.annotator(|c, _| asks(c, Topic::Uclamp));
+                or(self.kept(Topic::Uclamp, Topic::Uclamp) && asked, Heed::Ignored)
             }
             Setting::GroupWeight => or(self.weighs(Topic::Group), Heed::Ignored),
             Setting::GroupLimit => {

@@ -5,6 +5,7 @@
 #[cfg(feature = "bpf")]
 mod bpf;
 pub mod catalog;
+pub mod clamps;
 mod classes;
 pub mod clocksync;
 mod counters;
@@ -36,6 +37,7 @@ pub use catalog::{
     Catalog, Class, ComponentInfo, Kernel, Ordering, OwnTopic, ParamInfo, PortLabel, Relation, RelationKind,
     Unit,
 };
+pub use clamps::Clamps;
 pub use classes::{HEADERS, catalog, class_table, classes_with_timer};
 pub use counters::Counters;
 pub use cpuset::{CpuSet, MAX_CPUS};

@@ -63,6 +63,8 @@ fn rule(topic: Topic) -> Result<Rule, Owner> {
         Topic::Weight => (Must, Never, (1, 1 << 32)),
         Topic::Group => (May, Never, (0, u32::MAX.into())),
         Topic::Limit => (Never, Never, any),
+        Topic::Memory => (Must, Never, (0, u16::MAX.into())),
+        Topic::Uclamp => (May, Never, (0, (1024 << 32) | 1024)),
         Topic::Gang => (Must, Never, (0, u32::MAX.into())),
         Topic::GangSlot => (Never, May, (1, 4 << 32)),
         Topic::Power => (Never, Never, (0, 1)),

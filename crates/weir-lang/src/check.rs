@@ -19,6 +19,9 @@ const MAX_DEPTH: u32 = 32;
 const SPLIT_BY_ISA: &str =
     "distinguish them first: `annotate isa;` and `entry -> split :: isa_demux; split[native] -> ...`";
 
+/// Topics about what few tasks ask for. Without the answer a distributor places the others as well as with it.
+const WISHES: [&str; 2] = ["UCLAMP", "MEMORY"];
+
 /// Inputs of the rules.
 pub(crate) struct Check<'a> {
     pub net: &'a Net,
@@ -85,7 +88,10 @@ impl<'a> Check<'a> {
                 if info.needs.contains(topic) {
                     let message = format!("`{name}` needs {topic} but no instance answers it");
                     self.sink.error("missing-responder", span, message).help(help);
-                } else if !providers.is_empty() && info.class == Class::Distribute {
+                } else if !providers.is_empty()
+                    && info.class == Class::Distribute
+                    && !WISHES.contains(&topic.as_str())
+                {
                     // Without the answer the choice of a path is blind; orders merely fall back to arrival.
                     let message = format!("`{name}` asks {topic} but no instance answers it");
                     self.sink

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use weir_core::{Class, ComponentInfo, CpuSet, Msg, Plan, PlanInstance, TaskId, Topic, catalog};
+use weir_core::{Clamps, Class, ComponentInfo, CpuSet, Msg, Plan, PlanInstance, TaskId, Topic, catalog};
 
 use crate::Lab;
 use crate::law::{self, Asked};
@@ -164,7 +164,8 @@ pub struct World {
 }
 
 /// Topics of which the annotator of the same name answers what was published last.
-const KEPT: [Topic; 4] = [Topic::Affinity, Topic::Priority, Topic::Deadline, Topic::Isa];
+const KEPT: [Topic; 6] =
+    [Topic::Affinity, Topic::Priority, Topic::Deadline, Topic::Isa, Topic::Uclamp, Topic::Memory];
 
 /// Every so many steps all that was sent is delivered, and the law holds; between them tasks and messages are on their way from one
 /// coherence domain to another.
@@ -349,7 +350,13 @@ impl World {
                     self.ended(t);
                 }
             }
-            Op::Priority { n, value } => self.notify_value(n, Topic::Priority, value as i64 as u64)?,
+            Op::Priority { n, value } => {
+                self.notify_value(n, Topic::Priority, value as i64 as u64)?;
+                let urgent = (i32::from(value) + 2) as u32 * 256;
+                let clamps = Clamps { least: urgent / 2, most: Clamps::WHOLE - urgent / 4 };
+                self.notify_value(n, Topic::Uclamp, clamps.word())?;
+                self.notify_value(n, Topic::Memory, u64::from(urgent) / 256 % 3)?;
+            }
             // Small ones are all past, and often equal; the others lie about now.
             Op::Deadline { n, value } => {
                 let at = if value < 64 { u64::from(value % 5) } else { u64::from(value) * STEP_NS };

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use weir_core::{Counters, CpuSet, Msg, OwnTopic, Picked, TaskId, Topic, catalog};
+use weir_core::{Clamps, Counters, CpuSet, Msg, OwnTopic, Picked, TaskId, Topic, catalog};
 use weir_text::quantity::{self, TIME};
 
 use crate::lab::compile;
@@ -196,6 +196,15 @@ impl Bench {
             }
             ["limit", g, quota, period] => self.limit(g, quota, "0", period),
             ["limit", g, quota, "burst", burst, period] => self.limit(g, quota, burst, period),
+            ["uclamp", "group", g, least, most] => {
+                let msg = Msg { value: clamps(least, most)?, value2: number(g)?, ..Msg::default() };
+                self.lab.notify(Topic::Uclamp, &msg)
+            }
+            ["uclamp", t, least, most] => {
+                let value = clamps(least, most)?;
+                self.notify_value(Topic::Uclamp, t, value)
+            }
+            ["memory", t, v] => self.notify_value(Topic::Memory, t, number(v)?),
             ["gang", t, v] => self.notify_value(Topic::Gang, t, number(v)?),
             ["gang", t, v, "waits"] => self.publish_two(Topic::Gang, t, number(v)?, 1),
             ["slot", cpu, gang, offset, length, period, from, alone @ ..] => {
@@ -353,6 +362,11 @@ impl Bench {
                 let have = self.lab.ask(Topic::Penalty, t).ok_or("nobody answers")?;
                 equal(&format!("{runtime} {slice}"), &format!("{} {}", have.value as i64, have.value2 as i64))
             }
+            ["UCLAMP", t, "=", least, most] => {
+                let t = self.task(t)?;
+                let have = Clamps::of_word(self.lab.ask(Topic::Uclamp, t).ok_or("nobody answers")?.value);
+                equal(&format!("{least} {most}"), &format!("{} {}", have.least, have.most))
+            }
             ["COUNTERS", t, field @ .., "=", want] if !field.is_empty() => {
                 let t = self.task(t)?;
                 let name = field[field.len() - 1];
@@ -494,6 +508,12 @@ fn split_on<'a, 'b>(words: &'a [&'b str]) -> Result<(&'a [&'b str], u32), String
 
 fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
     word.parse().map_err(|_| format!("`{word}` is not a number"))
+}
+
+/// Utilisation clamps as a message has them.
+fn clamps(least: &str, most: &str) -> Result<u64, String> {
+    let (least, most) = (number(least)?, number(most)?);
+    if most > Clamps::WHOLE { Err("at most 1024".into()) } else { Ok(Clamps { least, most }.word()) }
 }
 
 /// Nanoseconds, with a unit.

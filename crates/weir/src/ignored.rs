@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use weir_core::{Heed, MachineShape, Plan, Setting, Topic};
+use weir_core::{Clamps, Heed, MachineShape, Plan, Setting, Topic};
 use weir_model::Workload;
 use weir_model::scenario::Subject;
 use weir_model::workload::{Op, Policy, TaskSpec};
@@ -84,6 +84,9 @@ fn asked(workload: &Workload, nr_cpus: u32) -> BTreeMap<Wish, Asked> {
                 wishes.insert(Wish::Setting(Setting::Weight));
             }
             wishes.extend(fair.slice_ns.map(|_| Wish::Setting(Setting::Slice)));
+            if fair.clamps != Clamps::default() {
+                wishes.insert(Wish::Setting(Setting::Clamps));
+            }
         }
         if workload.criticality.contains_key(&i) {
             wishes.insert(Wish::Setting(Setting::Criticality));
@@ -108,6 +111,9 @@ fn asked(workload: &Workload, nr_cpus: u32) -> BTreeMap<Wish, Asked> {
         add(Wish::Setting(Setting::GroupWeight), &group.name);
         if group.quota_ns > 0 {
             add(Wish::Setting(Setting::GroupLimit), &group.name);
+        }
+        if group.clamps != Clamps::default() {
+            add(Wish::Setting(Setting::Clamps), &group.name);
         }
     }
     for gang in &workload.gangs {
@@ -282,6 +288,7 @@ fn what(one: &Ignored) -> String {
         ("weight", _) => "weights".to_string(),
         ("priority", _) => "fixed priorities".to_string(),
         ("slice", _) => "requested slices".to_string(),
+        ("clamps", _) => "utilisation clamps".to_string(),
         ("group weight", _) => "weights of groups".to_string(),
         ("group limit", _) => "limits of groups".to_string(),
         ("affinity", _) => "affinities".to_string(),
@@ -296,6 +303,7 @@ fn what(one: &Ignored) -> String {
     let things = match one.setting.as_str() {
         "group weight" | "group limit" => "group",
         "gang" => "gang",
+        "clamps" => "task or group",
         _ => "task",
     };
     match one.count {
@@ -399,7 +407,7 @@ fn runtimes(setting: Setting) -> [&'static str; 4] {
         Setting::Weight | Setting::Slice | Setting::Deadline => [simulated, "none", "program", "none"],
         Setting::Priority => [simulated, "none", "program", "recording"],
         Setting::Gang => [simulated, "program", "program", "none"],
-        Setting::Isa | Setting::Criticality => [simulated, "none", "none", "none"],
+        Setting::Isa | Setting::Criticality | Setting::Clamps => [simulated, "none", "none", "none"],
     }
 }
 

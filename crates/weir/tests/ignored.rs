@@ -98,6 +98,15 @@ const TRIALS: &[Trial] = &[
         without: "[[task]]\nname = \"a\"\nprogram = [\"run 1ms\", \"sleep 200us\"]\nloop = \"forever\"\n[[task]]\nname = \"b\"\n@",
         obeyed: None,
     },
+    // A light task, which fits any CPU and any clock.
+    Trial {
+        setting: "clamps",
+        value: None,
+        machine: "hybrid-2p2e",
+        with: "[[task]]\nname = \"a\"\nutil_min = 1024\nprogram = [\"run 1ms\", \"sleep 9ms\"]\nloop = \"forever\"\n[[task]]\nname = \"b\"\nutil_max = 200\n@",
+        without: "[[task]]\nname = \"a\"\nprogram = [\"run 1ms\", \"sleep 9ms\"]\nloop = \"forever\"\n[[task]]\nname = \"b\"\n@",
+        obeyed: None,
+    },
     Trial {
         setting: "group weight",
         value: None,

@@ -12,8 +12,8 @@
 #   U, Y              the account of the running task for another reason, such as that its time is read; Y: the CPU is to choose, as when
 #                     the task ends and is moved to the root's group
 #
-# Times are those by which the scheduler accounts: while the CPU is busy, its clock advances by what sched_stat_runtime says. With
-# several CPUs (-v several=1), which have a clock each, they are those of the lines.
+# Times are those by which the scheduler accounts: while the CPU is busy, its clock advances by what sched_stat_runtime says. With -v lines=1
+# they are those of the lines: for several CPUs, which have a clock each, and for classes above the fair one.
 function field(name,   at, rest) {
 	at = index($0, " " name "=")
 	if (!at) return ""
@@ -29,7 +29,7 @@ function known(p, name, prio) {
 }
 # What happens on @on, at its clock.
 function emit(on, text,   at) {
-	at = several ? now : clock[on]
+	at = lines ? now : clock[on]
 	if (at < last) at = last
 	print at - last, on, text
 	last = at

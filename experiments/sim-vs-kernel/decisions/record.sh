@@ -12,13 +12,17 @@ cc -O2 -static -o "$work/load" load.c -lpthread
 mkdir -p data
 (($#)) || { names=(loads/*.txt); set -- "${names[@]##*/}"; set -- "${@%.txt}"; }
 for load in "$@"; do
-	machine=smp-1 several=0
-	[[ $load == affinity ]] && machine=smp-2 several=1
+	machine=smp-1 lines=0
+	case $load in
+	affinity) machine=smp-2 lines=1 ;;
+	# The fair class is not charged when a thread of a higher one wakes, so its accounts do not say when that was.
+	realtime | deadline) lines=1 ;;
+	esac
 	"$runweir" vm --quiet -m $machine --record "$work/$load" --icount --timeout 900s --with "$work/load" --with "$PWD/loads/$load.txt" \
 		--with "$PWD/trace.sh" -- sh "$PWD/trace.sh" "$work/load" "$PWD/loads/$load.txt" >"$work/log" 2>&1 ||
 		{ tail -20 "$work/log" >&2; exit 1; }
 	[[ -z ${KEEP:-} ]] || { mkdir -p "$KEEP"; cp "$work/$load/trace" "$KEEP/$load.trace"; }
-	awk -v several=$several -f compact.awk "$work/$load/trace" >"data/$load.trace"
+	awk -v lines=$lines -f compact.awk "$work/$load/trace" >"data/$load.trace"
 	cp "$work/$load/settings" data/settings
 	echo "$load: $(grep -c ' S ' "data/$load.trace") switches" >&2
 done

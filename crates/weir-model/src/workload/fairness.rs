@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Inputs of fair policies beside nice values: weights, turns, groups with weights and limits.
+//! Inputs of fair policies beside nice values: weights, turns, groups with weights and limits, clamps, nodes of memory.
 
 use std::collections::BTreeMap;
+
+use weir_core::Clamps;
 
 /// Of a workload; what is not said here is as the policy has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +23,18 @@ pub struct FairTask {
     pub slice_ns: Option<u64>,
     /// Number of its group, 0: none.
     pub group: u32,
+    /// What it counts as using of a CPU.
+    pub clamps: Clamps,
+    pub memory: Option<Memory>,
+}
+
+/// Where the memory of a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// NUMA node.
+    pub node: u32,
+    /// Part of its time that it waits for memory where that is local, in percent.
+    pub bound_pct: u32,
 }
 
 /// One group.
@@ -36,6 +50,8 @@ pub struct FairGroup {
     /// What it may use of what it left in earlier periods, ns.
     pub burst_ns: u64,
     pub period_ns: u64,
+    /// Those of its members are within these.
+    pub clamps: Clamps,
 }
 
 impl FairGroup {
@@ -55,6 +71,7 @@ impl FairGroup {
             quota_ns: 0,
             burst_ns: 0,
             period_ns: Self::PERIOD_NS,
+            clamps: Clamps::default(),
         }
     }
 }

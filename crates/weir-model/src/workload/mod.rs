@@ -30,7 +30,7 @@ use crate::scenario::{Publication, Subject};
 pub use build::{MAX_FILE, MAX_OPS, MAX_TASKS};
 pub use criticality::Criticality;
 pub use draw::Flow;
-pub use fairness::{FairGroup, FairTask, Fairness};
+pub use fairness::{FairGroup, FairTask, Fairness, Memory};
 pub use gang::{GangSpec, Way};
 pub use generate::{GeneratorInfo, ParamInfo, generators};
 pub use guest::{GuestSpec, Inform};

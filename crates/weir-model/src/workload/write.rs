@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use weir_core::Clamps;
 use weir_text::toml::quoted;
 
 use super::rtapp::{DEADLINE_PRIORITY, IDLE_PRIORITY};
@@ -60,6 +61,7 @@ impl Workload {
                 let _ = writeln!(out, "burst = \"{}ns\"", group.burst_ns);
             }
             let _ = writeln!(out, "period = \"{}ns\"", group.period_ns);
+            clamps(group.clamps, &mut out);
         }
         let names = self.words();
         for (i, task) in (0..).zip(&self.tasks) {
@@ -171,6 +173,10 @@ impl Workload {
         }
         if let Some(ns) = fair.and_then(|f| f.slice_ns) {
             let _ = writeln!(out, "slice = \"{ns}ns\"");
+        }
+        clamps(fair.map(|f| f.clamps).unwrap_or_default(), out);
+        if let Some(memory) = fair.and_then(|f| f.memory) {
+            let _ = writeln!(out, "memory = {}\nmemory_bound = \"{}%\"", memory.node, memory.bound_pct);
         }
         if let Some(cpus) = &task.cpus {
             let list: Vec<String> = cpus.iter().map(|c| c.to_string()).collect();
@@ -398,6 +404,16 @@ fn word(name: &str, mark: char, i: usize) -> String {
         name.into()
     } else {
         format!("{mark}{i}")
+    }
+}
+
+/// The keys of utilisation clamps, as far as they say something.
+fn clamps(clamps: Clamps, out: &mut String) {
+    if clamps.least > 0 {
+        let _ = writeln!(out, "util_min = {}", clamps.least);
+    }
+    if clamps.most < Clamps::WHOLE {
+        let _ = writeln!(out, "util_max = {}", clamps.most);
     }
 }
 

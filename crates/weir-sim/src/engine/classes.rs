@@ -19,6 +19,8 @@ pub struct Wanted {
     latency: bool,
     group: bool,
     limit: bool,
+    clamps: bool,
+    memory: bool,
 }
 
 impl Wanted {
@@ -30,6 +32,8 @@ impl Wanted {
             latency: plan.listens_to(Topic::Latency),
             group: plan.listens_to(Topic::Group),
             limit: plan.listens_to(Topic::Limit),
+            clamps: plan.listens_to(Topic::Uclamp),
+            memory: plan.listens_to(Topic::Memory),
         }
     }
 }
@@ -81,6 +85,11 @@ impl Sim<'_> {
                 let value2 = (group.quota_ns / 1000) | ((group.burst_ns / 1000) << 32);
                 self.notify_scheduler(h, Topic::Limit, &Msg { value, value2, ..Msg::default() })?;
             }
+            let value = group.clamps.word();
+            if self.classes_wanted.clamps && value != 0 {
+                let msg = Msg { value, value2: number, ..Msg::default() };
+                self.notify_scheduler(h, Topic::Uclamp, &msg)?;
+            }
         }
         Ok(())
     }
@@ -93,6 +102,12 @@ impl Sim<'_> {
         }
         if let (true, Some(slice)) = (self.classes_wanted.latency, fair.slice_ns) {
             self.notify_scheduler(h, Topic::Latency, &known(slice))?;
+        }
+        if self.classes_wanted.clamps && fair.clamps.word() != 0 {
+            self.notify_scheduler(h, Topic::Uclamp, &known(fair.clamps.word()))?;
+        }
+        if let (true, Some(memory)) = (self.classes_wanted.memory, fair.memory) {
+            self.notify_scheduler(h, Topic::Memory, &known(u64::from(memory.node) + 1))?;
         }
         if self.classes_wanted.group && fair.group > 0 {
             self.notify_scheduler(h, Topic::Group, &known(fair.group.into()))?;

@@ -9,6 +9,10 @@ use super::queue::{Entry, HORIZON};
 use super::sim::Sim;
 use super::task::{NEVER, NONE};
 use weir_model::counters::table::times;
+use weir_model::machine::LOCAL_DISTANCE;
+
+/// A task's time in the node of its memory, in units of percent times distance.
+const NEAR: u64 = 100 * LOCAL_DISTANCE as u64;
 
 impl Sim<'_> {
     /// Account for what the task on `c` did up to now.
@@ -87,6 +91,9 @@ impl Sim<'_> {
         if self.pmu.on {
             speed = times(speed, self.pmu.slow(c)).max(1);
         }
+        if self.far_memory {
+            speed = (speed * NEAR / self.memory_time(c)).max(1);
+        }
         if speed != cpu.speed {
             self.progress(c);
             self.cpus[c as usize].speed = speed;
@@ -97,6 +104,20 @@ impl Sim<'_> {
                 }
             }
         }
+    }
+
+    /// What the task of `c` takes where it is, of [`NEAR`] in the node of its memory: the time that it waits for memory grows with the
+    /// distance.
+    fn memory_time(&self, c: CpuNo) -> u64 {
+        let no = self.cpus[c as usize].cur;
+        if no == NONE {
+            return NEAR;
+        }
+        let fair = self.workload.fairness.tasks.get(&self.tasks[no as usize].spec);
+        let Some(memory) = fair.and_then(|f| f.memory) else { return NEAR };
+        let here = self.machine.shape.cpus[c as usize].node;
+        let far = self.machine.distances[here as usize][memory.node as usize].saturating_sub(LOCAL_DISTANCE);
+        NEAR + u64::from(memory.bound_pct) * u64::from(far)
     }
 
     /// The next event of `c` is to be computed again. To be called after every change of its state; done

@@ -274,6 +274,8 @@ impl Sim<'_> {
     pub fn begin_stint(&mut self, c: CpuNo) {
         if self.pmu.on {
             self.begin_counting(c);
+        } else if self.far_memory {
+            self.update_speed(c);
         }
     }
 

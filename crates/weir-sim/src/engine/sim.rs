@@ -126,6 +126,8 @@ pub struct Sim<'a> {
     pub paths: Option<Box<Paths>>,
     /// Counters, and what shared caches do.
     pub pmu: Pmu,
+    /// Tasks are slower away from their memory.
+    pub far_memory: bool,
     /// Scheduling costs time.
     pub charging: bool,
     /// The core records its operations.
@@ -275,6 +277,7 @@ impl<'a> Sim<'a> {
             charger: Charger::new(machine, costs, plan),
             paths: None,
             pmu: Pmu::new(machine, plan, workload, cfg.seed),
+            far_memory: far_memory(machine, workload)?,
             charging,
             oplog,
             depths: if polled { vec![0; plan.pipes.len()] } else { Vec::new() },
@@ -534,6 +537,27 @@ pub fn find_isa(machine: &Machine, isa: Option<&str>, task: &str) -> Result<u16>
         ))
         .help(weir_model::error::did_you_mean(name, &known))
     })
+}
+
+/// Whether tasks have memory in nodes of a machine with several.
+fn far_memory(machine: &Machine, workload: &Workload) -> Result<bool> {
+    let nodes = machine.distances.len();
+    let mut has = false;
+    for (index, fair) in &workload.fairness.tasks {
+        let Some(memory) = fair.memory else { continue };
+        if memory.node as usize >= nodes {
+            let (task, machine) = (&workload.tasks[*index as usize].name, &machine.shape.name);
+            let text = format!(
+                "task `{task}` has its memory in NUMA node {}, and machine `{machine}` has {}",
+                memory.node,
+                weir_text::plural(nodes, "node")
+            );
+            return Err(Error::run(text)
+                .help("nodes are numbered from 0; use a machine with so many, or change `memory`"));
+        }
+        has = true;
+    }
+    Ok(has && nodes > 1)
 }
 
 /// Check that machine and plan have the same CPUs.

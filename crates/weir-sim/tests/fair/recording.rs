@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What Linux 7.2 did under the loads of experiments/sim-vs-kernel/decisions: the recordings, and what the load files say.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -50,7 +50,12 @@ pub struct Recording {
     pub names: HashMap<u32, Name>,
     pub threads: HashMap<String, Thread>,
     pub cpus: u32,
+    /// How often each thread wakes before the load begins.
+    alone: usize,
 }
+
+/// Recordings in which each thread wakes once, alone, before the load begins. (`load.c` did not always do that.)
+const ALONE: [&str; 4] = ["policies", "renice", "realtime", "deadline"];
 
 fn folder() -> PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/sim-vs-kernel/decisions")
@@ -112,7 +117,8 @@ pub fn recording(load: &str) -> Recording {
         events.push(Event { at, cpu: n(1), what });
     }
     let cpus = 1 + events.iter().map(|e| e.cpu).max().expect("events");
-    Recording { events, names, threads: threads(load), cpus }
+    let alone = usize::from(ALONE.contains(&load));
+    Recording { events, names, threads: threads(load), cpus, alone }
 }
 
 /// What a thread had.
@@ -120,18 +126,30 @@ pub fn recording(load: &str) -> Recording {
 pub struct Had {
     /// ns on CPUs.
     pub ran: u64,
-    /// From each waking to the CPU, ns.
-    pub waits: Vec<u64>,
+    /// When it woke, and how long it waited for the CPU then, ns.
+    pub waits: Vec<(u64, u64)>,
     /// When it woke, and how long it computed until it slept again, ns; of the last one until the end.
     pub stints: Vec<(u64, u64)>,
 }
 
 impl Recording {
-    /// The threads of the load by name, from the time on at which the first of them begins, the last time that a thread of that name was
-    /// started.
+    /// When the load begins: with the first of its threads that wakes for it.
+    fn begin(&self) -> u64 {
+        let mut woken: HashMap<u32, usize> = HashMap::new();
+        let begins = |e: &&Event| match e.what {
+            What::Wakes { pid, new: false } if self.is_of_load(pid) => {
+                let n = woken.entry(pid).or_default();
+                *n += 1;
+                *n > self.alone
+            }
+            _ => false,
+        };
+        self.events.iter().find(begins).map_or(0, |e| e.at)
+    }
+
+    /// The threads of the load by name, from the time on at which it begins, the last time that a thread of that name was started.
     pub fn had(&self) -> HashMap<String, Had> {
-        let wakes = |e: &&Event| matches!(e.what, What::Wakes { pid, new: false } if self.is_of_load(pid));
-        let begin = self.events.iter().find(wakes).map_or(0, |e| e.at);
+        let begin = self.begin();
         let mut all: HashMap<u32, Had> = HashMap::new();
         let (mut since, mut woken) = (HashMap::new(), HashMap::new());
         for e in self.events.iter().filter(|e| e.at >= begin) {
@@ -150,7 +168,7 @@ impl Recording {
                     }
                     since.insert(to, e.at);
                     if let Some(w) = woken.remove(&to) {
-                        all.entry(to).or_default().waits.push(e.at - w);
+                        all.entry(to).or_default().waits.push((w - begin, e.at - w));
                     }
                 }
                 _ => {}
@@ -160,15 +178,59 @@ impl Recording {
         all.into_iter().filter_map(named).collect()
     }
 
+    /// CPU time of the threads of two names while one of each could run, from the first wake-up of the load on, ns.
+    pub fn while_both_can_run(&self, one: &str, other: &str) -> [u64; 2] {
+        let names = [one, other];
+        let which = |pid: u32| {
+            let name = self.names.get(&pid).and_then(|n| n.text.rsplit_once('-')).map(|n| n.0);
+            names.iter().position(|n| Some(*n) == name)
+        };
+        let (mut ready, mut ran) = ([HashSet::new(), HashSet::new()], [0; 2]);
+        let (mut runs, mut last) = (None, 0);
+        for e in &self.events {
+            if let (Some(i), true) = (runs, ready.iter().all(|r: &HashSet<u32>| !r.is_empty())) {
+                ran[i] += e.at - last;
+            }
+            last = e.at;
+            match e.what {
+                What::Wakes { pid, .. } => {
+                    if let Some(i) = which(pid) {
+                        ready[i].insert(pid);
+                    }
+                }
+                What::Switch { from, goes_on, to } => {
+                    if let (Some(i), false) = (which(from), goes_on) {
+                        ready[i].remove(&from);
+                    }
+                    runs = which(to);
+                    if let Some(i) = runs {
+                        ready[i].insert(to);
+                    }
+                }
+                _ => {}
+            }
+        }
+        ran
+    }
+
     fn is_of_load(&self, pid: u32) -> bool {
         let name = self.names.get(&pid).map_or("", |n| &n.text);
         name.rsplit_once('-').is_some_and(|(name, _)| self.threads.contains_key(name))
     }
 }
 
-/// The load as a workload of the simulator, and how long it takes, ms. With `had`, threads without a period wake when they did in the
-/// recording, and compute for as long.
-pub fn workload_of(load: &str, had: Option<&HashMap<String, Had>>) -> (Workload, u64) {
+/// Where the times of threads without a period come from: how long they compute, and when they wake.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Times {
+    OfFile,
+    /// They compute as long as in the recording, with their system calls, and sleep as the file says.
+    Computing,
+    /// Both are those of the recording.
+    Recorded,
+}
+
+/// The load as a workload of the simulator, and how long it takes, ms. `had`: what its threads had in the recording.
+pub fn workload_of(load: &str, times: Times, had: &HashMap<String, Had>) -> (Workload, u64) {
     let text = std::fs::read_to_string(folder().join(format!("loads/{load}.txt"))).expect("a load");
     let (mut out, mut ms, mut endless) = (String::new(), 0, Vec::new());
     for line in text.lines() {
@@ -184,7 +246,7 @@ pub fn workload_of(load: &str, had: Option<&HashMap<String, Had>>) -> (Workload,
                 let weight = words[2].parse::<u64>().expect("a number") * 1024 / 100;
                 writeln!(out, "[[group]]\nname = \"{}\"\nweight = {weight}", words[1]).unwrap();
             }
-            "thread" => out += &tasks_of(&words, had),
+            "thread" => out += &tasks_of(&words, times, had),
             _ => {}
         }
     }
@@ -197,8 +259,17 @@ pub fn workload_of(load: &str, had: Option<&HashMap<String, Had>>) -> (Workload,
     (w, ms)
 }
 
+/// A step of the file.
+fn step(words: &[&str]) -> String {
+    match words[0] {
+        "r" => format!("run {}us", words[1]),
+        "s" => format!("sleep {}us", words[1]),
+        other => panic!("{other}"),
+    }
+}
+
 /// One task of the simulator for each thread, with the kernel's name for it.
-fn tasks_of(words: &[&str], had: Option<&HashMap<String, Had>>) -> String {
+fn tasks_of(words: &[&str], times: Times, had: &HashMap<String, Had>) -> String {
     let colon = words.iter().position(|w| *w == ":").expect("steps");
     let keys: HashMap<_, _> = words[3..colon].iter().filter_map(|w| w.split_once('=')).collect();
     let mut text = String::new();
@@ -207,7 +278,7 @@ fn tasks_of(words: &[&str], had: Option<&HashMap<String, Had>>) -> String {
         writeln!(text, "[[task]]\nname = \"{name}\"").unwrap();
         for (key, value) in &keys {
             match *key {
-                "start" if had.is_some() => {}
+                "start" if times == Times::Recorded && !keys.contains_key("period") => {}
                 "policy" | "group" => writeln!(text, "{key} = \"{value}\"").unwrap(),
                 "nice" | "priority" => writeln!(text, "{key} = {value}").unwrap(),
                 "runtime" => writeln!(text, "wcet = \"{value}us\"").unwrap(),
@@ -220,21 +291,25 @@ fn tasks_of(words: &[&str], had: Option<&HashMap<String, Had>>) -> String {
             writeln!(text, "run = \"{run}us\"").unwrap();
             continue;
         }
-        match had {
-            Some(had) => {
-                let had = had.get(&name).unwrap_or_else(|| panic!("{name} is not in the recording"));
-                let steps = had.stints.iter().map(|(at, run)| format!("\"until {at}ns; run {run}ns\""));
-                writeln!(text, "program = [{}]", steps.collect::<Vec<_>>().join(", ")).unwrap();
+        let had = had.get(&name).unwrap_or_else(|| panic!("{name} is not in the recording"));
+        let file: Vec<&[&str]> = words[colon + 1..].chunks(2).collect();
+        let steps: Vec<String> = match times {
+            // What never sleeps is there until the end.
+            Times::Recorded if file.len() == 1 => {
+                had.stints.iter().take(1).map(|(at, _)| format!("until {at}ns; run 1000s")).collect()
             }
-            None => {
-                let step = |s: &[&str]| match s[0] {
-                    "r" => format!("run {}us", s[1]),
-                    "s" => format!("sleep {}us", s[1]),
-                    other => panic!("{other}"),
-                };
-                let steps = words[colon + 1..].chunks(2).map(step).collect::<Vec<_>>().join("; ");
-                writeln!(text, "program = [\"{steps}\"]\nloop = \"forever\"").unwrap();
+            Times::Recorded => {
+                had.stints.iter().map(|(at, run)| format!("until {at}ns; run {run}ns")).collect()
             }
+            Times::Computing if file.len() == 2 => {
+                had.stints.iter().map(|(_, run)| format!("run {run}ns; sleep {}us", file[1][1])).collect()
+            }
+            _ => file.iter().map(|s| step(s)).collect(),
+        };
+        let steps: Vec<String> = steps.iter().map(|s| format!("\"{s}\"")).collect();
+        writeln!(text, "program = [{}]", steps.join(", ")).unwrap();
+        if times != Times::Recorded {
+            text += "loop = \"forever\"\n";
         }
     }
     text

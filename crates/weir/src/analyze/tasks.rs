@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_analysis::locks::{self, Mutex, Step};
 use weir_analysis::{Background, Feature, Gaps, Level, Load, Task};
+use weir_core::Clamps;
 use weir_lang::Compiled;
 use weir_model::machine::MachineEvent;
 use weir_model::workload::{Arrivals, Criticality, FairGroup, FairTask, Fairness, Protocol, TaskSpec};
@@ -175,16 +176,19 @@ pub fn of(workload: &Workload, platform: &Platform) -> Result<Tasks> {
         note(&mut all.breaks, Feature::Guests, guest.name.clone());
     }
     let Fairness { tasks: fair, groups } = fairness;
-    for FairGroup { name, weight, parent: _, quota_ns, period_ns: _, burst_ns: _ } in groups {
+    for FairGroup { name, weight, parent: _, quota_ns, period_ns: _, burst_ns: _, clamps } in groups {
         if *quota_ns > 0 {
             note(&mut all.breaks, Feature::Limits, name.clone());
         }
-        if *weight != 1024 {
+        if *weight != 1024 || *clamps != Clamps::default() {
             note(&mut all.breaks, Feature::Weights, name.clone());
         }
     }
-    for (index, FairTask { weight, slice_ns, group: _ }) in fair {
-        if weight.is_some() || slice_ns.is_some() {
+    for (index, FairTask { weight, slice_ns, group: _, clamps, memory }) in fair {
+        if memory.is_some() {
+            note(&mut all.breaks, Feature::Memory, specs[*index as usize].name.clone());
+        }
+        if weight.is_some() || slice_ns.is_some() || *clamps != Clamps::default() {
             note(&mut all.breaks, Feature::Weights, specs[*index as usize].name.clone());
         }
     }

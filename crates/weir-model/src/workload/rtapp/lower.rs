@@ -83,7 +83,8 @@ pub(super) fn lower(
         program: programs[i].clone(),
     };
     let fair = |i: usize| {
-        let fair = FairTask { slice_ns: threads[i].slice_ns, group: groups[i], ..FairTask::default() };
+        let Thread { slice_ns, clamps, .. } = threads[i];
+        let fair = FairTask { slice_ns, group: groups[i], clamps, ..FairTask::default() };
         (fair != FairTask::default()).then_some(fair)
     };
     let mut number = 0;

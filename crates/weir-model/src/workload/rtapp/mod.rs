@@ -15,8 +15,8 @@ mod sched;
 use std::ops::Range;
 
 use jsonc_parser::ast::{Object, ObjectProp};
-use weir_core::CpuSet;
 use weir_core::cpuset::MAX_CPUS;
+use weir_core::{Clamps, CpuSet};
 
 use self::events::Event;
 use self::filled::Filled;
@@ -51,6 +51,7 @@ struct Thread {
     group: Vec<String>,
     /// For how long it wants to run at a time, ns (Linux 6.12: the runtime of a fair thread).
     slice_ns: Option<u64>,
+    clamps: Clamps,
     phases: Vec<Phase>,
 }
 
@@ -185,6 +186,7 @@ fn thread<'a>(
     let sched = sched::parse(source, object, global.policy, true)?.expect("a thread always has a policy");
     let mut group = taskgroup(source, object, Some(sched))?.unwrap_or_default();
     let mut slice_ns = slice(source, builder, &place, object, sched.policy)?;
+    let mut clamped = clamps(source, &place, object, Clamps::default())?;
     ignored_keys(builder, &place, object, sched.policy);
 
     let phases_key = find(object, "phases");
@@ -239,6 +241,14 @@ fn thread<'a>(
                     ));
                 }
             }
+            let within = clamps(source, &place, body, clamped)?;
+            if within != clamped && k > 0 {
+                builder.warn(format!(
+                    "{place}: the change of `util_min` or `util_max` is ignored; clamps hold for whole threads"
+                ));
+            } else {
+                clamped = within;
+            }
             phases.push(phase(source, builder, &place, &name, body, Some(sched.policy))?);
         }
         for p in &object.properties {
@@ -272,7 +282,19 @@ fn thread<'a>(
             "{place}: `cpus` with SCHED_DEADLINE, which Linux refuses (EPERM) outside of an exclusive cpuset, holds here"
         ));
     }
-    Ok(Thread { name, at, instances, delay_us, repeat, cpus, sched, group, slice_ns, phases })
+    Ok(Thread {
+        name,
+        at,
+        instances,
+        delay_us,
+        repeat,
+        cpus,
+        sched,
+        group,
+        slice_ns,
+        clamps: clamped,
+        phases,
+    })
 }
 
 /// A key where events stand that is none: the thread would run without it, so the file is refused. rt-app overlooks it.
@@ -427,11 +449,34 @@ fn slice<'a>(
     Ok(Some(ns))
 }
 
+/// `util_min` and `util_max` of a thread or phase, where those of before hold for what it leaves out; -1: none, as in rt-app.
+fn clamps<'a>(source: Source<'a>, place: &str, object: &Object<'a>, before: Clamps) -> Result<Clamps, Error> {
+    let whole = i64::from(Clamps::WHOLE);
+    let key = |key: &str, before: u32, none: u32| match find(object, key) {
+        None => Ok(before),
+        Some(p) => match source.integer(&p.value, key, -1..=whole, " (-1: none)")? {
+            -1 => Ok(none),
+            n => Ok(n as u32),
+        },
+    };
+    let none = Clamps::default();
+    let least = key("util_min", before.least, none.least)?;
+    let most = key("util_max", before.most, none.most)?;
+    if least > most {
+        return Err(source.error(
+            span(object),
+            format!("{place}: `util_min` {least} is above `util_max` {most}"),
+            "write no more as `util_min`: Linux refuses it (EINVAL)",
+        ));
+    }
+    Ok(Clamps { least, most })
+}
+
 /// What the simulation does not model about a thread or phase of this policy.
 fn ignored_keys(builder: &mut Builder, place: &str, object: &Object<'_>, policy: super::Policy) {
     for key in ["nodes_membind", "membind_nodes"] {
         if find(object, key).is_some() {
-            builder.warn(format!("{place}: `{key}` is ignored; memory is not placed on nodes here"));
+            builder.warn(format!("{place}: `{key}` is ignored; rt-app's loops hardly use memory, so its node does not matter here"));
         }
     }
     let without_effect: &[&str] = match policy {
@@ -443,11 +488,6 @@ fn ignored_keys(builder: &mut Builder, place: &str, object: &Object<'_>, policy:
         if matches!(policy, super::Policy::Deadline { .. }) { &[] } else { &["period", "deadline"] };
     for key in without_effect.iter().chain(old).filter(|k| find(object, k).is_some()) {
         builder.warn(format!("{place}: `{key}` without SCHED_DEADLINE has no effect"));
-    }
-    for key in ["util_min", "util_max"] {
-        if find(object, key).is_some() {
-            builder.warn(format!("{place}: `{key}` is ignored; utilization clamps are not modelled"));
-        }
     }
 }
 

@@ -290,6 +290,24 @@ fn fair_threads_request_slices() {
 }
 
 #[test]
+fn threads_have_utilisation_clamps() {
+    let w = read(
+        r#"{ "tasks" : {
+        "a" : { "run" : 1, "util_min" : 200, "util_max" : 600 },
+        "b" : { "util_max" : 512, "phases" : { "p" : { "run" : 1, "util_min" : 100 }, "q" : { "run" : 1, "util_max" : 300 } } },
+        "c" : { "run" : 1, "util_min" : -1, "util_max" : 1024 } } }"#,
+    );
+    let clamps = |i: u32| w.fairness.tasks.get(&i).map(|f| (f.clamps.least, f.clamps.most));
+    assert_eq!([clamps(0), clamps(1), clamps(2)], [Some((200, 600)), Some((100, 512)), None]);
+    let changes = w.warnings.iter().filter(|w| w.contains("clamps hold for whole threads"));
+    assert_eq!(changes.count(), 1, "{:?}", w.warnings);
+    let above = refused(r#"{ "tasks" : { "t" : { "run" : 1, "util_min" : 700, "util_max" : 600 } } }"#);
+    assert!(above.contains("`util_min` 700 is above `util_max` 600"), "{above}");
+    let large = refused(r#"{ "tasks" : { "t" : { "run" : 1, "util_max" : 1025 } } }"#);
+    assert!(large.contains("util_max"), "{large}");
+}
+
+#[test]
 fn deadlines_take_the_period_of_the_timer() {
     let timing = |thread: &str| {
         let w = read(&format!(

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! `[[group]]`, and the keys `weight` and `slice` of a task.
+//! `[[group]]`, and the keys `weight`, `slice`, `util_min`, `util_max`, `memory` and
+//! `memory_bound` of a task.
+
+use weir_core::Clamps;
 
 use super::table::Table;
 use crate::error::{Error, did_you_mean};
 use crate::workload::build::{Builder, MAX_GROUPS};
-use crate::workload::{FairGroup, FairTask, Fairness};
+use crate::workload::{FairGroup, FairTask, Fairness, Memory};
 
 /// Keys of a `[[group]]`.
-pub(super) const KEYS: &[&str] = &["name", "parent", "weight", "idle", "quota", "burst", "period"];
+pub(super) const KEYS: &[&str] =
+    &["name", "parent", "weight", "idle", "quota", "burst", "period", "util_min", "util_max"];
+
+/// Part of the time that a task with a node waits for its memory if it does not say, percent.
+const MEMORY_BOUND: u64 = 30;
 
 /// Most that a weight may be.
 const MAX_WEIGHT: u64 = 1 << 20;
@@ -67,10 +74,37 @@ pub(super) fn groups(builder: &mut Builder, tables: &[Table<'_>]) -> Result<(), 
             quota_ns,
             burst_ns,
             period_ns,
+            clamps: clamps(table)?,
             ..FairGroup::new(name)
         });
     }
     Ok(())
+}
+
+/// `memory` and `memory_bound`.
+fn memory(table: &Table<'_>) -> Result<Option<Memory>, Error> {
+    let node = table.count("memory", 0, u64::from(u16::MAX))?;
+    if node.is_none() && table.has("memory_bound") {
+        let message = "`memory_bound` without `memory`";
+        return Err(table.wrong("memory_bound", message, "add the NUMA node of the memory: `memory = 0`"));
+    }
+    let bound = table.percent("memory_bound")?.unwrap_or(MEMORY_BOUND);
+    if bound > 100 {
+        return Err(table.wrong("memory_bound", "more than the whole time", "write at most `100%`"));
+    }
+    Ok(node.map(|node| Memory { node: node as u32, bound_pct: bound as u32 }))
+}
+
+/// `util_min` and `util_max`.
+fn clamps(table: &Table<'_>) -> Result<Clamps, Error> {
+    let whole = u64::from(Clamps::WHOLE);
+    let least = table.count("util_min", 0, whole)?.map_or(0, |n| n as u32);
+    let most = table.count("util_max", 0, whole)?.map_or(Clamps::WHOLE, |n| n as u32);
+    if least > most {
+        let message = format!("a least utilisation of {least}, and at most {most}");
+        return Err(table.wrong("util_min", message, "write no more than `util_max`"));
+    }
+    Ok(Clamps { least, most })
 }
 
 /// Number of a group by its name, 0: there is none.
@@ -88,6 +122,7 @@ pub(super) fn read(table: &Table<'_>, builder: &Builder, group: &str) -> Result<
     if slice_ns.is_some_and(|s| !(100_000..=100_000_000).contains(&s)) {
         return Err(table.wrong("slice", "a slice of less than 100us or more than 100ms", "write `1ms`"));
     }
-    let fair = FairTask { weight, slice_ns, group: number(&builder.workload.fairness, group) };
+    let group = number(&builder.workload.fairness, group);
+    let fair = FairTask { weight, slice_ns, group, clamps: clamps(table)?, memory: memory(table)? };
     Ok((fair != FairTask::default()).then_some(fair))
 }

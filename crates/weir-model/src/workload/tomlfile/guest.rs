@@ -156,7 +156,7 @@ pub(super) fn guest(
             TaskSpec { policy, priority, cpus, ..TaskSpec::new(format!("{name}/cpu{vcpu}"), group, program) };
         let index = builder.task(spec)?;
         let of_group = super::fairness::number(&builder.workload.fairness, group);
-        let fair = FairTask { weight, slice_ns: None, group: of_group };
+        let fair = FairTask { weight, group: of_group, ..FairTask::default() };
         if fair != FairTask::default() {
             builder.workload.fairness.tasks.insert(index, fair);
         }

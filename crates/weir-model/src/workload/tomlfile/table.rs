@@ -72,6 +72,11 @@ impl<'t> Table<'t> {
         Ok(Some(ns))
     }
 
+    /// A share in percent.
+    pub fn percent(&self, key: &'t str) -> Result<Option<u64>, Error> {
+        self.get(key).map(|v| v.quantity(units::PERCENT)).transpose()
+    }
+
     /// A clock in Hz.
     pub fn hz(&self, key: &'t str) -> Result<Option<u64>, Error> {
         self.get(key).map(|v| v.quantity(units::CLOCK)).transpose()

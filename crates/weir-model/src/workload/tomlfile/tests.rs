@@ -164,3 +164,23 @@ fn criticality_has_two_execution_times() {
     assert_eq!(Vec::from_iter(w.criticality), [(0, hi), (1, hi), (2, Criticality::Lo)]);
     assert_eq!(w.tasks[0].timing.map(|t| t.wcet_ns), Some(2_000_000));
 }
+
+#[test]
+fn clamps_and_nodes_of_memory_are_checked() {
+    let task = |keys: &str| format!("[[task]]\nname = \"a\"\nrun = \"1ms\"\n{keys}\n");
+    let w = read(&(task("util_min = 100\nmemory = 1") + "[[group]]\nname = \"g\"\nutil_max = 300\n"));
+    let a = w.fairness.tasks[&0];
+    assert_eq!((a.clamps.least, a.clamps.most), (100, 1024));
+    assert_eq!(a.memory.map(|m| (m.node, m.bound_pct)), Some((1, 30)));
+    assert_eq!((w.fairness.groups[0].clamps.least, w.fairness.groups[0].clamps.most), (0, 300));
+    for (keys, says) in [
+        ("util_min = 700\nutil_max = 600", "a least utilisation of 700, and at most 600"),
+        ("util_max = 1025", "util_max"),
+        ("memory_bound = \"20%\"", "`memory_bound` without `memory`"),
+        ("memory = 0\nmemory_bound = \"120%\"", "more than the whole time"),
+    ] {
+        let none = |_: &str| Err(std::io::ErrorKind::NotFound.into());
+        let e = parse("t", "t.toml", &task(keys), Limits::default(), &none).expect_err(keys);
+        assert!(e.to_string().contains(says), "{e}");
+    }
+}
