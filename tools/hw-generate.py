@@ -269,7 +269,8 @@ def table_registers() -> list[str]:
 
 def call_row(u, c) -> str:
     text = ([c["text"]] if c["text"] else []) + ([listed(u["answer"][c["answer"]])] if "answer" in c else [])
-    return f"{c['number']} {c['name']}{' (store: clocks)' if c.get('store') else ''} | {c.get('with', '')} | {': '.join(text)} |"
+    stored = f" (store: {c['store']})" if "store" in c else ""
+    return f"{c['number']} {c['name']}{stored} | {c.get('with', '')} | {': '.join(text)} |"
 
 
 def table_calls(names: list[str]) -> list[str]:

@@ -37,6 +37,7 @@ module weir_masters #(
   logic [24:2]      kernel_addr;
   logic             kernel_req, kernel_we, kernel_rvalid, hard_wake, wake;
   logic [2:0]       hard_id, wake_id;
+  logic [1:0]       master;
   assign req[0]   = req_i;
   assign we[0]    = we_i;
   assign addr[0]  = addr_i;
@@ -47,18 +48,19 @@ module weir_masters #(
 
   weir_calls_share #(.NumMasters(3)) u_share (
     .clk_i, .rst_ni, .req_i(req), .we_i(we), .addr_i(addr), .wdata_i(wdata), .rvalid_o(rvalid), .rdata_o(rdata),
-    .req_o(kernel_req), .we_o(kernel_we), .addr_o(kernel_addr), .wdata_o(kernel_wdata), .rvalid_i(kernel_rvalid),
-    .rdata_i(kernel_rdata)
+    .req_o(kernel_req), .we_o(kernel_we), .addr_o(kernel_addr), .wdata_o(kernel_wdata), .master_o(master),
+    .rvalid_i(kernel_rvalid), .rdata_i(kernel_rdata)
   );
   weir_kernel #(
     .NumThreads(Threads), .NumLevels(8), .NumMutexes(2), .NumConditions(2), .NumLines(2), .NumTimers(4), .Hardware(1'b1)
   ) u_kernel (
-    .clk_i, .rst_ni, .lines_i(2'b00), .req_i(kernel_req), .we_i(kernel_we), .addr_i(kernel_addr), .wdata_i(kernel_wdata),
+    .clk_i, .rst_ni, .lines_i(2'b00), .req_i(kernel_req), .cpu_i(1'b0), .we_i(kernel_we), .addr_i(kernel_addr), .wdata_i(kernel_wdata),
     .rvalid_o(kernel_rvalid), .rdata_o(kernel_rdata), .irq_o, .wake_o(wake), .wake_id_o(wake_id), .hard_wake_o(hard_wake),
     .hard_wake_id_o(hard_id)
   );
   logic unused;
-  assign unused = ^{wake, wake_id};
+  // One CPU calls.
+  assign unused = ^{wake, wake_id, master};
 
   // ------------------------------------------------------------------ the accelerators
   typedef enum logic [3:0] {Off, Lock, Read, Wait, Write, Unlock, Nap, Signal, End} state_e;

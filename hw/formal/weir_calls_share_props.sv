@@ -19,14 +19,12 @@ module weir_calls_share_props #(
   logic [31:0]           rdata, wdata;
   logic                  req, we;
   logic [24:2]           addr;
+  // Whose call is made.
+  logic [MasterWidth-1:0] turn;
   weir_calls_share #(.NumMasters(NumMasters)) u_share (
     .clk_i, .rst_ni, .req_i, .we_i, .addr_i, .wdata_i, .rvalid_o(rvalid), .rdata_o(rdata),
-    .req_o(req), .we_o(we), .addr_o(addr), .wdata_o(wdata), .rvalid_i, .rdata_i
+    .req_o(req), .we_o(we), .addr_o(addr), .wdata_o(wdata), .master_o(turn), .rvalid_i, .rdata_i
   );
-  // Whose call is made.
-  (* hierconn *) wire [MasterWidth-1:0] \u_share.turn ;
-  logic [MasterWidth-1:0] turn;
-  assign turn = \u_share.turn ;
 
   logic begun_q;
   initial begun_q = 1'b0;
@@ -81,6 +79,8 @@ module weir_calls_share_props #(
       assert (we == we_i[turn] && addr == addr_i[turn] && wdata == wdata_i[turn]);
     end
     if (made_q == '0 && waits != '0) assert (req);
+    // Whose call it is stands until the answer.
+    if (made_q != '0) assert (made_q[turn]);
     // The answer is for the master whose call is under way.
     assert (rvalid == (rvalid_i ? made_q : '0));
     assert (rdata == rdata_i);

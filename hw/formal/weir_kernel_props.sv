@@ -6,6 +6,8 @@
 /// until it is blocked or ends; nothing else is queued.
 module weir_kernel_props #(
   parameter int unsigned NumThreads = 4,
+  parameter int unsigned NumCpus = 1,
+  localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1,
   localparam int unsigned NumLevels = 2,
   localparam int unsigned NumLines = 2,
   localparam int unsigned IdWidth = $clog2(NumThreads)
@@ -14,6 +16,7 @@ module weir_kernel_props #(
   input logic                rst_ni,
   input logic [NumLines-1:0] lines_i,
   input logic                req_i,
+  input logic [CpuWidth-1:0] cpu_i,
   input logic                we_i,
   input logic [24:2]         addr_i,
   input logic [31:0]         wdata_i
@@ -22,12 +25,13 @@ module weir_kernel_props #(
   localparam logic [3:0] Create = 4'd0, Next = 4'd2, Yield = 4'd3, Clear = 4'd4, IsQueued = 4'd5, Exit = 4'd6, Add = 4'd9,
       Block = 4'd10, Raise = 4'd12, Lower = 4'd13;
 
-  logic               rvalid, irq, wake;
+  logic               rvalid, wake;
+  logic [NumCpus-1:0] irq;
   logic [31:0]        rdata;
   logic [IdWidth-1:0] wake_id;
   weir_kernel #(.NumThreads(NumThreads), .NumLevels(NumLevels), .NumMutexes(2), .NumConditions(2), .NumLines(NumLines),
-                .Edges(2'b01), .NumTimers(2)) u_kernel (
-    .clk_i, .rst_ni, .lines_i, .req_i, .we_i, .addr_i, .wdata_i, .rvalid_o(rvalid), .rdata_o(rdata),
+                .Edges(2'b01), .NumTimers(2), .NumCpus(NumCpus)) u_kernel (
+    .clk_i, .rst_ni, .lines_i, .req_i, .cpu_i, .we_i, .addr_i, .wdata_i, .rvalid_o(rvalid), .rdata_o(rdata),
     .irq_o(irq), .wake_o(wake), .wake_id_o(wake_id)
   );
 
@@ -51,20 +55,20 @@ module weir_kernel_props #(
   (* hierconn *) wire [2:0]            \u_kernel.u_threads.state_q ;
   (* hierconn *) wire [3:0]            \u_kernel.u_threads.cmd_q ;
   (* hierconn *) wire [IdWidth-1:0]    \u_kernel.u_threads.id_q ;
-  (* hierconn *) wire [IdWidth-1:0]    \u_kernel.u_threads.current_q ;
+  (* hierconn *) wire [NumCpus*IdWidth-1:0] \u_kernel.u_threads.current_q ;
   (* hierconn *) wire [IdWidth-1:0]    \u_kernel.u_threads.parent ;
   (* hierconn *) wire [IdWidth-1:0]    \u_kernel.u_threads.top ;
-  (* hierconn *) wire                  \u_kernel.u_threads.runs_q ;
-  (* hierconn *) wire                  \u_kernel.u_threads.here ;
+  (* hierconn *) wire [NumCpus-1:0]    \u_kernel.u_threads.runs_q ;
+  (* hierconn *) wire                  \u_kernel.u_threads.mine ;
   (* hierconn *) wire                  \u_kernel.u_threads.joined ;
   (* hierconn *) wire [NumThreads-1:0] \u_kernel.u_threads.used_q ;
   (* hierconn *) wire [NumThreads-1:0] \u_kernel.u_threads.exited_q ;
   (* hierconn *) wire [NumThreads-1:0] \u_kernel.u_threads.blocked_q ;
-  (* hierconn *) wire [2:0]            \u_kernel.u_lists.state_q ;
-  (* hierconn *) wire [3:0]            \u_kernel.u_lists.cmd_q ;
-  (* hierconn *) wire [IdWidth-1:0]    \u_kernel.u_lists.id_q ;
-  (* hierconn *) wire                  \u_kernel.u_lists.again_q ;
-  (* hierconn *) wire [NumThreads-1:0] \u_kernel.u_lists.queued_q ;
+  (* hierconn *) wire [2:0]            \u_kernel.gen_lists.u_lists.state_q ;
+  (* hierconn *) wire [3:0]            \u_kernel.gen_lists.u_lists.cmd_q ;
+  (* hierconn *) wire [IdWidth-1:0]    \u_kernel.gen_lists.u_lists.id_q ;
+  (* hierconn *) wire                  \u_kernel.gen_lists.u_lists.again_q ;
+  (* hierconn *) wire [NumThreads-1:0] \u_kernel.gen_lists.u_lists.queued_q ;
   localparam logic [2:0] TIdle = 3'd1, TDo = 3'd3, TAsk = 3'd4, TAgain = 3'd5;
   localparam logic [2:0] LIdle = 3'd0, LThread = 3'd3, LChange = 3'd4, LRelink = 3'd5;
   logic [3:0]            ops, done, tcmd, lcmd;
@@ -72,21 +76,31 @@ module weir_kernel_props #(
   logic [IdWidth-1:0]    tid, current, parent, lid;
   logic [NumThreads-1:0] used, exited, blocked, queued, alive;
   logic                  runs;
+  // What the CPUs run; the one that calls runs `current`.
+  logic [NumCpus-1:0]              all_run;
+  logic [NumCpus-1:0][IdWidth-1:0] all_current;
+  logic [NumThreads-1:0]           placed;
+  assign all_run     = \u_kernel.u_threads.runs_q ;
+  assign all_current = \u_kernel.u_threads.current_q ;
+  always_comb begin
+    placed = '0;
+    for (int c = 0; c < NumCpus; c++) if (all_run[c]) placed[all_current[c]] = 1'b1;
+  end
   assign ops     = \u_kernel.ops ;
   assign done    = \u_kernel.done ;
   assign tstate  = \u_kernel.u_threads.state_q ;
   assign tcmd    = \u_kernel.u_threads.cmd_q ;
   assign tid     = \u_kernel.u_threads.id_q ;
-  assign current = \u_kernel.u_threads.current_q ;
+  assign current = all_current[cpu_i];
   assign parent  = \u_kernel.u_threads.parent ;
-  assign runs    = \u_kernel.u_threads.runs_q ;
+  assign runs    = all_run[cpu_i];
   assign used    = \u_kernel.u_threads.used_q ;
   assign exited  = \u_kernel.u_threads.exited_q ;
   assign blocked = \u_kernel.u_threads.blocked_q ;
-  assign lstate  = \u_kernel.u_lists.state_q ;
-  assign lcmd    = \u_kernel.u_lists.cmd_q ;
-  assign lid     = \u_kernel.u_lists.id_q ;
-  assign queued  = \u_kernel.u_lists.queued_q ;
+  assign lstate  = \u_kernel.gen_lists.u_lists.state_q ;
+  assign lcmd    = \u_kernel.gen_lists.u_lists.cmd_q ;
+  assign lid     = \u_kernel.gen_lists.u_lists.id_q ;
+  assign queued  = \u_kernel.gen_lists.u_lists.queued_q ;
   assign alive   = used & ~exited;
 
   logic begun_q;
@@ -99,6 +113,7 @@ module weir_kernel_props #(
   logic                  open_q, live_q, op_q, op_block_q, op_raise_q, op_lower_q, list_open_q, list_ours_q, asked_q, we_q;
   logic [24:2]           addr_q;
   logic [31:0]           wdata_q;
+  logic [CpuWidth-1:0]   cpu_q;
   logic [IdWidth-1:0]    op_id_q;
   logic [19:0]           asked_addr_q;
   logic [3:0][3:0]       served_q;
@@ -121,6 +136,7 @@ module weir_kernel_props #(
       we_q         <= 1'b0;
       addr_q       <= '0;
       wdata_q      <= '0;
+      cpu_q        <= '0;
       op_id_q      <= '0;
       asked_addr_q <= '0;
       served_q     <= '0;
@@ -134,6 +150,7 @@ module weir_kernel_props #(
         we_q    <= we_i;
         addr_q  <= addr_i;
         wdata_q <= wdata_i;
+        cpu_q   <= cpu_i;
       end
       if (rvalid) open_q <= 1'b0;
       list_age_q  <= \u_kernel.lists_req ? '0 : list_age_q + 5'(list_open_q);
@@ -158,18 +175,19 @@ module weir_kernel_props #(
       if (tstate == TDo) begin
         if (tcmd == Create) added_q[\u_kernel.u_threads.top ] <= 1'b0;
         if (tcmd == Add && alive[tid]) added_q[tid] <= 1'b1;
-        if (tcmd == Exit && \u_kernel.u_threads.here && \u_kernel.u_threads.joined ) added_q[parent] <= 1'b1;
+        if (tcmd == Exit && \u_kernel.u_threads.mine && \u_kernel.u_threads.joined ) added_q[parent] <= 1'b1;
       end
     end
   end
 
   always_comb begin
     if (!live_q || (open_q && !rvalid) || rvalid) assume (!req_i);
-    if (open_q) assume (addr_i == addr_q && we_i == we_q && wdata_i == wdata_q);
+    if (open_q) assume (addr_i == addr_q && we_i == we_q && wdata_i == wdata_q && cpu_i == cpu_q);
+    assume (32'(cpu_i) < NumCpus);
     // Only the manager changes queues.
     if (req_i && addr_i[24:22] == 3'd0) assume (addr_i[5:2] != ListEnqueue && addr_i[5:2] != ListDequeue && addr_i[5:2] != ListNext);
     // A thread that joins another does not end before that one.
-    if (tstate == TDo && tcmd == Exit && \u_kernel.u_threads.here && \u_kernel.u_threads.joined ) assume (alive[parent]);
+    if (tstate == TDo && tcmd == Exit && \u_kernel.u_threads.mine && \u_kernel.u_threads.joined ) assume (alive[parent]);
   end
 
   // What the manager wants of the scheduler.
@@ -227,9 +245,12 @@ module weir_kernel_props #(
     // In a queue is what may run and does not, and, but for the clocks in which the manager and the scheduler change that, all of it.
     if (tstate == TIdle && lstate == LIdle)
       for (int t = 0; t < NumThreads; t++) begin
-        if (queued[t]) assert (alive[t] && !blocked[t] && !(runs && current == IdWidth'(t)));
-        if (alive[t] && added_q[t] && !blocked[t]) assert (queued[t] || (runs && current == IdWidth'(t)));
+        if (queued[t]) assert (alive[t] && !blocked[t] && !placed[t]);
+        if (alive[t] && added_q[t] && !blocked[t]) assert (queued[t] || placed[t]);
       end
+    // No thread is on two CPUs.
+    for (int c = 0; c < NumCpus; c++)
+      for (int d = 0; d < c; d++) if (all_run[c] && all_run[d]) assert (all_current[c] != all_current[d]);
   end
 
 `ifndef PROMISES_ONLY
@@ -239,7 +260,7 @@ module weir_kernel_props #(
   (* hierconn *) wire       \u_kernel.wait_q ;
   (* hierconn *) wire       \u_kernel.late_q ;
   (* hierconn *) wire [19:0] \u_kernel.late_addr_q ;
-  (* hierconn *) wire [1:0] \u_kernel.u_lists.rest_q ;
+  (* hierconn *) wire [1:0] \u_kernel.gen_lists.u_lists.rest_q ;
   (* hierconn *) wire       \u_kernel.taken_q ;
   (* hierconn *) wire [1:0] \u_kernel.turn_q ;
   (* hierconn *) wire       \u_kernel.u_threads.op_q ;
@@ -256,7 +277,7 @@ module weir_kernel_props #(
   (* hierconn *) wire       \u_kernel.u_interrupts.deliver_q ;
   (* hierconn *) wire [2:0] \u_kernel.u_timers.state_q ;
 
-  (* hierconn *) wire [31:0] \u_kernel.u_lists.rdata_o ;
+  (* hierconn *) wire [31:0] \u_kernel.gen_lists.u_lists.rdata_o ;
 
   // A thread waits for one thing at a time: what the steps of the lists of waiting threads ask of programs.
   (* hierconn *) wire                  \u_kernel.u_mutexes.append ;
@@ -289,7 +310,7 @@ module weir_kernel_props #(
   // A thread whose priority changes is in no list for a moment.
   logic [NumThreads-1:0] in;
   logic                  moves;
-  assign moves = (lcmd == ListSetPriority || lcmd == ListRaise) && list_open_q && (lstate == LRelink || (lstate == LChange && \u_kernel.u_lists.again_q ));
+  assign moves = (lcmd == ListSetPriority || lcmd == ListRaise) && list_open_q && (lstate == LRelink || (lstate == LChange && \u_kernel.gen_lists.u_lists.again_q ));
   always_comb begin
     in = queued;
     if (moves) in[lid] = 1'b1;
@@ -304,7 +325,7 @@ module weir_kernel_props #(
     if (tstate == TAsk && want == ListDequeue) leaving[tid] = 1'b1;
     if (tstate == TAsk && (tcmd == Add || tcmd == Exit)) coming[whom] = 1'b1;
     if ((tstate == TAsk || tstate == TAgain) && (tcmd == Next || tcmd == Yield) && rests) resting[current] = 1'b1;
-    if (lists_answer && lcmd == ListNext && !\u_kernel.u_lists.rdata_o [31]) taken[lid] = 1'b1;
+    if (lists_answer && lcmd == ListNext && !\u_kernel.gen_lists.u_lists.rdata_o [31]) taken[lid] = 1'b1;
   end
 
   always_comb if (rst_ni && live_q) begin
@@ -343,30 +364,33 @@ module weir_kernel_props #(
     if (tstate == TAsk) assert (tcmd == Add || tcmd == Exit || tcmd == Clear || tcmd == Block || tcmd == IsQueued || tcmd == Next ||
                                 tcmd == Yield || tcmd == Raise || tcmd == Lower);
     if (lstate == 3'd1 || lstate == 3'd2) assert (lcmd == ListNext);
-    if (lstate == 3'd1) assert (list_age_q + 5'(\u_kernel.u_lists.rest_q ) <= 5'd3);
+    if (lstate == 3'd1) assert (list_age_q + 5'(\u_kernel.gen_lists.u_lists.rest_q ) <= 5'd3);
     if (lstate == 3'd2) assert (list_age_q <= 5'd4);
     if (lstate == LThread) assert (list_age_q <= (lcmd == ListNext ? 5'd5 : 5'd0));
     if (lstate == LChange) assert (list_age_q <= (lcmd == ListNext ? 5'd6 : moves ? 5'd3 : 5'd1));
-    if (lstate == LRelink) assert (list_age_q <= 5'd2 && \u_kernel.u_lists.again_q );
+    if (lstate == LRelink) assert (list_age_q <= 5'd2 && \u_kernel.gen_lists.u_lists.again_q );
     if (\u_kernel.late_q ) assert (asked_age_q <= (list_open_q ? list_age_q : 5'd8));
     if (list_open_q && !list_ours_q) assert (asked_age_q <= 5'd9 + list_age_q);
     if (lstate == LRelink) assert (lcmd == ListSetPriority || lcmd == ListRaise);
     if (lstate == LChange)
       assert (lcmd == ListEnqueue || lcmd == ListDequeue || lcmd == ListNext || lcmd == ListSetPriority || lcmd == ListRaise);
-    if (runs && !blocked[current]) assert (alive[current]);
+    for (int c = 0; c < NumCpus; c++) if (all_run[c] && !blocked[all_current[c]]) assert (alive[all_current[c]]);
+    if (open_q) assert (32'(cpu_q) < NumCpus);
+    // NEXT is a call, and it is the caller's thread that goes back.
+    if (tstate > TIdle && (tcmd == Next || tcmd == Yield || tcmd == Exit)) assert (open_q && !\u_kernel.u_threads.op_q );
     if ((lstate == LThread || lstate == LChange) && lcmd == ListNext) assert (queued[lid]);
     if (moves) assert (!queued[lid]);
     if (lstate == LChange && lcmd == ListEnqueue) assert (!queued[lid]);
     if (lists_answer && lcmd == ListEnqueue) assert (queued[lid]);
-    if (lists_answer && (lcmd == ListDequeue || (lcmd == ListNext && !\u_kernel.u_lists.rdata_o [31]))) assert (!queued[lid]);
-    if (lists_answer && lcmd == ListNext && !\u_kernel.u_lists.rdata_o [31]) assert (\u_kernel.u_lists.rdata_o [IdWidth-1:0] == lid);
-    if (tstate == TAsk && (tcmd == Add || tcmd == Exit)) assert (alive[whom] && !blocked[whom] && !(runs && current == whom));
+    if (lists_answer && (lcmd == ListDequeue || (lcmd == ListNext && !\u_kernel.gen_lists.u_lists.rdata_o [31]))) assert (!queued[lid]);
+    if (lists_answer && lcmd == ListNext && !\u_kernel.gen_lists.u_lists.rdata_o [31]) assert (\u_kernel.gen_lists.u_lists.rdata_o [IdWidth-1:0] == lid);
+    if (tstate == TAsk && (tcmd == Add || tcmd == Exit)) assert (alive[whom] && !blocked[whom] && !placed[whom]);
     if (tstate == TAsk && tcmd == Exit) assert (runs && current == tid && exited[tid] && blocked[tid]);
-    if (tstate == TAsk && want == ListDequeue) assert (!(runs && current == tid) && (blocked[tid] || !used[tid]));
+    if (tstate == TAsk && want == ListDequeue) assert (!placed[tid] && (blocked[tid] || !used[tid]));
     for (int t = 0; t < NumThreads; t++) begin
       if (in[t]) assert (leaving[t] || resting[t] || (alive[t] && !blocked[t]));
-      if (in[t]) assert (resting[t] || !(runs && current == IdWidth'(t)));
-      if (alive[t] && added_q[t] && !blocked[t]) assert (in[t] || coming[t] || taken[t] || (runs && current == IdWidth'(t)));
+      if (in[t]) assert (resting[t] || !placed[t]);
+      if (alive[t] && added_q[t] && !blocked[t]) assert (in[t] || coming[t] || taken[t] || placed[t]);
     end
   end
 `endif

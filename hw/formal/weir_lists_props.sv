@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// What weir_lists promises, for any calls: the next thread is the first of the highest level, an interrupt stands only for
-/// something more urgent, answers come in time.
+/// What weir_lists promises, for any calls: the next thread is the first of the highest level; an interrupt stands for something more
+/// urgent, at the CPU that runs the least urgent thread of those that may be interrupted, and only there; answers come in time.
 module weir_lists_props #(
   parameter int unsigned NumThreads = 4,
   parameter int unsigned NumLevels = 2,
+  parameter int unsigned NumCpus = 1,
+  localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1,
   localparam int unsigned IdWidth = $clog2(NumThreads),
   localparam int unsigned LevelWidth = $clog2(NumLevels)
 ) (
-  input logic        clk_i,
-  input logic        rst_ni,
-  input logic        req_i,
-  input logic [21:2] addr_i
+  input logic                clk_i,
+  input logic                rst_ni,
+  input logic                req_i,
+  input logic [CpuWidth-1:0] cpu_i,
+  input logic [21:2]         addr_i,
+  input logic [NumCpus-1:0]  stop_i
 );
   localparam logic [3:0] IsEmpty = 4'd0, Enqueue = 4'd1, Dequeue = 4'd2, IsQueued = 4'd3, GetPriority = 4'd4,
       SetPriority = 4'd5, Preemption = 4'd7, Next = 4'd10, Raise = 4'd12;
   localparam int unsigned Latest = 8;
 
-  logic        rvalid, irq, live_q;
-  logic [31:0] rdata;
+  logic               rvalid, live_q;
+  logic [NumCpus-1:0] irq;
+  logic [31:0]        rdata;
 
-  weir_lists #(.NumThreads(NumThreads), .NumLevels(NumLevels)) u_lists (
-    .clk_i, .rst_ni, .req_i, .addr_i, .rvalid_o(rvalid), .rdata_o(rdata), .irq_o(irq)
+  weir_lists #(.NumThreads(NumThreads), .NumLevels(NumLevels), .NumCpus(NumCpus)) u_lists (
+    .clk_i, .rst_ni, .req_i, .cpu_i, .addr_i, .rvalid_o(rvalid), .rdata_o(rdata), .stop_i, .irq_o(irq)
   );
 
   logic begun_q;
@@ -31,15 +36,20 @@ module weir_lists_props #(
   always_comb assume (rst_ni == begun_q);
 
   // The call under way, and what should be queued: which threads, at what level, and in which order they came.
-  logic                                  open_q, preempt_q, runs_q;
+  logic                                  open_q;
+  logic [CpuWidth-1:0]                   cpu_q;
   logic [3:0]                            cmd_q, age_q;
   logic [IdWidth-1:0]                    id_q;
   logic [7:0]                            arg_q;
   logic [NumThreads-1:0]                 in_q;
   logic [NumThreads-1:0][LevelWidth-1:0] level_q;
   logic [NumThreads-1:0][NumThreads-1:0] older_q;
-  logic [LevelWidth-1:0]                 current_q;
-  logic [IdWidth-1:0]                    running_q;
+  // What each CPU runs, and at what priority; whether it may be interrupted, and had to be a clock ago.
+  logic [NumCpus-1:0]                    runs_q, preempt_q, stop_q;
+  logic [NumCpus-1:0][LevelWidth-1:0]    current_q;
+  logic [NumCpus-1:0][IdWidth-1:0]       running_q;
+  // Clocks since the last call, up to 4.
+  logic [2:0]                            quiet_q;
   logic                                  enters, leaves;
   logic [IdWidth-1:0]                    target;
 
@@ -61,13 +71,19 @@ module weir_lists_props #(
       id_q      <= '0;
       arg_q     <= '0;
       in_q      <= '0;
-      preempt_q <= 1'b0;
-      runs_q    <= 1'b0;
+      preempt_q <= '0;
+      runs_q    <= '0;
       current_q <= '0;
       running_q <= '0;
+      cpu_q     <= '0;
+      stop_q    <= '0;
+      quiet_q   <= '0;
     end else begin
-      live_q <= 1'b1;
+      live_q  <= 1'b1;
+      stop_q  <= stop_i;
+      quiet_q <= req_i || open_q ? '0 : quiet_q + 3'(quiet_q != 3'd4);
       if (req_i) begin
+        cpu_q  <= cpu_i;
         open_q <= 1'b1;
         age_q  <= 4'd1;
         cmd_q  <= addr_i[5:2];
@@ -80,16 +96,16 @@ module weir_lists_props #(
         open_q <= req_i;
         if (cmd_q == Enqueue) in_q[id_q] <= 1'b1;
         if (leaves) in_q[target] <= 1'b0;
-        if (cmd_q == Preemption) preempt_q <= arg_q[0];
+        if (cmd_q == Preemption) preempt_q[cpu_q] <= arg_q[0];
         if (cmd_q == Next) begin
-          runs_q <= !rdata[31];
+          runs_q[cpu_q] <= !rdata[31];
           if (!rdata[31]) begin
-            current_q <= rdata[8+:LevelWidth];
-            running_q <= target;
+            current_q[cpu_q] <= rdata[8+:LevelWidth];
+            running_q[cpu_q] <= target;
           end
         end
         // The priority of what runs counts as soon as it is set.
-        if (sets && runs_q && running_q == id_q) current_q <= arg_q[LevelWidth-1:0];
+        for (int c = 0; c < NumCpus; c++) if (sets && runs_q[c] && running_q[c] == id_q) current_q[c] <= arg_q[LevelWidth-1:0];
       end
     end
   end
@@ -107,6 +123,16 @@ module weir_lists_props #(
   always_comb begin
     // One call at a time.
     if (!live_q || (open_q && !rvalid)) assume (!req_i);
+    assume (32'(cpu_i) < NumCpus);
+  end
+
+  // What a CPU runs that is not to leave it, and what is more urgent.
+  logic [NumCpus-1:0] runs, more;
+  assign runs = runs_q & ~stop_q;
+  always_comb begin
+    more = '0;
+    for (int c = 0; c < NumCpus; c++)
+      for (int t = 0; t < NumThreads; t++) if (in_q[t] && (!runs[c] || level_q[t] > current_q[c])) more[c] = 1'b1;
   end
 
   always_comb if (rst_ni && live_q) begin
@@ -133,13 +159,21 @@ module weir_lists_props #(
         end
       end
     end
-    // An interrupt is for something more urgent than what runs.
-    if (irq && !open_q) begin
-      logic more;
-      more = 1'b0;
-      for (int t = 0; t < NumThreads; t++) if (in_q[t] && (!runs_q || level_q[t] > current_q)) more = 1'b1;
-      assert (preempt_q && more);
-    end
+    if (!open_q)
+      for (int c = 0; c < NumCpus; c++) begin
+        // A CPU is interrupted if it has to leave its thread, or for something more urgent. It runs the least urgent thread then.
+        if (irq[c]) assert (preempt_q[c] && (stop_q[c] || more[c]));
+        if (irq[c] && !stop_q[c])
+          for (int d = 0; d < NumCpus; d++)
+            if (d != c && preempt_q[d]) begin
+              assert (!runs[c] || (runs[d] && current_q[d] >= current_q[c]));
+              // One is enough.
+              assert (stop_q[d] || !irq[d]);
+            end
+        // And some CPU is, if no call comes for a while.
+        if (preempt_q[c] && stop_q[c]) assert (irq[c]);
+        if (preempt_q[c] && more[c] && quiet_q == 3'd4) assert (irq != '0);
+      end
   end
 
 `ifndef PROMISES_ONLY
@@ -152,10 +186,11 @@ module weir_lists_props #(
   (* hierconn *) wire [7:0]            \u_lists.arg_q ;
   (* hierconn *) wire [1:0]            \u_lists.rest_q ;
   (* hierconn *) wire                  \u_lists.again_q ;
-  (* hierconn *) wire                  \u_lists.runs_q ;
-  (* hierconn *) wire                  \u_lists.preempt_q ;
-  (* hierconn *) wire [IdWidth-1:0]    \u_lists.current_q ;
-  (* hierconn *) wire [LevelWidth-1:0] \u_lists.current_level_q ;
+  (* hierconn *) wire [CpuWidth-1:0]   \u_lists.cpu_q ;
+  (* hierconn *) wire [NumCpus-1:0]    \u_lists.u_cpus.runs_q ;
+  (* hierconn *) wire [NumCpus-1:0]    \u_lists.u_cpus.may_q ;
+  (* hierconn *) wire [NumCpus*IdWidth-1:0]    \u_lists.u_cpus.current_q ;
+  (* hierconn *) wire [NumCpus*LevelWidth-1:0] \u_lists.u_cpus.rank_q ;
   (* hierconn *) wire [LevelWidth-1:0] \u_lists.before_q ;
   (* hierconn *) wire [NumThreads-1:0] \u_lists.queued_q ;
   (* hierconn *) wire [LevelWidth-1:0] \u_lists.highest ;
@@ -166,6 +201,10 @@ module weir_lists_props #(
   logic [NumThreads-1:0]                 queued, now;
   logic [NumThreads-1:0][LevelWidth-1:0] prios, at;
   logic [NumThreads-1:0][NumThreads-1:0] list_older, older;
+  logic [NumCpus-1:0][IdWidth-1:0]       running;
+  logic [NumCpus-1:0][LevelWidth-1:0]    current;
+  assign running    = \u_lists.u_cpus.current_q ;
+  assign current    = \u_lists.u_cpus.rank_q ;
   assign state      = \u_lists.state_q ;
   assign queued     = \u_lists.queued_q ;
   assign prios      = \u_lists.prios ;
@@ -199,16 +238,20 @@ module weir_lists_props #(
     if (state == SThread) assert (age_q <= (cmd_q == Next ? 4'd6 : 4'd1));
     if (state == SChange) assert (age_q <= (cmd_q == Next ? 4'd7 : moves ? 4'd4 : 4'd2));
     if (state == SRelink) assert (age_q <= 4'd3);
+    if (open_q) assert (\u_lists.cpu_q == cpu_q && 32'(cpu_q) < NumCpus);
+    if (!open_q) assert (3'(\u_lists.rest_q ) + quiet_q <= 3'd4 || \u_lists.rest_q == '0);
     // What runs: NEXT has changed it when it leaves the queue, or when there is none.
-    if (open_q && cmd_q == Next && (state == SChange || rvalid)) begin
-      assert (\u_lists.runs_q == !(rvalid && rdata[31]));
-      if (\u_lists.runs_q ) assert (\u_lists.current_q == \u_lists.id_q && \u_lists.current_level_q == prios[\u_lists.id_q ]);
-    end else begin
-      assert (\u_lists.runs_q == runs_q);
-      if (runs_q) assert (\u_lists.current_q == running_q);
-      if (runs_q) assert (\u_lists.current_level_q == (priority_set && id_q == running_q ? arg_q[LevelWidth-1:0] : current_q));
-    end
-    assert (preempt_q == \u_lists.preempt_q || (rvalid && cmd_q == Preemption));
+    for (int c = 0; c < NumCpus; c++)
+      if (open_q && cmd_q == Next && cpu_q == CpuWidth'(c) && (state == SChange || rvalid)) begin
+        assert (\u_lists.u_cpus.runs_q [c] == !(rvalid && rdata[31]));
+        if (\u_lists.u_cpus.runs_q [c]) assert (running[c] == \u_lists.id_q && current[c] == prios[\u_lists.id_q ]);
+      end else begin
+        assert (\u_lists.u_cpus.runs_q [c] == runs_q[c]);
+        if (runs_q[c]) assert (running[c] == running_q[c]);
+        if (runs_q[c]) assert (current[c] == (priority_set && id_q == running_q[c] ? arg_q[LevelWidth-1:0] : current_q[c]));
+      end
+    for (int c = 0; c < NumCpus; c++)
+      assert (preempt_q[c] == \u_lists.u_cpus.may_q [c] || (rvalid && cmd_q == Preemption && cpu_q == CpuWidth'(c)));
     for (int t = 0; t < NumThreads; t++) begin
       assert (now[t] == (queued[t] || (moves && \u_lists.id_q == IdWidth'(t))));
       if (!(priority_set && id_q == IdWidth'(t))) assert (level_q[t] == prios[t]);

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// What weir_threads promises, for any calls and any wake-ups, before any scheduler: no thread is both current and queued, nothing that
-/// is blocked is queued, a wake-up is never lost, and a number is given to one thread at a time.
+/// What weir_threads promises, for any calls and any wake-ups, before any scheduler: no thread is both current and queued, or current on
+/// two CPUs; nothing that is blocked is queued, a wake-up is never lost, and a number is given to one thread at a time. A CPU whose
+/// thread another one blocks is told until it has left it.
 module weir_threads_props #(
   parameter int unsigned NumThreads = 2,
+  parameter int unsigned NumCpus = 1,
   /// 1: there are threads that no CPU runs.
   parameter bit Hardware = 1'b0,
+  localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1,
   localparam int unsigned IdWidth = $clog2(NumThreads)
 ) (
-  input logic               clk_i,
-  input logic               rst_ni,
-  input logic               req_i,
-  input logic [21:2]        addr_i,
-  input logic               op_req_i,
-  input logic               op_block_i,
-  input logic               op_raise_i,
-  input logic               op_lower_i,
-  input logic [7:0]         op_level_i,
-  input logic [IdWidth-1:0] op_id_i,
-  input logic [IdWidth-1:0] pick_i
+  input logic                clk_i,
+  input logic                rst_ni,
+  input logic                req_i,
+  input logic [CpuWidth-1:0] cpu_i,
+  input logic [21:2]         addr_i,
+  input logic                op_req_i,
+  input logic                op_block_i,
+  input logic                op_raise_i,
+  input logic                op_lower_i,
+  input logic [7:0]          op_level_i,
+  input logic [IdWidth-1:0]  op_id_i,
+  input logic [IdWidth-1:0]  pick_i
 );
   localparam logic [3:0] Create = 4'd0, Next = 4'd2, Yield = 4'd3, Clear = 4'd4, Exit = 4'd6, Join = 4'd7, Detach = 4'd8,
       Add = 4'd9, Block = 4'd10, Status = 4'd11, Raise = 4'd12, Lower = 4'd13, Hard = 4'd14;
@@ -27,8 +31,9 @@ module weir_threads_props #(
   logic [IdWidth-1:0] wake_id;
   logic [31:0] rdata, lists_rdata;
   logic [21:2] lists_addr;
-  weir_threads #(.NumThreads(NumThreads), .Hardware(Hardware)) u_threads (
-    .clk_i, .rst_ni, .req_i, .addr_i, .rvalid_o(rvalid), .rdata_o(rdata),
+  logic [NumCpus-1:0] stop;
+  weir_threads #(.NumThreads(NumThreads), .NumCpus(NumCpus), .Hardware(Hardware)) u_threads (
+    .clk_i, .rst_ni, .req_i, .cpu_i, .stop_o(stop), .addr_i, .rvalid_o(rvalid), .rdata_o(rdata),
     .op_req_i, .op_block_i, .op_raise_i, .op_lower_i, .op_level_i, .op_id_i, .op_done_o(op_done), .wake_o(wake), .wake_id_o(wake_id),
     .lists_req_o(lists_req), .lists_addr_o(lists_addr), .lists_rvalid_i(lists_rvalid), .lists_rdata_i(lists_rdata)
   );
@@ -50,13 +55,18 @@ module weir_threads_props #(
   assign lists_rvalid = ask_q;
   assign lists_rdata  = list_cmd_q == 4'd10 ? (queued_q == '0 ? 32'h8000_0000 : 32'(next)) : {31'd0, queued_q[who_q]};
 
-  logic                  open_q, live_q, op_q, op_block_q, op_raise_q, op_lower_q, running_q, op_levels;
+  logic                  open_q, live_q, op_q, op_block_q, op_raise_q, op_lower_q, op_levels;
   logic [7:0]            op_level_q, list_arg_q;
   assign op_levels = op_raise_i || op_lower_i;
   logic [21:2]           addr_q;
   logic [3:0]            cmd;
-  logic [IdWidth-1:0]    id, current_q, op_id_q;
+  logic [IdWidth-1:0]    id, op_id_q;
   logic [NumThreads-1:0] used_q, alive_q, blocked_q, added_q, joined_q, hard_q;
+  // What each CPU runs; threads that have been joined before they have left their CPU; CPUs whose thread another one has blocked.
+  logic [CpuWidth-1:0]              cpu_q;
+  logic [NumCpus-1:0]               running_q, stop_q;
+  logic [NumCpus-1:0][IdWidth-1:0]  current_q;
+  logic [NumThreads-1:0]            leaving_q, on;
   // A wake-up that went out in the clock before.
   logic                  went_q;
   logic [IdWidth-1:0]    went_id_q;
@@ -66,6 +76,30 @@ module weir_threads_props #(
   assign quiet = !open_q && !op_req_i && !ask_q && !lists_req && !rvalid && !op_done;
   assign cmd = addr_q[5:2];
   assign id  = addr_q[6+:IdWidth];
+  always_comb begin
+    on = '0;
+    for (int c = 0; c < NumCpus; c++) if (running_q[c]) on[current_q[c]] = 1'b1;
+  end
+
+  // The thread of the CPU that calls.
+  logic [IdWidth-1:0] mine;
+  assign mine = current_q[cpu_q];
+
+  // CPUs that have to leave their thread, after the command that is answered or done in this clock: blocked by another CPU's call, and
+  // neither woken nor left since.
+  logic [NumCpus-1:0] now_stop;
+  always_comb begin
+    now_stop = stop_q;
+    for (int c = 0; c < NumCpus; c++) begin
+      if (rvalid && !rdata[31] && running_q[c]) begin
+        if (cmd == Block && current_q[c] == id && cpu_q != CpuWidth'(c)) now_stop[c] = 1'b1;
+        if (cmd == Add && current_q[c] == id) now_stop[c] = 1'b0;
+        if (cmd == Exit && joined_q[mine] && current_q[c] == joiner_q[mine]) now_stop[c] = 1'b0;
+      end
+      if (op_done && !op_block_i && !op_levels && alive_q[op_id_i] && running_q[c] && current_q[c] == op_id_i) now_stop[c] = 1'b0;
+      if (ask_q && list_cmd_q == 4'd10 && cpu_q == CpuWidth'(c)) now_stop[c] = 1'b0;
+    end
+  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -77,8 +111,11 @@ module weir_threads_props #(
       live_q     <= 1'b0;
       op_q       <= 1'b0;
       addr_q     <= '0;
-      running_q  <= 1'b0;
+      running_q  <= '0;
       current_q  <= '0;
+      stop_q     <= '0;
+      leaving_q  <= '0;
+      cpu_q      <= '0;
       used_q     <= '0;
       alive_q    <= '0;
       blocked_q  <= '0;
@@ -102,20 +139,29 @@ module weir_threads_props #(
         if (list_cmd_q == 4'd2) queued_q[who_q] <= 1'b0;
         if (list_cmd_q == 4'd10 && queued_q != '0) queued_q[next] <= 1'b0;
         if (list_cmd_q == 4'd10) begin
-          running_q <= queued_q != '0;
-          current_q <= next;
+          running_q[cpu_q] <= queued_q != '0;
+          current_q[cpu_q] <= next;
+          // It leaves its CPU for good.
+          if (running_q[cpu_q] && leaving_q[current_q[cpu_q]]) begin
+            used_q[current_q[cpu_q]]    <= 1'b0;
+            leaving_q[current_q[cpu_q]] <= 1'b0;
+          end
         end
         // Put back: it is queued, and nothing runs for a moment.
-        if (list_cmd_q == 4'd1 && running_q && who_q == current_q) running_q <= 1'b0;
+        if (list_cmd_q == 4'd1 && running_q[cpu_q] && who_q == current_q[cpu_q]) running_q[cpu_q] <= 1'b0;
       end
       if (req_i) begin
         open_q <= 1'b1;
         addr_q <= addr_i;
+        cpu_q  <= cpu_i;
       end
       if (rvalid) begin
         open_q <= 1'b0;
         if (cmd == Create && !rdata[31]) used_q[rdata[IdWidth-1:0]] <= 1'b1;
-        if ((cmd == Clear || (cmd == Join && rdata == '0)) && !rdata[31]) used_q[id] <= 1'b0;
+        if ((cmd == Clear || (cmd == Join && rdata == '0)) && !rdata[31]) begin
+          if (on[id]) leaving_q[id] <= 1'b1;
+          else used_q[id] <= 1'b0;
+        end
       end
       if (rvalid && !rdata[31]) begin
         unique case (cmd)
@@ -129,16 +175,16 @@ module weir_threads_props #(
           Hard: hard_q[id] <= addr_q[14];
           Clear: alive_q[id] <= 1'b0;
           Exit: begin
-            alive_q[current_q] <= 1'b0;
-            if (joined_q[current_q]) begin
-              blocked_q[joiner_q[current_q]] <= 1'b0;
-              added_q[joiner_q[current_q]]   <= 1'b1;
+            alive_q[mine] <= 1'b0;
+            if (joined_q[mine]) begin
+              blocked_q[joiner_q[mine]] <= 1'b0;
+              added_q[joiner_q[mine]]   <= 1'b1;
             end
           end
           Join: if (rdata[0]) begin
-            joined_q[id]         <= 1'b1;
-            joiner_q[id]         <= current_q;
-            blocked_q[current_q] <= 1'b1;
+            joined_q[id]    <= 1'b1;
+            joiner_q[id]    <= mine;
+            blocked_q[mine] <= 1'b1;
           end
           Add: begin
             blocked_q[id] <= 1'b0;
@@ -152,6 +198,7 @@ module weir_threads_props #(
         blocked_q[op_id_i] <= op_block_i;
         added_q[op_id_i]   <= added_q[op_id_i] || !op_block_i;
       end
+      stop_q     <= now_stop;
       op_q       <= op_req_i && !op_done;
       op_block_q <= op_block_i;
       op_raise_q <= op_raise_i;
@@ -170,7 +217,8 @@ module weir_threads_props #(
 
   always_comb begin
     if (!live_q || (open_q && !rvalid) || rvalid) assume (!req_i);
-    if (open_q) assume (addr_i == addr_q);
+    if (open_q) assume (addr_i == addr_q && cpu_i == cpu_q);
+    assume (32'(cpu_i) < NumCpus);
     if (req_i) assume ((addr_i[5:2] <= Lower || (Hardware && addr_i[5:2] == Hard)) && addr_i[13:6+IdWidth] == '0);
     // HARDWARE comes before the first wake-up.
     if (open_q && cmd == Hard) assume (!(op_req_i && op_id_i == id));
@@ -179,7 +227,7 @@ module weir_threads_props #(
     if (req_i && addr_i[5:2] == Clear)
       for (int t = 0; t < NumThreads; t++) assume (!(joined_q[t] && alive_q[t] && joiner_q[t] == addr_i[6+:IdWidth]));
     // A thread that joins another does not end before that one.
-    if (req_i && addr_i[5:2] == Exit && running_q && joined_q[current_q]) assume (alive_q[joiner_q[current_q]]);
+    if (req_i && addr_i[5:2] == Exit && running_q[cpu_i] && joined_q[current_q[cpu_i]]) assume (alive_q[joiner_q[current_q[cpu_i]]]);
     // DETACH recycles numbers later, which this model does not follow.
     if (req_i) assume (addr_i[5:2] != Detach && !(addr_i[5:2] == Create && addr_i[14]));
     // Others hold their request until it is done.
@@ -196,11 +244,15 @@ module weir_threads_props #(
     if (op_done) assert (op_q);
     // No thread is in two places: neither twice in the lists, nor there while it runs.
     // Of the current one only NEXT and YIELD make a queued one, and not if it has to wait or has ended.
-    if (ask_q && list_cmd_q == 4'd1 && running_q && who_q == current_q) begin
-      assert (open_q && (cmd == Next || cmd == Yield));
-      assert (!blocked_q[current_q] && alive_q[current_q]);
+    if (ask_q && list_cmd_q == 4'd1 && on[who_q]) begin
+      assert (open_q && (cmd == Next || cmd == Yield) && running_q[cpu_q] && who_q == mine);
+      assert (!blocked_q[who_q] && alive_q[who_q]);
     end
-    if (running_q) assert (!queued_q[current_q]);
+    assert ((on & queued_q) == '0);
+    for (int c = 0; c < NumCpus; c++)
+      for (int d = 0; d < c; d++) if (running_q[c] && running_q[d]) assert (current_q[c] != current_q[d]);
+    // A CPU is told to leave its thread as soon as another one's call has blocked that, and until it leaves it or it is woken.
+    if (quiet) assert (stop == stop_q);
     // A priority is changed as was asked: at least that for RAISE, that for LOWER.
     if (op_done && op_raise_i && alive_q[op_id_i]) assert (raised_q);
     if (op_done && op_lower_i && alive_q[op_id_i]) assert (lowered_q);
@@ -213,7 +265,7 @@ module weir_threads_props #(
     if (quiet) for (int t = 0; t < NumThreads; t++) begin
       // Nothing that is blocked, or has ended, is queued; what was woken since waits for its turn, or runs.
       if (queued_q[t]) assert (!blocked_q[t] && alive_q[t] && !hard_q[t]);
-      if (alive_q[t] && added_q[t] && !blocked_q[t]) assert (queued_q[t] || (running_q && current_q == t) || hard_q[t]);
+      if (alive_q[t] && added_q[t] && !blocked_q[t]) assert (queued_q[t] || on[t] || hard_q[t]);
     end
   end
 
@@ -227,9 +279,9 @@ module weir_threads_props #(
   (* hierconn *) wire [3:0]            \u_threads.cmd_q ;
   (* hierconn *) wire [IdWidth-1:0]    \u_threads.id_q ;
   (* hierconn *) wire [7:0]            \u_threads.arg_q ;
-  (* hierconn *) wire [IdWidth-1:0]    \u_threads.current_q ;
+  (* hierconn *) wire [NumCpus*IdWidth-1:0] \u_threads.current_q ;
   (* hierconn *) wire [IdWidth-1:0]    \u_threads.parent ;
-  (* hierconn *) wire                  \u_threads.runs_q ;
+  (* hierconn *) wire [NumCpus-1:0]    \u_threads.runs_q ;
   (* hierconn *) wire [NumThreads-1:0] \u_threads.used_q ;
   (* hierconn *) wire [NumThreads-1:0] \u_threads.exited_q ;
   (* hierconn *) wire [NumThreads-1:0] \u_threads.joined_q ;
@@ -239,6 +291,9 @@ module weir_threads_props #(
   (* hierconn *) wire [NumThreads*IdWidth-1:0] \u_threads.parents ;
   logic [2:0]                         state;
   logic                               held, busy, for_op, runs, rests;
+  logic [NumCpus-1:0]                 all_run;
+  logic [NumCpus-1:0][IdWidth-1:0]    all_current;
+  logic [NumThreads-1:0]              placed, now_leaving;
   logic [3:0]                         did;
   logic [IdWidth-1:0]                 tid, now_current, whom;
   logic [NumThreads-1:0]              exists, living, blocks, now_used, now_alive, now_blocked, now_added, now_joined, now_hard;
@@ -248,14 +303,39 @@ module weir_threads_props #(
   assign for_op      = \u_threads.op_q ;
   assign did         = \u_threads.cmd_q ;
   assign tid         = \u_threads.id_q ;
-  assign now_current = \u_threads.current_q ;
-  assign runs        = \u_threads.runs_q ;
+  assign all_current = \u_threads.current_q ;
+  assign all_run     = \u_threads.runs_q ;
+  assign now_current = all_current[cpu_i];
+  assign runs        = all_run[cpu_i];
+  always_comb begin
+    placed = '0;
+    for (int c = 0; c < NumCpus; c++) if (all_run[c]) placed[all_current[c]] = 1'b1;
+  end
   assign exists      = \u_threads.used_q ;
   assign living      = exists & ~\u_threads.exited_q ;
   assign blocks      = \u_threads.blocked_q ;
   assign parents     = \u_threads.parents ;
   assign busy        = state > SIdle && !for_op;
   assign rests       = runs && !blocks[now_current];
+
+  // What the scheduler was asked for.
+  logic [3:0] want;
+  always_comb begin
+    want = 4'd1;
+    whom = tid;
+    unique case (did)
+      Next, Yield: begin
+        want = rests ? 4'd1 : 4'd10;
+        whom = now_current;
+      end
+      Exit:         whom = \u_threads.parent ;
+      Clear, Block: want = 4'd2;
+      4'd5:         want = 4'd3;
+      Raise:        want = 4'd12;
+      Lower:        want = 4'd5;
+      default: ;
+    endcase
+  end
 
   // What the model will say after the command that has had its effect on threads, but not been answered or done, or is just now.
   logic late;
@@ -268,6 +348,7 @@ module weir_threads_props #(
     now_joined  = joined_q;
     now_joiner  = joiner_q;
     now_hard    = hard_q;
+    now_leaving = leaving_q;
     if (rvalid && !rdata[31] && cmd == Hard) now_hard[id] = addr_q[14];
     if (rvalid && !rdata[31] && cmd == Create) begin
       now_used[rdata[IdWidth-1:0]]    = 1'b1;
@@ -299,7 +380,14 @@ module weir_threads_props #(
         now_joiner[id]           = now_current;
         now_blocked[now_current] = 1'b1;
       end
-      if (rvalid && cmd == Join && rdata == '0) now_used[id] = 1'b0;
+      if (rvalid && cmd == Join && rdata == '0) begin
+        if (on[id]) now_leaving[id] = 1'b1;
+        else now_used[id] = 1'b0;
+      end
+      if (late && want == 4'd10 && runs && leaving_q[now_current]) begin
+        now_used[now_current]    = 1'b0;
+        now_leaving[now_current] = 1'b0;
+      end
     end
     if ((op_done || (late && for_op)) && alive_q[op_id_i] && !op_levels) begin
       now_blocked[op_id_i] = op_block_i;
@@ -307,31 +395,12 @@ module weir_threads_props #(
     end
   end
 
-  // What the scheduler was asked for.
-  logic [3:0] want;
-  always_comb begin
-    want = 4'd1;
-    whom = tid;
-    unique case (did)
-      Next, Yield: begin
-        want = rests ? 4'd1 : 4'd10;
-        whom = now_current;
-      end
-      Exit:         whom = \u_threads.parent ;
-      Clear, Block: want = 4'd2;
-      4'd5:         want = 4'd3;
-      Raise:        want = 4'd12;
-      Lower:        want = 4'd5;
-      default: ;
-    endcase
-  end
-
   always_comb if (rst_ni && live_q) begin
     // Calls, requests, and the scheduler's answers.
     if (open_q) assert (32'(rvalid) + 32'(held) + 32'(busy) == 32'd1);
     else assert (!rvalid && !held && !busy);
     if (open_q) assert ((cmd <= Lower || (Hardware && cmd == Hard)) && cmd != Detach && addr_q[13:6+IdWidth] == '0 && !(cmd == Create && addr_q[14]));
-    if (busy) assert (did == cmd && tid == (cmd == Exit && state < SAsk ? now_current : cmd == Exit ? tid : id));
+    if (busy) assert (did == cmd && tid == (cmd == Exit && state < SAsk ? now_current : cmd == Exit || (late && want == 4'd10) ? tid : id));
     if (busy && cmd == Hard) assert (\u_threads.arg_q [0] == addr_q[14]);
     if (open_q && cmd == Hard) assert (!added_q[id] && !(for_op && state > SIdle && tid == id));
     if (busy && cmd == Create) assert (!\u_threads.arg_q [0]);
@@ -348,9 +417,9 @@ module weir_threads_props #(
     if (state == SAgain) assert (rests && (did == Next || did == Yield) && queued_q[now_current]);
     if (state == SAsk) assert (did == Next || did == Yield || did == Clear || did == Exit || did == Add || did == Block || did == 4'd5 || did == Raise || did == Lower);
     if (state == SAsk && (did == Next || did == Yield) && !rests) assert (!runs || blocks[now_current]);
-    if (state == SAsk && (did == Add || did == Exit)) assert (living[whom] && !blocks[whom] && !(runs && now_current == whom));
+    if (state == SAsk && (did == Add || did == Exit)) assert (living[whom] && !blocks[whom] && !placed[whom]);
     if (state == SAsk && did == Exit) assert (runs && joined_q[now_current] && joiner_q[now_current] == whom);
-    if (state == SAsk && want == 4'd2) assert (!(runs && now_current == tid) && (blocks[tid] || !exists[tid]));
+    if (state == SAsk && want == 4'd2) assert (!placed[tid] && (blocks[tid] || !exists[tid]));
     if (late && for_op) assert (alive_q[op_id_i]);
     if (late && !for_op && (did == Add || did == Block)) assert (alive_q[id]);
     if (late && !for_op && did == Clear) assert (used_q[id]);
@@ -358,19 +427,31 @@ module weir_threads_props #(
     if (rvalid && cmd == Exit && !rdata[31]) assert (runs);
     if (rvalid && cmd == Join && !rdata[31]) assert (rdata <= 32'd1 && !(rdata[0] && !runs) && !(rdata == '0 && alive_q[id]));
     // Threads.
-    assert (\u_threads.detached_q == '0);
+    if (open_q) assert (32'(cpu_q) < NumCpus);
+    for (int t = 0; t < NumThreads; t++) begin
+      // Joined before they have left their CPU.
+      if (exists[t]) assert (\u_threads.detached_q [t] == now_leaving[t]);
+      if (leaving_q[t]) assert (on[t] && !alive_q[t] && used_q[t]);
+      if (now_leaving[t]) assert (placed[t]);
+    end
+    for (int c = 0; c < NumCpus; c++) begin
+      for (int d = 0; d < c; d++) if (all_run[c] && all_run[d]) assert (all_current[c] != all_current[d]);
+      if (all_run[c]) assert (!now_hard[all_current[c]]);
+      assert (running_q[c] == (all_run[c] && !(state == SAgain && cpu_i == CpuWidth'(c))));
+      if (all_run[c]) assert (current_q[c] == all_current[c]);
+      if (all_run[c]) assert (exists[all_current[c]] || (late && want == 4'd10 && cpu_i == CpuWidth'(c) && leaving_q[all_current[c]]));
+      if (stop_q[c]) assert (running_q[c] && blocked_q[current_q[c]]);
+      if (NumCpus > 1) assert (stop[c] == (late && (did == Next || did == Yield) && cpu_i == CpuWidth'(c) ? 1'b0 : now_stop[c]));
+      else assert (stop_q == '0);
+    end
     for (int t = 0; t < NumThreads; t++) if (exists[t]) assert (\u_threads.hard_q [t] == now_hard[t]);
     if (!Hardware) assert (hard_q == '0);
-    if (runs) assert (!now_hard[now_current]);
     if (rvalid && cmd == Hard && !rdata[31]) assert (alive_q[id]);
     if (state == SAsk && (did == Add || did == Exit)) assert (!now_hard[whom]);
     assert (exists == now_used);
     assert (living == now_alive);
-    assert (running_q == (runs && state != SAgain));
-    if (runs) assert (current_q == now_current);
-    if (runs) assert (exists[now_current]);
-    if (open_q && cmd == Exit && (held || state < SAsk) && !rvalid && running_q && joined_q[current_q])
-      assert (alive_q[joiner_q[current_q]]);
+    if (open_q && cmd == Exit && (held || state < SAsk) && !rvalid && running_q[cpu_q] && joined_q[mine])
+      assert (alive_q[joiner_q[mine]]);
     for (int t = 0; t < NumThreads; t++) begin
       if (living[t]) assert (blocks[t] == now_blocked[t]);
       if (exists[t]) assert (\u_threads.joined_q [t] == now_joined[t]);
@@ -378,11 +459,11 @@ module weir_threads_props #(
       if (exists[t] && !living[t]) assert (blocks[t]);
       // In a queue, in the clocks of a change too.
       if (queued_q[t]) assert ((state == SAsk && want == 4'd2 && tid == IdWidth'(t)) || (living[t] && !blocks[t]));
-      if (queued_q[t]) assert (!(runs && now_current == IdWidth'(t)) || state == SAgain);
+      if (queued_q[t]) assert (!placed[t] || (state == SAgain && now_current == IdWidth'(t)));
       if (living[t] && now_added[t] && !blocks[t])
-        assert (queued_q[t] || (runs && now_current == IdWidth'(t)) || (state == SAsk && (did == Add || did == Exit) && whom == IdWidth'(t)) || now_hard[t]);
+        assert (queued_q[t] || placed[t] || (state == SAsk && (did == Add || did == Exit) && whom == IdWidth'(t)) || now_hard[t]);
       if (queued_q[t]) assert (!now_hard[t]);
-      if (!now_added[t] && living[t]) assert (!queued_q[t] && !(runs && now_current == IdWidth'(t)) &&
+      if (!now_added[t] && living[t]) assert (!queued_q[t] && !placed[t] &&
                                               !(state == SAsk && (did == Add || did == Exit) && whom == IdWidth'(t)));
     end
   end

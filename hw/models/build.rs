@@ -38,6 +38,9 @@ mod verilated {
         ("systolic_16", "weir_pq_systolic", &["NumEntries=16", "KeyWidth=48"], "queue.cpp"),
         ("lists_256", "weir_lists", &[], "calls.cpp"),
         ("kernel_256", "weir_kernel", &[], "calls.cpp"),
+        ("kernel_256x3", "weir_kernel", &["NumCpus=3"], "calls.cpp"),
+        ("kernel_32x2_keys", "weir_kernel", &["NumThreads=32", "NumCpus=2", "Keys=1'b1"], "calls.cpp"),
+        ("ordered_16", "weir_ordered", &["NumThreads=16"], "calls.cpp"),
         ("unified_256", "weir_unified", &["NumLines=16", "Edges=16'h00ff"], "calls.cpp"),
     ];
 

@@ -4,6 +4,7 @@ weir_axil_bus.sv
 weir_bus_cross.sv
 weir_calls_share.sv
 weir_conditions.sv
+weir_cpus.sv
 weir_hardware_thread.sv
 weir_interrupts.sv
 weir_kernel.sv
@@ -21,6 +22,8 @@ weir_level_field.sv
 weir_lists.sv
 weir_monitor.sv
 weir_mutexes.sv
+weir_obi_bus.sv
+weir_ordered.sv
 weir_pq_array.sv
 weir_pq_systolic.sv
 weir_select_merge.sv

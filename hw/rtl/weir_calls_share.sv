@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_calls_share - several masters call one slave, as a CPU and accelerators call weir_kernel.
+/// weir_calls_share - several masters call one slave, as CPUs and accelerators call weir_kernel.
 ///
 /// Each master keeps the rules of the slave as if it were alone: one call at a time, its address held until the answer. Calls that come
-/// together are served in turn, so a call waits for one of each other master at most.
+/// together are served in turn, so a call waits for one of each other master at most. If the CPUs are the first masters, master_o is the
+/// number of the CPU that calls.
 ///
 /// latency:  none while no other call is under way
 /// area:     O(NumMasters) multiplexers of 56 bits, two bits per master
@@ -26,6 +27,7 @@ module weir_calls_share #(
   output logic                         we_o,      /// It is a store.
   output logic [24:2]                  addr_o,    /// Its word address.
   output logic [31:0]                  wdata_o,   /// Data of a store.
+  output logic [MasterWidth-1:0]       master_o,  /// Whose call it is; held until its answer.
   input  logic                         rvalid_i,  /// The slave's answer.
   input  logic [31:0]                  rdata_i    /// Its value.
 );
@@ -48,6 +50,7 @@ module weir_calls_share #(
   assign we_o    = we_i[turn];
   assign addr_o  = addr_i[turn];
   assign wdata_o = wdata_i[turn];
+  assign master_o = turn;
   assign rdata_o = rdata_i;
 
   for (genvar m = 0; m < NumMasters; m++) begin : gen_master

@@ -2,8 +2,9 @@
 
 /// weir_kernel - the complete set: thread manager, scheduler, mutexes, condition variables, interrupts and timers as one slave.
 ///
-/// Everything is called by reading, timers are set by a store; any bus master may call, one call at a time. The CPU is
-/// interrupted only if a thread that is strictly more urgent than the current one may run. Word address, from bit 2: command (4
+/// Everything is called by reading, timers are set by a store; any bus master may call, one call at a time. A CPU is
+/// interrupted only if a thread that is strictly more urgent than its own may run; of several CPUs, the one whose thread is the least
+/// urgent. Word address, from bit 2: command (4
 /// bits), thread (8), argument (8), unit (3): 0 weir_lists, 1 weir_threads, 2 weir_mutexes, 3 weir_conditions, 4
 /// weir_interrupts, 5 weir_timers (docs/hardware-registers.md).
 ///
@@ -30,6 +31,14 @@ module weir_kernel #(
   parameter int unsigned ClockWidth = 48,
   /// There are threads that no CPU runs (weir_hardware_thread).
   parameter bit Hardware = 1'b0,
+  /// CPUs that run threads, 1..8.
+  parameter int unsigned NumCpus = 1,
+  /// Threads have keys: the scheduler is weir_ordered, not weir_lists.
+  parameter bit Keys = 1'b0,
+  /// Bits of a key, 1..32; without effect unless Keys.
+  parameter int unsigned KeyWidth = 32,
+  /// Dependent, do not override: bits of a CPU number.
+  localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1,
   /// Dependent, do not override: bits of a thread number.
   localparam int unsigned IdWidth = $clog2(NumThreads)
 ) (
@@ -37,12 +46,13 @@ module weir_kernel #(
   input  logic                rst_ni,    /// Reset, asynchronous, active low.
   input  logic [NumLines-1:0] lines_i,   /// Interrupt lines, synchronous to the clock.
   input  logic                req_i,     /// A call; the next one only after its answer.
+  input  logic [CpuWidth-1:0] cpu_i,     /// The CPU that calls; below NumCpus, held until the answer.
   input  logic                we_i,      /// It is a store.
   input  logic [24:2]         addr_i,    /// Word address: the call; held until its answer.
   input  logic [31:0]         wdata_i,   /// Data of a store; held until its answer.
   output logic                rvalid_o,  /// The answer.
   output logic [31:0]         rdata_o,   /// Its value.
-  output logic                irq_o,     /// A thread more urgent than the current one may run: level.
+  output logic [NumCpus-1:0]  irq_o,     /// A thread more urgent than the CPU's may run, or its own may not: level.
   output logic                wake_o,    /// One clock: a thread was woken, for observers.
   output logic [IdWidth-1:0]  wake_id_o, /// Which one.
   output logic                hard_wake_o,    /// One clock: a thread that no CPU runs was woken.
@@ -77,9 +87,10 @@ module weir_kernel #(
   logic [21:2]         threads_addr, lists_addr;
   logic [31:0]         lists_rdata;
   logic [7:0]          op_level;
+  logic [NumCpus-1:0]  stop;
 
-  weir_threads #(.NumThreads(NumThreads), .Hardware(Hardware)) u_threads (
-    .clk_i, .rst_ni, .req_i(req[weir_regs_pkg::UnitThreads]), .addr_i(unit_call), .rvalid_o(rvalid[weir_regs_pkg::UnitThreads]), .rdata_o(rdata[weir_regs_pkg::UnitThreads]),
+  weir_threads #(.NumThreads(NumThreads), .NumCpus(NumCpus), .Hardware(Hardware)) u_threads (
+    .clk_i, .rst_ni, .cpu_i, .stop_o(stop), .req_i(req[weir_regs_pkg::UnitThreads]), .addr_i(unit_call), .rvalid_o(rvalid[weir_regs_pkg::UnitThreads]), .rdata_o(rdata[weir_regs_pkg::UnitThreads]),
     .op_req_i(op_req), .op_block_i(op_block),
     .op_raise_i(op_raise), .op_lower_i(op_lower), .op_level_i(op_level), .op_id_i(op_id), .op_done_o(op_done),
     .wake_o(hard_wake_o), .wake_id_o(hard_wake_id_o),
@@ -111,10 +122,18 @@ module weir_kernel #(
   assign rvalid[weir_regs_pkg::UnitLists] = lists_rvalid && ours_q;
   assign rdata[weir_regs_pkg::UnitLists]  = lists_rdata;
 
-  weir_lists #(.NumThreads(NumThreads), .NumLevels(NumLevels)) u_lists (
-    .clk_i, .rst_ni, .req_i(lists_req), .addr_i(lists_addr),
-    .rvalid_o(lists_rvalid), .rdata_o(lists_rdata), .irq_o(irq_o)
-  );
+  if (Keys) begin : gen_ordered
+    weir_ordered #(.NumThreads(NumThreads), .NumLevels(NumLevels), .KeyWidth(KeyWidth), .NumCpus(NumCpus)) u_ordered (
+      .clk_i, .rst_ni, .cpu_i, .stop_i(stop), .req_i(lists_req), .we_i(we_i && direct), .addr_i(lists_addr), .wdata_i,
+      .rvalid_o(lists_rvalid), .rdata_o(lists_rdata), .irq_o
+    );
+  end else begin : gen_lists
+    weir_lists #(.NumThreads(NumThreads), .NumLevels(NumLevels), .NumCpus(NumCpus)) u_lists (
+      .clk_i, .rst_ni, .cpu_i, .stop_i(stop), .req_i(lists_req), .addr_i(lists_addr),
+      .rvalid_o(lists_rvalid), .rdata_o(lists_rdata), .irq_o
+    );
+  end
+  if (KeyWidth < 1 || KeyWidth > 32) $error("weir_kernel: KeyWidth is 1 to 32, not %0d", KeyWidth);
 
   // ------------------------------------------------------------------ what else wakes and blocks threads
   logic [3:0]              ops, blocks, granted, done;

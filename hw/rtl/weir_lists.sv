@@ -3,39 +3,46 @@
 /// weir_lists - a thread scheduler: one list per priority, first come first served within it, called by reading.
 ///
 /// Each call is one read of a word whose address holds the command and its arguments, and whose data is the answer, so the bus
-/// makes calls atomic. The CPU is interrupted only while a thread strictly more urgent than its current one is queued and
-/// preemption is on. Greater numbers are more urgent. Removing a thread from the middle of its list takes constant time.
+/// makes calls atomic. A CPU is interrupted only while a thread strictly more urgent than its current one is queued and its
+/// preemption is on; of several CPUs, only the one that runs the least. So the most urgent threads run, as many as there are CPUs.
+/// Greater numbers are more urgent. Removing a thread from the middle of its list takes constant time.
 ///
 /// Word address, from bit 2: command (4 bits), thread (8), argument (8). Commands and answers: docs/hardware-registers.md.
 ///
 /// twin:     components/order/priority_order.c, priorities set while a task does not wait (hw/models)
 /// latency:  every answer within 8 clocks of the request; irq_o follows an answer within 3 clocks
-/// area:     five memories of NumThreads or NumLevels words of 8 bits, one bit per level and per thread
-/// source:   Preston, 2011, 3.2.4; constant-time removal, current thread and errors are ours
+/// area:     five memories of NumThreads or NumLevels words of 8 bits, one bit per level and per thread, a comparator per pair of CPUs
+/// source:   Preston, 2011, 3.2.4; constant-time removal, current threads and errors are ours
 module weir_lists #(
   /// Threads, 2..256, a power of two.
   parameter int unsigned NumThreads = 256,
   /// Priorities, 2..256, a power of two.
   parameter int unsigned NumLevels = 256,
+  /// CPUs, 1..8.
+  parameter int unsigned NumCpus = 1,
+  /// Dependent, do not override: bits of a CPU number.
+  localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1,
   /// Dependent, do not override: bits of a thread number.
   localparam int unsigned IdWidth = $clog2(NumThreads),
   /// Dependent, do not override: bits of a priority.
   localparam int unsigned LevelWidth = $clog2(NumLevels)
 ) (
-  input  logic        clk_i,    /// Clock, rising edge.
-  input  logic        rst_ni,   /// Reset, asynchronous, active low: nothing is queued, thread 0 idles, preemption is off.
-  input  logic        req_i,    /// A call; the next one only after its answer.
-  input  logic [21:2] addr_i,   /// Word address: the call.
-  output logic        rvalid_o, /// The answer.
-  output logic [31:0] rdata_o,  /// Its value.
-  output logic        irq_o     /// Something more urgent than the current thread waits: level.
+  input  logic                clk_i,    /// Clock, rising edge.
+  input  logic                rst_ni,   /// Reset, asynchronous, active low: nothing is queued, thread 0 idles, preemption is off.
+  input  logic                req_i,    /// A call; the next one only after its answer.
+  input  logic [CpuWidth-1:0] cpu_i,    /// With it: the CPU that calls; below NumCpus.
+  input  logic [21:2]         addr_i,   /// Word address: the call.
+  output logic                rvalid_o, /// The answer.
+  output logic [31:0]         rdata_o,  /// Its value.
+  input  logic [NumCpus-1:0]  stop_i,   /// The CPU's thread may not run any more: interrupt it.
+  output logic [NumCpus-1:0]  irq_o     /// Something more urgent than the CPU's thread waits, and that is the least urgent one: level.
 );
   // ------------------------------------------------------------------ legal values (hw/weir.toml)
   if (NumThreads < 2 || NumThreads > 256 || (NumThreads & (NumThreads - 1)) != 0)
     $error("weir_lists: NumThreads is a power of two, 2 to 256, not %0d", NumThreads);
   if (NumLevels < 2 || NumLevels > 256 || (NumLevels & (NumLevels - 1)) != 0)
     $error("weir_lists: NumLevels is a power of two, 2 to 256, not %0d", NumLevels);
-
+  if (NumCpus < 1 || NumCpus > 8) $error("weir_lists: NumCpus is 1 to 8, not %0d", NumCpus);
 
   typedef logic [IdWidth-1:0]    id_t;
   typedef logic [LevelWidth-1:0] level_t;
@@ -47,10 +54,11 @@ module weir_lists #(
   weir_regs_pkg::address_call_t call;
   assign call = addr_i;
   logic [3:0] cmd_q;
-  id_t    id_q, current_q, idle_q;
+  id_t    id_q;
   logic [7:0] arg_q;
-  logic   preempt_q, runs_q, again_q;
-  level_t current_level_q, before_q;
+  logic   again_q;
+  level_t before_q;
+  logic [CpuWidth-1:0] cpu_q;
   logic [1:0] rest_q;
 
   // ------------------------------------------------------------------ memories: one read and one write port each
@@ -150,19 +158,27 @@ module weir_lists #(
     if (state_q == Thread && sets) prio_we = 1'b1;
   end
 
+  logic   runs, may;
+  id_t    current, idle;
+  level_t current_level;
+  weir_cpus #(.NumCpus(NumCpus), .IdWidth(IdWidth), .RankWidth(LevelWidth)) u_cpus (
+    .clk_i, .rst_ni, .cpu_i(cpu_q), .run_i(state_q == Thread && cmd_q == weir_regs_pkg::ListsNext),
+    .rest_i(state_q == Rest && rest_q == '0 && !top_valid_q), .set_idle_i(state_q == Thread && cmd_q == weir_regs_pkg::ListsSetIdle),
+    .set_may_i(state_q == Thread && cmd_q == weir_regs_pkg::ListsPreemption), .may_i(arg_q[0]),
+    .ranked_i(state_q == Thread && sets), .id_i(id_q), .rank_i(sets ? LevelWidth'(arg_q) : prio),
+    .runs_o(runs), .current_o(current), .rank_o(current_level), .idle_o(idle), .may_o(may),
+    .waits_i(state_q == Idle && rest_q == '0 && top_valid_q), .first_i(top_q), .stop_i, .irq_o
+  );
+
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q         <= Idle;
       cmd_q           <= '0;
       id_q            <= '0;
       arg_q           <= '0;
+      cpu_q           <= '0;
       level_q         <= '0;
-      current_q       <= '0;
-      current_level_q <= '0;
       before_q        <= '0;
-      idle_q          <= '0;
-      preempt_q       <= 1'b0;
-      runs_q          <= 1'b0;
       again_q         <= 1'b0;
       rest_q          <= '0;
       some_q          <= '0;
@@ -178,6 +194,7 @@ module weir_lists #(
           cmd_q   <= call.command_f;
           id_q    <= IdWidth'(call.thread_f);
           arg_q   <= call.argument_f;
+          cpu_q   <= cpu_i;
           again_q <= 1'b0;
           state_q <= call.command_f == weir_regs_pkg::ListsNext ? Rest : Thread;
         end
@@ -185,9 +202,7 @@ module weir_lists #(
           state_q <= Head;
           if (!top_valid_q) begin
             rvalid_o  <= 1'b1;
-            rdata_o   <= weir_regs_pkg::lists_next(1'b1, 8'd0, 8'(idle_q));
-            current_q <= idle_q;
-            runs_q    <= 1'b0;
+            rdata_o   <= weir_regs_pkg::lists_next(1'b1, 8'd0, 8'(idle));
             state_q   <= Idle;
           end
         end
@@ -210,14 +225,8 @@ module weir_lists #(
               rvalid_o <= 1'b1;
               state_q  <= Idle;
             end else state_q <= Change;
-            weir_regs_pkg::ListsNext: begin
-              current_q       <= id_q;
-              current_level_q <= prio;
-              runs_q          <= 1'b1;
-              state_q         <= Change;
-            end
+            weir_regs_pkg::ListsNext: state_q <= Change;
             weir_regs_pkg::ListsSetPriority, weir_regs_pkg::ListsRaise: begin
-              if (sets && runs_q && current_q == id_q) current_level_q <= LevelWidth'(arg_q);
               if (sets && was_queued) state_q <= Change;
               else begin
                 if (cmd_q == weir_regs_pkg::ListsRaise) rdata_o <= 32'(prio);
@@ -233,16 +242,10 @@ module weir_lists #(
                 weir_regs_pkg::ListsIsQueued:    rdata_o <= {31'd0, was_queued};
                 weir_regs_pkg::ListsGetPriority: rdata_o <= 32'(prio);
                 weir_regs_pkg::ListsGetEntry:    rdata_o <= weir_regs_pkg::lists_entry(was_queued, 8'(prio), 8'(next), 8'(prev));
-                weir_regs_pkg::ListsPreemption: begin
-                  rdata_o   <= {31'd0, preempt_q};
-                  preempt_q <= arg_q[0];
-                end
-                weir_regs_pkg::ListsSetIdle: begin
-                  idle_q <= id_q;
-                  if (!runs_q) current_q <= id_q;
-                end
-                weir_regs_pkg::ListsGetIdle: rdata_o <= 32'(idle_q);
-                weir_regs_pkg::ListsCurrent: rdata_o <= weir_regs_pkg::lists_next(!runs_q, 8'(current_level_q), 8'(current_q));
+                weir_regs_pkg::ListsPreemption:  rdata_o <= {31'd0, may};
+                weir_regs_pkg::ListsSetIdle: ;
+                weir_regs_pkg::ListsGetIdle: rdata_o <= 32'(idle);
+                weir_regs_pkg::ListsCurrent: rdata_o <= weir_regs_pkg::lists_next(!runs, 8'(current_level), 8'(current));
                 default: rdata_o <= '1;
               endcase
             end
@@ -273,14 +276,6 @@ module weir_lists #(
       endcase
     end
   end
-
-  // ------------------------------------------------------------------ interrupt
-  logic irq_q;
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) irq_q <= 1'b0;
-    else irq_q <= preempt_q && state_q == Idle && rest_q == '0 && top_valid_q && (!runs_q || top_q > current_level_q);
-  end
-  assign irq_o = irq_q;
 
 `ifdef FORMAL
   // Proofs begin with all priorities 0, so that they need not be set one by one.

@@ -68,6 +68,8 @@ package weir_regs_pkg;
   localparam logic [3:0] ListsNext = 4'd10;
   localparam logic [3:0] ListsCurrent = 4'd11;
   localparam logic [3:0] ListsRaise = 4'd12;
+  localparam logic [3:0] ListsSetKey = 4'd13;
+  localparam logic [3:0] ListsGetKey = 4'd14;
 
   // Calls of weir_threads.
   localparam logic [3:0] ThreadsCreate = 4'd0;

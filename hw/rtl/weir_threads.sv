@@ -4,45 +4,53 @@
 ///
 /// Only it changes the scheduler's queues: calls of the CPU, and wake-ups, blocks and changes of priority of the other cores, pass
 /// through here one at a time. A thread that is blocked while it still runs is not queued again when it leaves its CPU, and a thread that is woken before
-/// it has left continues: so no wake-up is lost between the call that blocks a thread and the switch. A thread that no CPU runs, as an
+/// it has left continues: so no wake-up is lost between the call that blocks a thread and the switch, and no CPU gets a thread whose
+/// context another one has not saved. A CPU whose thread another CPU blocks is interrupted. A thread that no CPU runs, as an
 /// accelerator, is never queued: its wake-up goes out.
 /// Word address, from bit 2: command (4 bits), thread (8), argument (8). Commands and answers: docs/hardware-registers.md.
 ///
 /// twin:     hw/models/src/kernel.rs
 /// latency:  3 clocks, and the scheduler's for each of its calls: NEXT at most 22, others 12. NumThreads clocks after reset
-/// area:     two memories of NumThreads thread numbers, five bits per thread
+/// area:     two memories of NumThreads thread numbers, five bits per thread, a thread number per CPU
 /// source:   Preston, 2011, 3.2.2; NEXT puts the current thread back in the same call, errors and late recycling are ours
 module weir_threads #(
   /// Threads, 2..256, a power of two.
   parameter int unsigned NumThreads = 256,
+  /// CPUs, 1..8.
+  parameter int unsigned NumCpus = 1,
   /// There are threads that no CPU runs.
   parameter bit Hardware = 1'b0,
+  /// Dependent, do not override: bits of a CPU number.
+  localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1,
   /// Dependent, do not override: bits of a thread number.
   localparam int unsigned IdWidth = $clog2(NumThreads)
 ) (
-  input  logic               clk_i,          /// Clock, rising edge.
-  input  logic               rst_ni,         /// Reset, asynchronous, active low: no thread exists.
-  input  logic               req_i,          /// A call; the next one only after its answer.
-  input  logic [21:2]        addr_i,         /// Word address: the call; held until its answer.
-  output logic               rvalid_o,       /// The answer.
-  output logic [31:0]        rdata_o,        /// Its value.
-  input  logic               op_req_i,       /// Another core wakes or blocks a thread; held until op_done_o.
-  input  logic               op_block_i,     /// It blocks it.
-  input  logic               op_raise_i,     /// It raises its priority, if that is less.
-  input  logic               op_lower_i,     /// It sets its priority.
-  input  logic [7:0]         op_level_i,     /// To this. Nothing of the three: it wakes it.
-  input  logic [IdWidth-1:0] op_id_i,        /// The thread.
-  output logic               op_done_o,      /// One clock: done.
-  output logic               wake_o,         /// One clock: a thread that no CPU runs is woken.
-  output logic [IdWidth-1:0] wake_id_o,      /// Which one.
-  output logic               lists_req_o,    /// A call of the scheduler.
-  output logic [21:2]        lists_addr_o,   /// Its address.
-  input  logic               lists_rvalid_i, /// Its answer.
-  input  logic [31:0]        lists_rdata_i   /// The value of the answer.
+  input  logic                clk_i,          /// Clock, rising edge.
+  input  logic                rst_ni,         /// Reset, asynchronous, active low: no thread exists.
+  input  logic                req_i,          /// A call; the next one only after its answer.
+  input  logic [CpuWidth-1:0] cpu_i,          /// The CPU that calls; below NumCpus, held until the answer.
+  input  logic [21:2]         addr_i,         /// Word address: the call; held until its answer.
+  output logic                rvalid_o,       /// The answer.
+  output logic [31:0]         rdata_o,        /// Its value.
+  output logic [NumCpus-1:0]  stop_o,         /// Another CPU has blocked the thread of this one: level, until it has left.
+  input  logic                op_req_i,       /// Another core wakes or blocks a thread; held until op_done_o.
+  input  logic                op_block_i,     /// It blocks it.
+  input  logic                op_raise_i,     /// It raises its priority, if that is less.
+  input  logic                op_lower_i,     /// It sets its priority.
+  input  logic [7:0]          op_level_i,     /// To this. Nothing of the three: it wakes it.
+  input  logic [IdWidth-1:0]  op_id_i,        /// The thread.
+  output logic                op_done_o,      /// One clock: done.
+  output logic                wake_o,         /// One clock: a thread that no CPU runs is woken.
+  output logic [IdWidth-1:0]  wake_id_o,      /// Which one.
+  output logic                lists_req_o,    /// A call of the scheduler, for cpu_i.
+  output logic [21:2]         lists_addr_o,   /// Its address.
+  input  logic                lists_rvalid_i, /// Its answer.
+  input  logic [31:0]         lists_rdata_i   /// The value of the answer.
 );
   // ------------------------------------------------------------------ legal values (hw/weir.toml)
   if (NumThreads < 2 || NumThreads > 256 || (NumThreads & (NumThreads - 1)) != 0)
     $error("weir_threads: NumThreads is a power of two, 2 to 256, not %0d", NumThreads);
+  if (NumCpus < 1 || NumCpus > 8) $error("weir_threads: NumCpus is 1 to 8, not %0d", NumCpus);
 
   localparam logic [31:0] Failed = 32'h8000_0000;
 
@@ -54,9 +62,9 @@ module weir_threads #(
   assign call   = addr_i;
   assign listed = lists_rdata_i;
 
-  logic                  held_q, go, op_q, runs_q, free_q;
+  logic                  held_q, go, op_q, free_q;
   logic [3:0]            cmd_q;
-  logic [IdWidth-1:0]    id_q, current_q, top, parent, list_id;
+  logic [IdWidth-1:0]    id_q, top, parent, list_id;
   logic [7:0]            arg_q;
   logic [IdWidth:0]      free_count_q;
   logic [NumThreads-1:0] used_q, exited_q, joined_q, detached_q, blocked_q, hard_q;
@@ -68,30 +76,44 @@ module weir_threads #(
 
   assign go = req_i || held_q;
 
+  // What the CPUs run, and what the one that calls does.
+  logic [NumCpus-1:0]              runs_q;
+  logic [NumCpus-1:0][IdWidth-1:0] current_q;
+  logic                            runs;
+  logic [IdWidth-1:0]              current;
+  assign runs    = runs_q[cpu_i];
+  assign current = current_q[cpu_i];
+
   // ------------------------------------------------------------------ what is known of the thread
-  logic here, alive, used, exited, joined, detached, rests, leaves;
-  assign here     = runs_q && current_q == id_q;
+  logic [NumCpus-1:0] on, parent_on;
+  logic here, mine, alive, used, exited, joined, detached, rests, leaves;
+  for (genvar c = 0; c < NumCpus; c++) begin : gen_cpu
+    assign on[c]        = runs_q[c] && current_q[c] == id_q;
+    assign parent_on[c] = runs_q[c] && current_q[c] == parent;
+  end
+  assign here     = |on;
+  assign mine     = on[cpu_i];
   assign used     = used_q[id_q];
   assign exited   = exited_q[id_q];
   assign joined   = joined_q[id_q];
   assign detached = detached_q[id_q];
   assign alive    = used && !exited;
   // The current thread is put back unless it is blocked; a detached one that has ended leaves for good.
-  assign rests    = runs_q && !blocked_q[current_q];
-  assign leaves   = runs_q && exited_q[current_q] && detached_q[current_q];
+  assign rests    = runs && !blocked_q[current];
+  assign leaves   = runs && exited_q[current] && detached_q[current];
 
   logic frees;
   assign frees     = state_q == Do && ((cmd_q == weir_regs_pkg::ThreadsJoin && used && exited && !here && !detached) ||
                                        (cmd_q == weir_regs_pkg::ThreadsDetach && used && exited && !here && !detached));
   assign push      = state_q == Fill || frees || free_q;
   assign push_id   = state_q == Fill ? ~free_count_q[IdWidth-1:0] : id_q;
-  assign parent_we = state_q == Do && cmd_q == weir_regs_pkg::ThreadsJoin && alive && !here && !detached && !joined && runs_q;
+  assign parent_we = state_q == Do && cmd_q == weir_regs_pkg::ThreadsJoin && alive && !mine && !detached && !joined && runs;
 
   always_ff @(posedge clk_i) begin
     top    <= stack_mem[free_count_q[IdWidth-1:0] - IdWidth'(1)];
     parent <= parent_mem[id_q];
     if (push) stack_mem[free_count_q[IdWidth-1:0]] <= push_id;
-    if (parent_we) parent_mem[id_q] <= current_q;
+    if (parent_we) parent_mem[id_q] <= current;
   end
 
   // ------------------------------------------------------------------ threads that no CPU runs
@@ -106,7 +128,29 @@ module weir_threads #(
   end
   assign wake_id_o = cmd_q == weir_regs_pkg::ThreadsExit ? parent : id_q;
   assign wake_o    = state_q == Do && hard_q[wake_id_o] &&
-                     ((cmd_q == weir_regs_pkg::ThreadsAdd && alive) || (cmd_q == weir_regs_pkg::ThreadsExit && here && joined));
+                     ((cmd_q == weir_regs_pkg::ThreadsAdd && alive) || (cmd_q == weir_regs_pkg::ThreadsExit && mine && joined));
+
+  // ------------------------------------------------------------------ threads that other CPUs block
+  if (NumCpus > 1) begin : gen_stop
+    for (genvar c = 0; c < NumCpus; c++) begin : gen_cpu
+      logic stop_q;
+      always_ff @(posedge clk_i or negedge rst_ni) begin
+        if (!rst_ni) stop_q <= 1'b0;
+        else if (state_q == Do) begin
+          unique case (cmd_q)
+            weir_regs_pkg::ThreadsBlock: if (!op_q && alive && on[c] && cpu_i != CpuWidth'(c)) stop_q <= 1'b1;
+            weir_regs_pkg::ThreadsAdd:   if (alive && on[c]) stop_q <= 1'b0;
+            weir_regs_pkg::ThreadsExit:  if (mine && joined && parent_on[c]) stop_q <= 1'b0;
+            weir_regs_pkg::ThreadsNext, weir_regs_pkg::ThreadsYield: if (cpu_i == CpuWidth'(c)) stop_q <= 1'b0;
+            default: ;
+          endcase
+        end
+      end
+      assign stop_o[c] = stop_q;
+    end
+  end else begin : gen_no_stop
+    assign stop_o = '0;
+  end
 
   // ------------------------------------------------------------------ calls of the scheduler
   logic       ask;
@@ -119,11 +163,11 @@ module weir_threads #(
       unique case (cmd_q)
         weir_regs_pkg::ThreadsNext, weir_regs_pkg::ThreadsYield: begin
           ask      = 1'b1;
-          list_id  = current_q;
+          list_id  = current;
           list_cmd = rests ? weir_regs_pkg::ListsEnqueue : weir_regs_pkg::ListsNext;
         end
         weir_regs_pkg::ThreadsExit: begin
-          ask = here && joined && !hard_q[parent];
+          ask = mine && joined && !hard_q[parent] && parent_on == '0;
           list_id = parent;
         end
         weir_regs_pkg::ThreadsClear: begin
@@ -172,7 +216,7 @@ module weir_threads #(
       id_q         <= '0;
       arg_q        <= '0;
       current_q    <= '0;
-      runs_q       <= 1'b0;
+      runs_q       <= '0;
       free_count_q <= '0;
       used_q       <= '0;
       exited_q     <= '0;
@@ -202,7 +246,7 @@ module weir_threads #(
             state_q <= Look;
           end else if (go) begin
             cmd_q   <= call.command_f;
-            id_q    <= call.command_f == weir_regs_pkg::ThreadsExit ? current_q : IdWidth'(call.thread_f);
+            id_q    <= call.command_f == weir_regs_pkg::ThreadsExit ? current : IdWidth'(call.thread_f);
             arg_q   <= call.argument_f;
             state_q <= Look;
           end
@@ -228,12 +272,12 @@ module weir_threads #(
                 rdata_o         <= 32'(top);
               end
             end
-            weir_regs_pkg::ThreadsCurrent: rdata_o <= weir_regs_pkg::threads_current(!runs_q, 8'(current_q));
+            weir_regs_pkg::ThreadsCurrent: rdata_o <= weir_regs_pkg::threads_current(!runs, 8'(current));
             weir_regs_pkg::ThreadsNext, weir_regs_pkg::ThreadsYield: if (leaves) begin
               // Its number is free only now, when no CPU runs on its stack.
-              used_q[current_q] <= 1'b0;
-              id_q              <= current_q;
-              free_q            <= 1'b1;
+              used_q[current] <= 1'b0;
+              id_q            <= current;
+              free_q          <= 1'b1;
             end
             weir_regs_pkg::ThreadsClear: begin
               if (!ask) rdata_o <= Failed;
@@ -243,7 +287,7 @@ module weir_threads #(
               end
             end
             weir_regs_pkg::ThreadsExit: begin
-              if (!here) rdata_o <= Failed;
+              if (!mine) rdata_o <= Failed;
               else begin
                 exited_q[id_q]  <= 1'b1;
                 blocked_q[id_q] <= 1'b1;
@@ -252,10 +296,12 @@ module weir_threads #(
             end
             weir_regs_pkg::ThreadsJoin: begin
               if (frees) used_q[id_q] <= 1'b0;
+              // It is still on another CPU: its number is free when it has left.
+              else if (used && exited && !mine && !detached) detached_q[id_q] <= 1'b1;
               else if (parent_we) begin
-                joined_q[id_q]       <= 1'b1;
-                blocked_q[current_q] <= 1'b1;
-                rdata_o              <= 32'd1;
+                joined_q[id_q]     <= 1'b1;
+                blocked_q[current] <= 1'b1;
+                rdata_o            <= 32'd1;
               end else rdata_o <= Failed;
             end
             weir_regs_pkg::ThreadsDetach: begin
@@ -287,15 +333,15 @@ module weir_threads #(
             op_done_o <= op_q;
             rdata_o   <= cmd_q == weir_regs_pkg::ThreadsExit || cmd_q == weir_regs_pkg::ThreadsClear ? '0 : lists_rdata_i;
             if (cmd_q == weir_regs_pkg::ThreadsNext || cmd_q == weir_regs_pkg::ThreadsYield) begin
-              current_q <= IdWidth'(listed.thread_f);
-              runs_q    <= !listed.none_f;
+              current_q[cpu_i] <= IdWidth'(listed.thread_f);
+              runs_q[cpu_i]    <= !listed.none_f;
             end
           end
         end
         Again: begin
           // Queued now: what follows is as if nothing ran.
-          runs_q  <= 1'b0;
-          state_q <= Ask;
+          runs_q[cpu_i] <= 1'b0;
+          state_q       <= Ask;
         end
         default: state_q <= Idle;
       endcase
@@ -326,8 +372,10 @@ module weir_threads #(
       assert (free_count_q < (IdWidth + 1)'(NumThreads) && used_q == '0 && !free_q);
       for (int t = 0; t < Few; t++) if ((IdWidth + 1)'(t) < free_count_q) assert (stack_mem[t] == IdWidth'(NumThreads - 1 - t));
     end else assert (free_count_q + used_count + (IdWidth + 1)'(free_q) == (IdWidth + 1)'(NumThreads));
-    // The current thread's number is used until NEXT has left it.
-    if (runs_q) assert (used_q[current_q] || (state_q == Ask && (cmd_q == weir_regs_pkg::ThreadsNext || cmd_q == weir_regs_pkg::ThreadsYield) && leaves));
+    // A current thread's number is used until NEXT has left it.
+    for (int c = 0; c < NumCpus; c++)
+      if (runs_q[c]) assert (used_q[current_q[c]] || (state_q == Ask && (cmd_q == weir_regs_pkg::ThreadsNext || cmd_q == weir_regs_pkg::ThreadsYield) &&
+                                                      leaves && cpu_i == CpuWidth'(c)));
     if (free_q) assert (!free[id_q] && !used_q[id_q] && (state_q == Idle || state_q == Ask));
     if (state_q == Do && free_count_q != '0) assert (top == stack_mem[free_count_q[IdWidth-1:0]-IdWidth'(1)]);
     if (state_q == Do) assert (parent == parent_mem[id_q]);

@@ -141,9 +141,9 @@ module weir_soc #(
     assign {wake_o, wake_id_o, tick_o} = '0;
   end else if (Scheduler == 2) begin : gen_kernel
     /* verilator lint_off PINCONNECTEMPTY */
-    weir_kernel #(.NumTimers(16)) u_kernel (
-      .clk_i, .rst_ni, .lines_i(16'(lines)), .req_i(is_sched), .we_i(we), .addr_i(at[24:2]), .wdata_i(data),
-      .rvalid_o(sched_rvalid), .rdata_o(sched_rdata), .irq_o(irq_sched[0]), .wake_o, .wake_id_o,
+    weir_kernel #(.NumTimers(16), .NumCpus(NumCpus)) u_kernel (
+      .clk_i, .rst_ni, .lines_i(16'(lines)), .req_i(is_sched), .cpu_i(granted), .we_i(we), .addr_i(at[24:2]), .wdata_i(data),
+      .rvalid_o(sched_rvalid), .rdata_o(sched_rdata), .irq_o(irq_sched), .wake_o, .wake_id_o,
       .hard_wake_o(), .hard_wake_id_o()
     );
     /* verilator lint_on PINCONNECTEMPTY */
@@ -163,7 +163,7 @@ module weir_soc #(
   // For waveforms.
   logic unused_laxity;
   assign unused_laxity = ^{err, busy, task_no};
-  if (Scheduler == 1 || Scheduler == 2) begin : gen_one
+  if (Scheduler == 1) begin : gen_one
     for (genvar c = 1; c < NumCpus; c++) begin : gen_other
       assign irq_sched[c] = 1'b0;
     end

@@ -46,4 +46,12 @@ static inline void weir_kernel_timer(uintptr_t window, uint32_t thread, uint32_t
 	*weir_kernel_address(window, WEIR_UNIT_TIMERS, WEIR_TIMERS_ADD, thread, alarm) = clocks;
 	__asm__ volatile("" ::: "memory");
 }
+
+/* Of threads of one priority the one with the least key runs: its deadline, for instance. The set needs its parameter Keys. */
+static inline void weir_kernel_key(uintptr_t window, uint32_t thread, uint32_t key)
+{
+	__asm__ volatile("" ::: "memory");
+	*weir_kernel_address(window, WEIR_UNIT_LISTS, WEIR_LISTS_SET_KEY, thread, 0) = key;
+	__asm__ volatile("" ::: "memory");
+}
 #endif

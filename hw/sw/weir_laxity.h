@@ -2,12 +2,17 @@
 /*
  * The scheduling engine, weir_laxity: what a CPU does with its window. Include it where you have the window's address; times are in
  * ticks, except where a name says clocks. A system maps the windows of all CPUs to one address, so these functions ask for the
- * CPU that executes them.
+ * CPU that executes them. Define WEIR_READ and WEIR_WRITE before it where a word of a device is not accessed by a pointer.
  */
 #ifndef WEIR_LAXITY_H
 #define WEIR_LAXITY_H
 #include <stdint.h>
 #include "weir_regs.h"
+
+#ifndef WEIR_READ
+#define WEIR_READ(address)	   (*(volatile uint32_t *)(address))
+#define WEIR_WRITE(address, value) (*(volatile uint32_t *)(address) = (value))
+#endif
 
 struct weir_laxity_task {
 	uint16_t period, wcet;
@@ -23,12 +28,12 @@ struct weir_laxity_task {
 
 static inline uint32_t weir_laxity_read(uintptr_t window, uintptr_t offset)
 {
-	return *(volatile uint32_t *)(window + offset);
+	return WEIR_READ(window + offset);
 }
 
 static inline void weir_laxity_write(uintptr_t window, uintptr_t offset, uint32_t value)
 {
-	*(volatile uint32_t *)(window + offset) = value;
+	WEIR_WRITE(window + offset, value);
 }
 
 /*

@@ -4,7 +4,7 @@
 
 struct call_in {
 	uint32_t addr, wdata, lines;
-	uint8_t req, we;
+	uint8_t req, we, cpu;
 };
 
 struct call_out {
@@ -21,6 +21,7 @@ struct call_out {
 PORT(we_i)
 PORT(wdata_i)
 PORT(lines_i)
+PORT(cpu_i)
 PORT(wake_o)
 PORT(wake_id_o)
 #undef PORT
@@ -34,6 +35,7 @@ extern "C" void WEIR_NAME(clock)(void *p, const call_in *in, call_out *out)
 	set_we_i(t, in->we, 0);
 	set_wdata_i(t, in->wdata, 0);
 	set_lines_i(t, in->lines, 0);
+	set_cpu_i(t, in->cpu, 0);
 	m->clock();
 	out->rdata = t.rdata_o;
 	out->rvalid = t.rvalid_o;

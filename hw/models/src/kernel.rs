@@ -2,6 +2,7 @@
 //! A model of the whole set (`weir_kernel`), written after docs/hardware-registers.md: what each call answers,
 //! and what follows from it.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::map::{conditions, lists, mutexes, threads, unit};
@@ -34,6 +35,7 @@ struct Thread {
     blocked: bool,
     joiner: Option<u8>,
     priority: u8,
+    key: u32,
 }
 
 #[derive(Clone, Default)]
@@ -48,58 +50,90 @@ struct Mutex {
     saved: u8,
 }
 
-/// The set with 256 threads and priorities, 64 mutexes and condition variables. Interrupts and timers come from outside: the
+/// What a CPU does.
+#[derive(Clone, Default)]
+struct Cpu {
+    current: Option<u8>,
+    idle: u8,
+    /// It may be interrupted.
+    preemption: bool,
+    /// Another CPU has blocked its thread.
+    stop: bool,
+}
+
+/// How urgent a thread is: by priority, and by key where threads have them.
+type Rank = (u8, Reverse<u32>);
+
+/// The set with 256 priorities, 64 mutexes and condition variables. Interrupts and timers come from outside: the
 /// model receives the wake-ups that they make, and says whether they were due.
 pub struct Kernel {
     threads: Vec<Thread>,
     /// Free numbers, the next one last.
     free: Vec<u8>,
-    /// Threads that are ready, by priority, in order.
-    ready: BTreeMap<u8, VecDeque<u8>>,
-    current: Option<u8>,
-    idle: u8,
+    /// Threads that are ready, the most urgent last: by rank, then those that were preempted (with keys only), in order.
+    ready: BTreeMap<(Rank, bool), VecDeque<u8>>,
+    /// Threads have keys.
+    keys: bool,
+    cpus: Vec<Cpu>,
     mutexes: Vec<Mutex>,
     conditions: Vec<VecDeque<u8>>,
 }
 
-impl Default for Kernel {
-    fn default() -> Self {
+impl Kernel {
+    /// With so many CPUs and threads, after reset.
+    pub fn new(cpus: usize, threads: usize, keys: bool) -> Self {
         Self {
-            threads: vec![Thread::default(); 256],
-            free: (0..=255).rev().collect(),
+            threads: vec![Thread::default(); threads],
+            free: (0..threads).rev().map(|t| t as u8).collect(),
             ready: BTreeMap::new(),
-            current: None,
-            idle: 0,
+            keys,
+            cpus: vec![Cpu::default(); cpus],
             mutexes: vec![Mutex::default(); 64],
             conditions: vec![VecDeque::new(); 64],
         }
     }
-}
 
-impl Kernel {
-    /// The thread that runs; `None`: the idle one.
-    pub fn current(&self) -> Option<u8> {
-        self.current
+    /// The thread that the CPU runs; `None`: its idle one.
+    pub fn current(&self, cpu: usize) -> Option<u8> {
+        self.cpus[cpu].current
     }
 
-    /// It would be interrupted: something more urgent is ready, or anything while nothing runs.
-    pub fn preempts(&self) -> bool {
-        let top = self.ready.last_key_value().map(|(p, _)| *p);
-        match (top, self.current) {
-            (Some(top), Some(t)) => top > self.threads[usize::from(t)].priority,
-            (top, _) => top.is_some(),
-        }
+    /// A CPU runs it.
+    pub fn runs(&self, t: u8) -> bool {
+        self.on(t).is_some()
     }
 
-    /// It runs, and has neither ended nor been blocked.
-    pub fn may_call(&self, t: u8) -> bool {
+    fn on(&self, t: u8) -> Option<usize> {
+        self.cpus.iter().position(|c| c.current == Some(t))
+    }
+
+    /// How urgent what the CPU runs is, of all that would have to make room; `None`: it runs nothing, or must not.
+    fn runs_at(&self, cpu: usize) -> Option<Rank> {
+        let cpu = &self.cpus[cpu];
+        cpu.current.filter(|_| !cpu.stop).map(|t| self.rank(t))
+    }
+
+    fn rank(&self, t: u8) -> Rank {
         let thread = &self.threads[usize::from(t)];
-        self.current == Some(t) && thread.used && !thread.exited && !thread.blocked
+        (thread.priority, Reverse(thread.key))
+    }
+
+    /// It would be interrupted: its thread must leave, or something more urgent is ready than it runs, and no other CPU runs less.
+    pub fn interrupts(&self, cpu: usize) -> bool {
+        let room =
+            (0..self.cpus.len()).filter(|c| self.cpus[*c].preemption).min_by_key(|c| (self.runs_at(*c), *c));
+        let top = self.ready.last_key_value().map(|((rank, _), _)| *rank);
+        self.cpus[cpu].preemption && (self.cpus[cpu].stop || (room == Some(cpu) && top > self.runs_at(cpu)))
+    }
+
+    /// The CPU's thread has been blocked or has ended: it has to give up the CPU.
+    pub fn must_leave(&self, cpu: usize) -> bool {
+        self.cpus[cpu].current.is_some_and(|t| self.threads[usize::from(t)].blocked)
     }
 
     /// Threads that exist and have not ended.
     pub fn alive(&self) -> Vec<u8> {
-        (0..=255).filter(|t| self.lives(*t)).collect()
+        (0..self.threads.len()).map(|t| t as u8).filter(|t| self.lives(*t)).collect()
     }
 
     fn lives(&self, t: u8) -> bool {
@@ -120,8 +154,9 @@ impl Kernel {
         if self.queued(t) {
             return 1;
         }
-        let list = self.ready.entry(self.threads[usize::from(t)].priority).or_default();
-        if front {
+        // Of a list the first one is taken; with keys those that were preempted have a list of their own.
+        let list = self.ready.entry((self.rank(t), front && self.keys)).or_default();
+        if front && !self.keys {
             list.push_front(t)
         } else {
             list.push_back(t)
@@ -142,15 +177,28 @@ impl Kernel {
             return FAILED;
         }
         self.threads[usize::from(t)].blocked = false;
-        if self.current == Some(t) { 0 } else { self.enqueue(t, false) }
+        match self.on(t) {
+            Some(cpu) => {
+                self.cpus[cpu].stop = false;
+                0
+            }
+            None => self.enqueue(t, false),
+        }
     }
 
-    fn block(&mut self, t: u8) -> u32 {
+    /// What the other units do to the thread that calls them, or BLOCK of another CPU to any.
+    pub fn block(&mut self, t: u8, by: Option<usize>) -> u32 {
         if !self.lives(t) {
             return FAILED;
         }
         self.threads[usize::from(t)].blocked = true;
-        if self.current == Some(t) { 0 } else { self.dequeue(t) }
+        match self.on(t) {
+            Some(cpu) => {
+                self.cpus[cpu].stop |= by.is_some_and(|by| by != cpu);
+                0
+            }
+            None => self.dequeue(t),
+        }
     }
 
     fn release(&mut self, t: u8) {
@@ -158,8 +206,8 @@ impl Kernel {
         self.free.push(t);
     }
 
-    fn next(&mut self, front: bool) -> u32 {
-        if let Some(t) = self.current {
+    fn next(&mut self, cpu: usize, front: bool) -> u32 {
+        if let Some(t) = self.cpus[cpu].current {
             let thread = &self.threads[usize::from(t)];
             if !thread.blocked {
                 self.enqueue(t, front);
@@ -167,23 +215,34 @@ impl Kernel {
                 self.release(t);
             }
         }
-        let top = self.ready.last_key_value().map(|(p, l)| (*p, l[0]));
-        self.current = top.map(|(_, t)| t);
+        let top = self.ready.last_key_value().map(|(((priority, _), _), l)| (*priority, l[0]));
+        self.cpus[cpu].current = top.map(|(_, t)| t);
+        self.cpus[cpu].stop = false;
         match top {
             Some((priority, t)) => {
                 self.dequeue(t);
                 lists::next::PRIORITY.put(priority.into()) | lists::next::THREAD.put(t.into())
             }
-            None => FAILED | u32::from(self.idle),
+            None => FAILED | u32::from(self.cpus[cpu].idle),
         }
     }
 
     fn set_priority(&mut self, t: u8, priority: u8) {
+        self.moves(t, |thread| thread.priority = priority);
+    }
+
+    /// A store. 0: the thread goes behind its equals of now.
+    pub fn set_key(&mut self, t: u8, key: u32) -> u32 {
+        self.moves(t, |thread| thread.key = key);
+        0
+    }
+
+    fn moves(&mut self, t: u8, change: impl FnOnce(&mut Thread)) {
         let queued = self.queued(t);
         if queued {
             self.dequeue(t);
         }
-        self.threads[usize::from(t)].priority = priority;
+        change(&mut self.threads[usize::from(t)]);
         if queued {
             self.enqueue(t, false);
         }
@@ -198,12 +257,12 @@ impl Kernel {
         before
     }
 
-    /// What a call answers; `None` for calls of interrupts and timers.
-    pub fn call(&mut self, c: Call) -> Option<u32> {
+    /// What a call of a CPU answers; `None` for calls of interrupts and timers.
+    pub fn call(&mut self, cpu: usize, c: Call) -> Option<u32> {
         let t = c.thread;
         let at = usize::from(t);
-        let current = self.current;
-        let here = current == Some(t);
+        let current = self.cpus[cpu].current;
+        let (here, runs) = (current == Some(t), self.runs(t));
         Some(match (c.unit, c.command) {
             (unit::LISTS, lists::SET_PRIORITY) => {
                 self.set_priority(t, c.argument);
@@ -220,9 +279,16 @@ impl Kernel {
                 u32::from(self.queued(t))
             }
             (unit::LISTS, lists::GET_PRIORITY) => u32::from(self.threads[at].priority),
+            (unit::LISTS, lists::GET_KEY) => self.threads[at].key,
             (unit::LISTS, lists::SET_IDLE) => {
-                self.idle = t;
+                self.cpus[cpu].idle = t;
                 0
+            }
+            (unit::LISTS, lists::PREEMPTION) => {
+                std::mem::replace(&mut self.cpus[cpu].preemption, c.argument & 1 == 1).into()
+            }
+            (unit::THREADS, threads::CURRENT) => {
+                current.map_or(threads::current::NONE.put(1), |t| threads::current::THREAD.put(t.into()))
             }
             (unit::THREADS, threads::CREATE) => match self.free.pop() {
                 None => FAILED,
@@ -232,15 +298,16 @@ impl Kernel {
                         used: true,
                         detached: c.argument & 1 == 1,
                         priority: thread.priority,
+                        key: thread.key,
                         ..Thread::default()
                     };
                     t.into()
                 }
             },
-            (unit::THREADS, threads::NEXT) => self.next(true),
-            (unit::THREADS, threads::YIELD) => self.next(false),
+            (unit::THREADS, threads::NEXT) => self.next(cpu, true),
+            (unit::THREADS, threads::YIELD) => self.next(cpu, false),
             (unit::THREADS, threads::CLEAR) => {
-                if !self.threads[at].used || here {
+                if !self.threads[at].used || runs {
                     return Some(FAILED);
                 }
                 self.dequeue(t);
@@ -254,8 +321,7 @@ impl Kernel {
                     thread.exited = true;
                     thread.blocked = true;
                     if let Some(joiner) = thread.joiner {
-                        self.threads[usize::from(joiner)].blocked = false;
-                        self.enqueue(joiner, false);
+                        self.wake(joiner);
                     }
                     0
                 }
@@ -263,7 +329,12 @@ impl Kernel {
             (unit::THREADS, threads::JOIN) => {
                 let thread = &self.threads[at];
                 if thread.used && thread.exited && !here && !thread.detached {
-                    self.release(t);
+                    // Its number is free when it has left its CPU.
+                    if runs {
+                        self.threads[at].detached = true
+                    } else {
+                        self.release(t)
+                    }
                     return Some(0);
                 }
                 let may =
@@ -278,7 +349,7 @@ impl Kernel {
                 }
             }
             (unit::THREADS, threads::ADD) => self.wake(t),
-            (unit::THREADS, threads::BLOCK) => self.block(t),
+            (unit::THREADS, threads::BLOCK) => self.block(t, Some(cpu)),
             (unit::THREADS, threads::STATUS) => {
                 let x = &self.threads[at];
                 let bits = [x.used, x.exited, x.joiner.is_some(), x.detached, x.blocked];
@@ -292,7 +363,7 @@ impl Kernel {
             (unit::CONDITIONS, conditions::SLEEP) => {
                 let waits = self.conditions.iter().any(|c| c.contains(&t));
                 if waits {
-                    self.block(t);
+                    self.block(t, None);
                 }
                 waits.into()
             }
@@ -324,7 +395,7 @@ impl Kernel {
                     FAILED
                 } else {
                     mutex.waiters.push_back(t);
-                    self.block(t);
+                    self.block(t, None);
                     1
                 }
             }
@@ -384,12 +455,13 @@ mod tests {
     use super::*;
 
     fn call(k: &mut Kernel, unit: u32, command: u32, thread: u8, argument: u8) -> u32 {
-        k.call(Call { unit, command, thread, argument }).expect("the model has it")
+        k.call(0, Call { unit, command, thread, argument }).expect("the model has it")
     }
 
     /// Thread 0 idles; 1 and 2 have priorities 1 and 2 and are ready.
     fn two() -> Kernel {
-        let mut k = Kernel::default();
+        let mut k = Kernel::new(1, 256, false);
+        call(&mut k, unit::LISTS, lists::PREEMPTION, 0, 1);
         for t in 0..3 {
             assert_eq!(call(&mut k, unit::THREADS, threads::CREATE, 0, 0), u32::from(t));
             call(&mut k, unit::LISTS, lists::SET_PRIORITY, t, t);
@@ -407,9 +479,9 @@ mod tests {
         assert_eq!(call(&mut k, unit::MUTEXES, mutexes::LOCK, 2, 5), 1);
         // Blocked, it is not put back.
         assert_eq!(call(&mut k, unit::THREADS, threads::NEXT, 0, 0), 1 << 8 | 1);
-        assert!(!k.preempts());
+        assert!(!k.interrupts(0));
         assert_eq!(call(&mut k, unit::MUTEXES, mutexes::UNLOCK, 1, 5), 0);
-        assert!(k.preempts() && k.owns(2) == [5]);
+        assert!(k.interrupts(0) && k.owns(2) == [5]);
     }
 
     /// With a ceiling, no thread up to it preempts the owner; without, the lock delays the urgent one by what is in between.
@@ -426,10 +498,10 @@ mod tests {
             assert_eq!(call(&mut k, unit::MUTEXES, mutexes::CEILING, 9, 5), u32::from(ceiling));
             assert_eq!(call(&mut k, unit::LISTS, lists::GET_PRIORITY, 1, 0), u32::from(ceiling.max(1)));
             call(&mut k, unit::THREADS, threads::ADD, 2, 0);
-            assert_eq!(k.preempts(), preempted);
+            assert_eq!(k.interrupts(0), preempted);
             assert_eq!(call(&mut k, unit::MUTEXES, mutexes::UNLOCK, 1, 5), 0);
             assert_eq!(call(&mut k, unit::LISTS, lists::GET_PRIORITY, 1, 0), 1);
-            assert!(k.preempts());
+            assert!(k.interrupts(0));
         }
     }
 
@@ -459,5 +531,87 @@ mod tests {
         assert_eq!(call(&mut k, unit::THREADS, threads::NEXT, 0, 0), 2 << 8 | 2);
         assert_eq!(call(&mut k, unit::THREADS, threads::JOIN, 1, 0), 0);
         assert_eq!(call(&mut k, unit::THREADS, threads::CREATE, 0, 0), 1);
+    }
+
+    fn on(k: &mut Kernel, cpu: usize, command: u32, thread: u8) -> u32 {
+        k.call(cpu, Call { unit: unit::THREADS, command, thread, argument: 0 }).expect("the model has it")
+    }
+
+    /// Two CPUs; threads 1 to 4 have their number as their priority, and 3 and 4 run on CPU 0 and CPU 1.
+    fn two_cpus() -> Kernel {
+        let mut k = Kernel::new(2, 256, false);
+        for t in 0..5 {
+            assert_eq!(on(&mut k, 0, threads::CREATE, 0), u32::from(t));
+            call(&mut k, unit::LISTS, lists::SET_PRIORITY, t, t);
+        }
+        for (cpu, t) in [(0, 3), (1, 4)] {
+            k.call(cpu, Call { unit: unit::LISTS, command: lists::PREEMPTION, thread: 0, argument: 1 });
+            on(&mut k, 0, threads::ADD, t);
+            on(&mut k, cpu, threads::NEXT, 0);
+        }
+        assert_eq!([k.current(0), k.current(1)], [Some(3), Some(4)]);
+        k
+    }
+
+    #[test]
+    fn of_one_priority_the_least_key_goes_first() {
+        let mut k = Kernel::new(1, 4, true);
+        call(&mut k, unit::LISTS, lists::PREEMPTION, 0, 1);
+        for t in 0..4 {
+            call(&mut k, unit::THREADS, threads::CREATE, 0, 0);
+            k.set_key(t, [50, 30, 20, 20][usize::from(t)]);
+            on(&mut k, 0, threads::ADD, t);
+        }
+        assert_eq!(on(&mut k, 0, threads::NEXT, 0), 2);
+        assert!(!k.interrupts(0));
+        // Queued, it gets an earlier deadline; the one that it preempts goes before its equal.
+        k.set_key(1, 10);
+        assert!(k.interrupts(0));
+        assert_eq!(on(&mut k, 0, threads::NEXT, 0), 1);
+        on(&mut k, 0, threads::BLOCK, 1);
+        assert_eq!(on(&mut k, 0, threads::NEXT, 0), 2);
+        // But no key comes before a priority.
+        call(&mut k, unit::LISTS, lists::SET_PRIORITY, 0, 1);
+        assert!(k.interrupts(0));
+    }
+
+    #[test]
+    fn the_least_urgent_cpu_makes_room() {
+        let mut k = two_cpus();
+        on(&mut k, 0, threads::ADD, 2);
+        assert!(!k.interrupts(0) && !k.interrupts(1));
+        call(&mut k, unit::LISTS, lists::SET_PRIORITY, 2, 9);
+        assert!(k.interrupts(0) && !k.interrupts(1));
+        // In a section, it is the other one.
+        call(&mut k, unit::LISTS, lists::PREEMPTION, 0, 0);
+        assert!(!k.interrupts(0) && k.interrupts(1));
+        assert_eq!(on(&mut k, 1, threads::NEXT, 0), 9 << 8 | 2);
+    }
+
+    #[test]
+    fn a_thread_that_another_cpu_blocks_leaves() {
+        let mut k = two_cpus();
+        assert_eq!(on(&mut k, 0, threads::BLOCK, 4), 0);
+        assert!(k.interrupts(1) && !k.interrupts(0));
+        // Woken again, it stays.
+        assert_eq!(on(&mut k, 0, threads::ADD, 4), 0);
+        assert!(!k.interrupts(1));
+        on(&mut k, 0, threads::BLOCK, 4);
+        assert_eq!(on(&mut k, 1, threads::NEXT, 0), FAILED);
+        assert!(!k.interrupts(1) && !k.queued(4));
+    }
+
+    /// The thread that joins is awake before the one that has ended has left its CPU: nobody gets its number before that.
+    #[test]
+    fn a_number_is_not_free_before_its_thread_has_left_its_cpu() {
+        let mut k = two_cpus();
+        assert_eq!(on(&mut k, 0, threads::JOIN, 4), 1);
+        assert_eq!(on(&mut k, 1, threads::EXIT, 0), 0);
+        // It had not left its CPU: it goes on there.
+        assert!(!k.must_leave(0) && !k.queued(3));
+        assert_eq!(on(&mut k, 0, threads::JOIN, 4), 0);
+        assert_eq!(on(&mut k, 0, threads::CREATE, 0), 5);
+        on(&mut k, 1, threads::NEXT, 0);
+        assert_eq!(on(&mut k, 0, threads::CREATE, 0), 4);
     }
 }

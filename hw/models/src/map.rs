@@ -336,18 +336,22 @@ pub mod lists {
     /// A queued thread goes to the tail of its new list.
     pub const SET_PRIORITY: u32 = 5;
     pub const GET_ENTRY: u32 = 6;
-    /// 1: interrupts; 0: none. The setting before.
+    /// 1: the CPU that calls may be interrupted; 0: it may not. The setting before.
     pub const PREEMPTION: u32 = 7;
-    /// The thread that is current when nothing is queued.
+    /// The thread that is current on the CPU that calls when nothing is queued.
     pub const SET_IDLE: u32 = 8;
     /// That thread.
     pub const GET_IDLE: u32 = 9;
-    /// The first thread of the highest list leaves it and becomes current.
+    /// The first thread of the highest list leaves it and becomes current on the CPU that calls.
     pub const NEXT: u32 = 10;
     /// As NEXT, without effect.
     pub const CURRENT: u32 = 11;
     /// As SET_PRIORITY, if its priority is less; the priority before.
     pub const RAISE: u32 = 12;
+    /// T's key: of one priority the least goes first. A queued thread goes behind its equals. Only of `weir_ordered`.
+    pub const SET_KEY: u32 = 13;
+    /// Its key. Only of `weir_ordered`.
+    pub const GET_KEY: u32 = 14;
 
     /// Answer of GET_ENTRY.
     pub mod entry {
@@ -378,7 +382,7 @@ pub mod lists {
 pub mod threads {
     /// A free number.
     pub const CREATE: u32 = 0;
-    /// Running thread.
+    /// The thread that the CPU runs.
     pub const CURRENT: u32 = 1;
     /// Puts the current thread back, before its equals, unless it is blocked or has ended; takes the most urgent one: the answer of NEXT of unit 0.
     pub const NEXT: u32 = 2;
@@ -390,13 +394,13 @@ pub mod threads {
     pub const IS_QUEUED: u32 = 5;
     /// The current thread has ended; the thread that joined it is woken. Its number is free when it has been joined or, if detached, has left its CPU.
     pub const EXIT: u32 = 6;
-    /// 0: it had ended, and its number is free; 1: the caller is blocked until it ends, and then calls again.
+    /// 0: it had ended, and its number is free, or will be as soon as it has left its CPU; 1: the caller is blocked until it ends, and then calls again.
     pub const JOIN: u32 = 7;
     /// No thread will join it.
     pub const DETACH: u32 = 8;
     /// Wake it, as the other units do.
     pub const ADD: u32 = 9;
-    /// Block it, as the other units do.
+    /// Block it, as the other units do; if it runs on another CPU, that one is interrupted.
     pub const BLOCK: u32 = 10;
     pub const STATUS: u32 = 11;
     /// RAISE of unit 0, as the other units do.

@@ -63,9 +63,11 @@ pub struct CallIn {
     pub lines: u32,
     pub req: u8,
     pub we: u8,
+    /// The CPU that calls, of `weir_kernel` with several.
+    pub cpu: u8,
 }
 
-/// Its outputs after the clock; `wake` and `wake_id` of `weir_kernel`.
+/// Its outputs after the clock, `irq` with a bit for each CPU; `wake` and `wake_id` of `weir_kernel`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct CallOut {
@@ -81,9 +83,9 @@ pub struct Kind<I, O> {
     pub name: &'static str,
     /// Tasks, or entries of a queue.
     pub tasks: usize,
-    /// CPUs; 0 for a queue.
+    /// CPUs; 0 for what has none.
     pub cpus: usize,
-    /// There are a counter for releases, sections that are not preempted, and the policy MLLF.
+    /// Of an engine: there are a counter for releases, sections that are not preempted, and the policy MLLF. Else: threads have keys.
     pub full: bool,
     new: unsafe extern "C" fn() -> *mut c_void,
     free: unsafe extern "C" fn(*mut c_void),
@@ -101,6 +103,7 @@ pub struct Model<I: 'static, O: 'static> {
 
 pub type EngineKind = Kind<EngineIn, EngineOut>;
 pub type Engine = Model<EngineIn, EngineOut>;
+pub type CallKind = Kind<CallIn, CallOut>;
 pub type Queue = Model<QueueIn, QueueOut>;
 /// `weir_lists`, `weir_kernel` or `weir_unified`.
 pub type Calls = Model<CallIn, CallOut>;
@@ -165,8 +168,13 @@ models! {
     ARRAY_16 "array_16" 16 0 false QueueIn QueueOut array_16_new array_16_free array_16_trace array_16_clock;
     SYSTOLIC_16 "systolic_16" 16 0 false QueueIn QueueOut
         systolic_16_new systolic_16_free systolic_16_trace systolic_16_clock;
-    KERNEL_256 "kernel_256" 256 0 false CallIn CallOut
+    KERNEL_256 "kernel_256" 256 1 false CallIn CallOut
         kernel_256_new kernel_256_free kernel_256_trace kernel_256_clock;
+    KERNEL_256X3 "kernel_256x3" 256 3 false CallIn CallOut
+        kernel_256x3_new kernel_256x3_free kernel_256x3_trace kernel_256x3_clock;
+    KERNEL_32X2_KEYS "kernel_32x2_keys" 32 2 true CallIn CallOut
+        kernel_32x2_keys_new kernel_32x2_keys_free kernel_32x2_keys_trace kernel_32x2_keys_clock;
+    ORDERED_16 "ordered_16" 16 1 true CallIn CallOut ordered_16_new ordered_16_free ordered_16_trace ordered_16_clock;
     UNIFIED_256 "unified_256" 256 0 false CallIn CallOut
         unified_256_new unified_256_free unified_256_trace unified_256_clock;
     LISTS_256 "lists_256" 256 0 false CallIn CallOut lists_256_new lists_256_free lists_256_trace lists_256_clock;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The thread scheduler with a list a priority against `priority_order`, call by call.
+//! The thread schedulers against components, call by call: with a list a priority `priority_order`, with keys `edf`.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use weir_hw::map::lists::*;
 use weir_hw::regs::lists_call;
-use weir_hw::verilated::{CallIn, Calls, LISTS_256};
+use weir_hw::verilated::{CallIn, CallKind, Calls, LISTS_256, ORDERED_16};
 
 use crate::number;
-use crate::queue::{Op, PRIORITY, World};
+use crate::queue::{EDF, Op, Order, PRIORITY, World};
 
 /// Clocks within which a call must be answered.
 const LATEST: u64 = 8;
@@ -17,25 +17,48 @@ fn ask(lists: &mut Calls, command: u32, thread: u8, argument: u8) -> u32 {
     lists.call(CallIn { addr: lists_call(command, thread, argument), ..CallIn::default() }, LATEST, |_| ()).0
 }
 
+fn store(lists: &mut Calls, command: u32, thread: u8, value: u32) {
+    let call = CallIn { addr: lists_call(command, thread, 0), wdata: value, we: 1, ..CallIn::default() };
+    assert_eq!(lists.call(call, LATEST, |_| ()).0, 0);
+}
+
 /// What the component picks, the lists give; a task that waits there is queued here; the interrupt says when to ask.
 #[test]
 fn lists_are_priority_order() {
+    follow(PRIORITY, &LISTS_256);
+}
+
+/// The same with deadlines as keys of threads of one priority.
+#[test]
+fn keys_are_edf() {
+    follow(EDF, &ORDERED_16);
+}
+
+fn follow(order: Order, built: &'static CallKind) {
+    let keys = built.full;
     let decisions = number("WEIR_HW_DECISIONS", 20_000);
     let first = number("WEIR_HW_SEED", 1);
     let (mut made, mut seed) = (0, 0);
     while made < decisions {
-        let mut world = World::new(PRIORITY, first + seed);
+        let mut world = World::new(order, first + seed);
         world.settled = true;
-        let mut lists = Calls::new(&LISTS_256);
+        let mut lists = Calls::new(built);
         ask(&mut lists, PREEMPTION, 0, 1);
-        ask(&mut lists, SET_IDLE, 200, 0);
+        ask(&mut lists, SET_IDLE, 15, 0);
+        for id in 0..16 {
+            ask(&mut lists, SET_PRIORITY, id, 7);
+        }
         for step in 0..2000 {
             let at = format!("seed {}, step {step}", first + seed);
             for op in world.step() {
                 match op {
                     Op::Push { id, .. } => {
-                        let value = world.value(id.into()) as u8;
-                        assert_eq!(ask(&mut lists, SET_PRIORITY, id, value), 0, "{at}");
+                        let value = world.value(id.into());
+                        if keys {
+                            store(&mut lists, SET_KEY, id, value);
+                        } else {
+                            assert_eq!(ask(&mut lists, SET_PRIORITY, id, value as u8), 0, "{at}");
+                        }
                         assert_eq!(ask(&mut lists, ENQUEUE, id, 0), 0, "{at}");
                         assert_eq!(ask(&mut lists, ENQUEUE, id, 0), 1, "{at}: twice");
                     }
@@ -45,7 +68,7 @@ fn lists_are_priority_order() {
                     }
                     Op::Pop => {
                         let n = world.running.expect("a task was picked");
-                        let next = (world.value(n) << 8) | n as u32;
+                        let next = ((if keys { 7 } else { world.value(n) }) << 8) | n as u32;
                         assert_eq!(ask(&mut lists, NEXT, 0, 0), next, "{at}");
                         assert_eq!(ask(&mut lists, CURRENT, 0, 0), next, "{at}");
                     }
@@ -58,7 +81,7 @@ fn lists_are_priority_order() {
             }
             assert_eq!(ask(&mut lists, IS_EMPTY, 0, 0) == 1, order.is_empty(), "{at}");
             // Neighbours in the pipe that are of one priority are neighbours in its list.
-            for pair in order.windows(2) {
+            for pair in order.windows(2).filter(|_| !keys) {
                 if world.value(pair[0].into()) == world.value(pair[1].into()) {
                     let entry = ask(&mut lists, GET_ENTRY, pair[0], 0);
                     assert_eq!((entry >> 31, (entry >> 8) as u8), (1, pair[1]), "{at}");
@@ -67,7 +90,7 @@ fn lists_are_priority_order() {
         }
         seed += 1;
     }
-    println!("lists_256: {made} operations in {seed} histories, no difference");
+    println!("{}: {made} operations in {seed} histories, no difference", built.name);
 }
 
 /// All 256 threads and priorities: the order in which they leave, the interrupt before and after, what changes of priority do.

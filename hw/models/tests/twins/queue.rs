@@ -26,7 +26,7 @@ pub const PRIORITY: Order = Order {
     topic: Topic::Priority,
     falling: true,
 };
-const EDF: Order = Order {
+pub const EDF: Order = Order {
     topology: "annotate affinity, deadline;\nentry -> edf -> cpus;",
     topic: Topic::Deadline,
     falling: false,

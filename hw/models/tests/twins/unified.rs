@@ -52,7 +52,8 @@ impl World {
 
     fn ask(&mut self, addr: u32, store: Option<u32>) -> u32 {
         let lines = self.high as u32;
-        let input = CallIn { addr, wdata: store.unwrap_or(0), lines, we: store.is_some().into(), req: 0 };
+        let (wdata, we) = (store.unwrap_or(0), store.is_some().into());
+        let input = CallIn { addr, wdata, lines, we, ..CallIn::default() };
         let latest = if addr == unified_call(NEXT, 0, 0, 0) { NEXT_LATEST } else { LATEST };
         self.rtl.call(input, latest, |_| ()).0
     }
@@ -144,7 +145,9 @@ fn the_controller_is_its_model() {
         }
         seed += 1;
     }
-    assert!(sources.iter().all(|n| *n > 50) && interrupts > 100, "{sources:?} {interrupts}");
+    // What is compared must have happened: nothing to run is the rarest, once in about 400 calls.
+    let often = sources.iter().all(|n| *n >= made / 1000) && interrupts >= made / 50;
+    assert!(often, "of {made}: {sources:?} {interrupts}");
     println!(
         "unified_256: {made} calls in {seed} histories; NEXT gave {} threads, {} timers, {} lines, {} times nothing; no difference",
         sources[0], sources[1], sources[2], sources[3]
