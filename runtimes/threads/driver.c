@@ -588,6 +588,11 @@ static void run_green(struct cpu *c, struct weir_thread *t)
 	struct self *s = me();
 	u32 spins = 0;
 
+	/* From now on it does a program's work. */
+	if (!c->works) {
+		c->works = 1;
+		be_prompt(0);
+	}
 	/* Another CPU may not have left the thread's stack yet; it leaves it without waiting for another CPU. */
 	while (__atomic_load_n(&t->on_cpu, __ATOMIC_ACQUIRE))
 		weir_port_relax(spins++);
@@ -658,6 +663,7 @@ static void *driver(void *arg)
 	pin(0, c->linux_cpu);
 	prctl(PR_SET_TIMERSLACK, 1);
 	prctl(PR_SET_NAME, "weir-driver");
+	be_prompt(1);
 	c->driver = gettid();
 	make_timer(&c->timer, c->driver);
 	__atomic_store_n(&c->holder, c->driver, __ATOMIC_SEQ_CST);

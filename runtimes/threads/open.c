@@ -399,14 +399,14 @@ struct attributes {
 	u64 runtime, deadline, period;
 };
 
-void be_prompt(void)
+void be_prompt(int on)
 {
 	struct attributes a = { .size = sizeof(a) };
 
 	if (syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) || a.policy != SCHED_OTHER)
 		return;
 	a.size = sizeof(a);
-	a.runtime = PROMPT_NS;
+	a.runtime = on ? PROMPT_NS : 0;
 	syscall(SYS_sched_setattr, 0, &a, 0);
 }
 

@@ -410,7 +410,7 @@ static void *watches(void *arg)
 	(void)arg;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, 0);
 	prctl(PR_SET_NAME, "weir-watch");
-	be_prompt();
+	be_prompt(1);
 	while (!__atomic_load_n(&rt.stop, __ATOMIC_ACQUIRE)) {
 		struct timespec t;
 		int some;
