@@ -365,6 +365,12 @@ if echo 'int main(void) { return 0; }' | "$cc" -fopenmp -x c -o "$work/try" - 2>
 	[[ $(timeout 120 "$work/openmp" 1) == "$done" && $(LD_PRELOAD=$gomp timeout 120 "$work/openmp" 2) == "$done" ]]
 	# No name may be left to libgomp: it is not loaded.
 	LD_PRELOAD=$gomp ldd "$work/openmp" | grep -q '/libgomp.so' && echo "FAIL libgomp is loaded, too" && exit 1
+	# All of libgomp's names, but for OpenACC's and those of its plugins for devices.
+	names_of() { nm -D --defined-only "$1" | awk '{ print $3 }' | sed 's/@.*//' | sort -u; }
+	if [[ $("$cc" -dumpversion) == 12* ]] && comm -23 <(names_of "$("$cc" -print-file-name=libgomp.so.1)") <(names_of "$gomp") |
+		grep -vE '^(acc_|GOACC_|GOMP_PLUGIN_|GOMP_offload_(un)?register$|[A-Z]+_[0-9.]+$)'; then
+		echo "FAIL these names of libgomp are absent" && exit 1
+	fi
 	with_openmp() { # PLAN COMMAND...
 		timeout 120 env WEIR_THREADS_PLAN="$1" LD_PRELOAD="$work/lib/libweir_preload.so:$gomp" "${@:2}"
 	}
@@ -383,6 +389,15 @@ if echo 'int main(void) { return 0; }' | "$cc" -fopenmp -x c -o "$work/try" - 2>
 	[[ $(LD_PRELOAD=$gomp timeout 60 "$work/embeds" "$work/here-priority.plan") == 'embeds: 150 members in 50 regions' ]]
 	LD_PRELOAD=$gomp timeout 60 "$work/embeds" "$work/here-priority.plan" green 2>"$work/said" && exit 1
 	grep -q 'in a green thread' "$work/said"
+	# What the specification's examples do, and Fortran's names.
+	"$cc" -O2 -Wall -Wextra -Werror -fopenmp -o "$work/examples" tests/threads/others/examples.c
+	outcome "$work/examples" >"$work/plain"
+	same 'examples of OpenMP' with_openmp "$work/here-decentral.plan" "$work/examples"
+	if command -v gfortran >/dev/null; then
+		gfortran -O2 -fopenmp -o "$work/teams" tests/threads/others/teams.f90
+		outcome "$work/teams" >"$work/plain"
+		same 'OpenMP in Fortran' with_openmp "$work/here-decentral.plan" "$work/teams"
+	fi
 	# What cannot be is said: no slots in the policy, no target regions, nothing cancelled.
 	WEIR_THREADS_GANGS=$work/team.manifest with_openmp "$work/here-decentral.plan" "$work/is" S 2>"$work/said" && exit 1
 	grep -q 'no slots for gangs' "$work/said"

@@ -588,6 +588,11 @@ static void run_green(struct cpu *c, struct weir_thread *t)
 	struct self *s = me();
 	u32 spins = 0;
 
+	/* From now on it does a program's work. */
+	if (!c->works) {
+		c->works = 1;
+		be_prompt(0);
+	}
 	/* Another CPU may not have left the thread's stack yet; it leaves it without waiting for another CPU. */
 	while (__atomic_load_n(&t->on_cpu, __ATOMIC_ACQUIRE))
 		weir_port_relax(spins++);
@@ -658,6 +663,7 @@ static void *driver(void *arg)
 	pin(0, c->linux_cpu);
 	prctl(PR_SET_TIMERSLACK, 1);
 	prctl(PR_SET_NAME, "weir-driver");
+	be_prompt(1);
 	c->driver = gettid();
 	make_timer(&c->timer, c->driver);
 	__atomic_store_n(&c->holder, c->driver, __ATOMIC_SEQ_CST);
@@ -884,7 +890,8 @@ void on_signal(int sig, siginfo_t *info, void *context)
 	if (__atomic_load_n(&s->lost, __ATOMIC_SEQ_CST)) {
 		lost_point();
 	} else if (must_go(s->cpu, s->thread)) {
-		if (s->thread->kind == WEIR_BOUND && was_asleep(context))
+		/* Where nobody looks for strays (ThreadSanitizer), it would run on beside the policy. */
+		if (s->thread->kind == WEIR_BOUND && watch_runs() && was_asleep(context))
 			go_astray();
 		else
 			give_way(s);

@@ -301,6 +301,7 @@ static void *wait_for_events(void *arg)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, 0);
 	prctl(PR_SET_NAME, "weir-events");
 	prctl(PR_SET_TIMERSLACK, 1);
+	be_prompt(1);
 	while (!__atomic_load_n(&rt.stop, __ATOMIC_ACQUIRE)) {
 		int n = epoll_wait(ev.epoll, events, 64, -1);
 

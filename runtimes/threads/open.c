@@ -390,6 +390,26 @@ int quiet_thread(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), vo
 	return err;
 }
 
+/* As in linux/sched/types.h, first version, which cannot be included together with sched.h everywhere. */
+struct attributes {
+	u32 size, policy;
+	u64 flags;
+	int nice;
+	u32 priority;
+	u64 runtime, deadline, period;
+};
+
+void be_prompt(int on)
+{
+	struct attributes a = { .size = sizeof(a) };
+
+	if (syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) || a.policy != SCHED_OTHER)
+		return;
+	a.size = sizeof(a);
+	a.runtime = on ? PROMPT_NS : 0;
+	syscall(SYS_sched_setattr, 0, &a, 0);
+}
+
 int same_user(int socket, pid_t *pid)
 {
 	struct ucred peer = { 0 };

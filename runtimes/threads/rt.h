@@ -123,6 +123,7 @@ struct cpu {
 	u32 gate;    /* (a) the driver's futex: 1, the CPU is the driver's */
 	u32 kicked;  /* (a) futex: there may be work */
 	u32 asleep;  /* (a) the driver waits at `kicked` */
+	u32 works;   /* the driver has run green threads */
 	u32 resched; /* (a) the policy wants it to choose again */
 	int holder;  /* (a) Linux's number of the thread that has the CPU */
 	int driver;
@@ -275,6 +276,8 @@ void watch_wake_up(void);
 void watch_leaves(struct weir_thread *t);
 void lost_point(void);
 void go_astray(void);
+/* Whether strays are looked for. */
+int watch_runs(void);
 char state_of(int pid, int tid);
 
 /* overflow.c */
@@ -298,6 +301,12 @@ void unpin(int tid);
 int cpus_new(u32 nr);
 /* A thread without the program's signals. 0, or an error number. */
 int quiet_thread(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *arg);
+/*
+ * For a calling thread that works little, and would do so late on a busy machine: Linux is asked for a short slice, and lets it run sooner when it
+ * wakes (6.12 and later; its share is as before, and it needs no right). 0: it works for the program, and has the usual slice.
+ */
+#define PROMPT_NS 100000ull
+void be_prompt(int on);
 /* Move a file away from the small numbers, which programs count on. */
 int high_file(int fd);
 /* Whether the other end is a process of this user, or of root; then its number is in @pid, if that is not null. */

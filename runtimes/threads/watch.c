@@ -157,6 +157,11 @@ __attribute__((noinline)) void lost_point(void)
 	bound_wait(t);
 }
 
+int watch_runs(void)
+{
+	return (int)wa.running;
+}
+
 /*
  * The end of the slice interrupts a call in which the caller sleeps: it gives up the CPU and goes back to sleep without one. Disabled, and has a
  * CPU.
@@ -405,6 +410,7 @@ static void *watches(void *arg)
 	(void)arg;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, 0);
 	prctl(PR_SET_NAME, "weir-watch");
+	be_prompt(1);
 	while (!__atomic_load_n(&rt.stop, __ATOMIC_ACQUIRE)) {
 		struct timespec t;
 		int some;

@@ -20,6 +20,7 @@ pub mod complete;
 mod component;
 mod config;
 mod drawing;
+mod elf;
 mod elsewhere;
 #[cfg(all(test, feature = "default"))]
 mod examples;

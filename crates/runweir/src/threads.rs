@@ -19,6 +19,7 @@ use weir_core::{CpuSet, Plan, Setting};
 
 use crate::args::one;
 use crate::compile::{flat, plan};
+use crate::elf::Elf;
 use crate::fault::{Fault, Result};
 use crate::units::plural;
 use crate::{machine, output, topology};
@@ -132,7 +133,9 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     let early = (args.strict && args.join.is_none()).then(|| policy(args, usable_cpus(args)?)).transpose()?;
     let preload = installed(PRELOAD)?;
     let program = find_program(&args.command[0])?;
-    if !is_dynamic(&program) {
+    // What cannot be read is let through.
+    let elf = Elf::open(&program).ok();
+    if elf.as_ref().is_some_and(|elf| !elf.as_ref().is_some_and(Elf::names_interpreter)) {
         return Err(Fault::user(
             format!("`{}` is not a dynamically linked program", program.display()),
             "the runtime is loaded into the program at its start; a script needs its interpreter named, a static \
@@ -149,7 +152,7 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     let mut command = Command::new(&program);
     command.args(&args.command[1..]).arg0(&args.command[0]);
     command.env("LD_PRELOAD", libraries(&preload, args.keep_libgomp));
-    if needs_libasan(&program) {
+    if elf.flatten().is_some_and(|elf| elf.needs("libasan.so.")) {
         // It insists on being loaded first, and works in second place.
         let mut options = std::env::var_os("ASAN_OPTIONS").unwrap_or_default();
         options.push(if options.is_empty() { "" } else { ":" });
@@ -473,29 +476,6 @@ fn find_program(name: &OsStr) -> Result<PathBuf> {
     weir_text::packages::find(name).ok_or_else(missing)
 }
 
-/// Whether a 64-bit ELF file names an interpreter, which is what preloads libraries. What cannot be read is let through.
-fn is_dynamic(program: &Path) -> bool {
-    const INTERPRETER: u32 = 3;
-    let Ok(bytes) = fs::read(program) else { return true };
-    let number = |at: usize, len: usize| -> Option<u64> {
-        let part = bytes.get(at..at + len)?;
-        Some(part.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)))
-    };
-    if !bytes.starts_with(b"\x7fELF\x02\x01") {
-        return false;
-    }
-    let (Some(table), Some(size), Some(entries)) = (number(32, 8), number(54, 2), number(56, 2)) else {
-        return false;
-    };
-    (0..entries).any(|i| number((table + i * size) as usize, 4) == Some(u64::from(INTERPRETER)))
-}
-
-/// Whether gcc linked it with AddressSanitizer's library.
-fn needs_libasan(program: &Path) -> bool {
-    let name = b"libasan.so.";
-    fs::read(program).is_ok_and(|bytes| bytes.windows(name.len()).any(|w| w == name))
-}
-
 /// Why the loader leaves `LD_PRELOAD` out for this program and user.
 fn ignores_preloads(program: &Path) -> Option<&'static str> {
     use std::os::unix::fs::MetadataExt;
@@ -598,18 +578,4 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
     }
     output::say(&text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_script_is_not_dynamic_and_this_program_is() {
-        let own = std::env::current_exe().expect("a file");
-        assert!(is_dynamic(&own));
-        let script = tempfile::NamedTempFile::new().expect("a file");
-        fs::write(script.path(), "#!/bin/sh\n").expect("writable");
-        assert!(!is_dynamic(script.path()));
-    }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* The functions of omp.h except locks, Fortran's (the same names with an underscore, arguments by reference), and what is not supported. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,6 +259,17 @@ GOMP_API void omp_get_place_proc_ids(int place, int *ids)
 	(void)ids;
 }
 
+GOMP_API void omp_get_place_proc_ids_(const int *place, int *ids)
+{
+	omp_get_place_proc_ids(*place, ids);
+}
+
+GOMP_API void omp_get_place_proc_ids_8_(const int64_t *place, int64_t *ids)
+{
+	(void)place;
+	(void)ids;
+}
+
 ASKS(int, omp_get_place_num)
 {
 	return -1;
@@ -269,6 +281,16 @@ ASKS(int, omp_get_partition_num_places)
 }
 
 GOMP_API void omp_get_partition_place_nums(int *nums)
+{
+	(void)nums;
+}
+
+GOMP_API void omp_get_partition_place_nums_(int *nums)
+{
+	omp_get_partition_place_nums(nums);
+}
+
+GOMP_API void omp_get_partition_place_nums_8_(int64_t *nums)
 {
 	(void)nums;
 }
@@ -303,6 +325,45 @@ GOMP_API void omp_display_affinity(const char *format)
 
 	omp_capture_affinity(text, sizeof(text), format);
 	puts(text);
+}
+
+/* Fortran's texts have a length of their own, which comes behind the other arguments, and end in blanks. */
+static void blank_padded(char *text, size_t had, size_t bytes)
+{
+	if (had < bytes)
+		memset(text + had, ' ', bytes - had);
+}
+
+GOMP_API void omp_set_affinity_format_(const char *format, size_t bytes)
+{
+	(void)format;
+	(void)bytes;
+}
+
+GOMP_API int omp_get_affinity_format_(char *buffer, size_t bytes)
+{
+	blank_padded(buffer, 0, bytes);
+	return 0;
+}
+
+GOMP_API int omp_capture_affinity_(char *buffer, const char *format, size_t bytes,
+				   size_t format_bytes)
+{
+	char text[64];
+	size_t n = omp_capture_affinity(text, sizeof(text), 0);
+
+	(void)format;
+	(void)format_bytes;
+	memcpy(buffer, text, n < bytes ? n : bytes);
+	blank_padded(buffer, n, bytes);
+	return (int)n;
+}
+
+GOMP_API void omp_display_affinity_(const char *format, size_t bytes)
+{
+	(void)format;
+	(void)bytes;
+	omp_display_affinity(0);
 }
 
 /* --- the rest ------------------------------------------------------------------------------------------------------- */
@@ -389,10 +450,20 @@ GOMP_API int omp_pause_resource(int kind, int device)
 	return device ? -1 : 0;
 }
 
+GOMP_API int omp_pause_resource_(const int *kind, const int *device)
+{
+	return omp_pause_resource(*kind, *device);
+}
+
 GOMP_API int omp_pause_resource_all(int kind)
 {
 	(void)kind;
 	return 0;
+}
+
+GOMP_API int omp_pause_resource_all_(const int *kind)
+{
+	return omp_pause_resource_all(*kind);
 }
 
 /* One memory, and its allocator. */
@@ -402,9 +473,25 @@ GOMP_API uintptr_t omp_init_allocator(uintptr_t space, int nr, const void *trait
 	return space || nr ? 0 : 1;
 }
 
+GOMP_API uintptr_t omp_init_allocator_(const uintptr_t *space, const int *nr, const void *traits)
+{
+	return omp_init_allocator(*space, *nr, traits);
+}
+
+GOMP_API uintptr_t omp_init_allocator_8_(const uintptr_t *space, const int64_t *nr,
+					 const void *traits)
+{
+	return omp_init_allocator(*space, *nr != 0, traits);
+}
+
 GOMP_API void omp_destroy_allocator(uintptr_t a)
 {
 	(void)a;
+}
+
+GOMP_API void omp_destroy_allocator_(const uintptr_t *a)
+{
+	omp_destroy_allocator(*a);
 }
 
 GOMP_API void omp_set_default_allocator(uintptr_t a)
@@ -412,7 +499,12 @@ GOMP_API void omp_set_default_allocator(uintptr_t a)
 	(void)a;
 }
 
-GOMP_API uintptr_t omp_get_default_allocator(void)
+GOMP_API void omp_set_default_allocator_(const uintptr_t *a)
+{
+	omp_set_default_allocator(*a);
+}
+
+ASKS(uintptr_t, omp_get_default_allocator)
 {
 	return 1;
 }
@@ -498,6 +590,87 @@ GOMP_API void GOMP_warning(const char *text, size_t bytes)
 {
 	fprintf(stderr, "warning directive: %.*s\n",
 		(int)(text && bytes == (size_t)-1 ? strlen(text) : bytes), text ? text : "");
+}
+
+/* --- the memory of devices: the host is the only one, and number 0 -------------------------------------------------- */
+
+GOMP_API void *omp_target_alloc(size_t bytes, int device)
+{
+	return device || !bytes ? 0 : malloc(bytes);
+}
+
+GOMP_API void omp_target_free(void *p, int device)
+{
+	if (!device)
+		free(p);
+}
+
+GOMP_API int omp_target_is_present(const void *p, int device)
+{
+	(void)p;
+	return !device;
+}
+
+GOMP_API int omp_target_memcpy(void *to, const void *from, size_t bytes, size_t to_offset,
+			       size_t from_offset, int to_device, int from_device)
+{
+	if (to_device || from_device)
+		return EINVAL;
+	memcpy((char *)to + to_offset, (const char *)from + from_offset, bytes);
+	return 0;
+}
+
+/* Copy a part of an array of @dims dimensions into a part of another; all numbers count elements. */
+GOMP_API int omp_target_memcpy_rect(void *to, const void *from, size_t bytes, int dims,
+				    const size_t *volume, const size_t *to_offset,
+				    const size_t *from_offset, const size_t *to_size,
+				    const size_t *from_size, int to_device, int from_device)
+{
+	size_t to_row = bytes, from_row = bytes;
+
+	/* Without arrays: how many dimensions there may be. */
+	if (!to && !from)
+		return MAX_LEVELS;
+	if (to_device || from_device || dims < 1)
+		return EINVAL;
+	for (int i = 1; i < dims; i++) {
+		to_row *= to_size[i];
+		from_row *= from_size[i];
+	}
+	to = (char *)to + to_offset[0] * to_row;
+	from = (const char *)from + from_offset[0] * from_row;
+	if (dims == 1) {
+		memcpy(to, from, bytes * volume[0]);
+		return 0;
+	}
+	for (size_t i = 0; i < volume[0]; i++) {
+		int err = omp_target_memcpy_rect(
+			(char *)to + i * to_row, (const char *)from + i * from_row, bytes, dims - 1,
+			volume + 1, to_offset + 1, from_offset + 1, to_size + 1, from_size + 1,
+			to_device, from_device);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+GOMP_API int omp_target_associate_ptr(const void *host, const void *there, size_t bytes,
+				      size_t offset, int device)
+{
+	(void)host;
+	(void)there;
+	(void)bytes;
+	(void)offset;
+	(void)device;
+	return EINVAL;
+}
+
+GOMP_API int omp_target_disassociate_ptr(const void *p, int device)
+{
+	(void)p;
+	(void)device;
+	return EINVAL;
 }
 
 /* A program that could offload starts, and stops with an error where it offloads. */

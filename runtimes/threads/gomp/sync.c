@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Critical sections, atomic updates without an instruction, and the locks of omp.h: a word, or a word with an owner. */
+#include <stdlib.h>
+
 #include "gomp.h"
 
 /* The size of omp_nest_lock_t: 16 bytes. */
@@ -111,15 +113,34 @@ GOMP_API void omp_unset_nest_lock(struct nest *n)
 }
 
 /* Fortran's forms, which pass locks by reference, too. */
-#define FORTRAN(type, result, name)      \
-	GOMP_API result name##_(type l); \
-	GOMP_API result name##_(type l)  \
-	{                                \
-		return name(l);          \
+#define FORTRAN(type, result, name, lock) \
+	GOMP_API result name##_(type l);  \
+	GOMP_API result name##_(type l)   \
+	{                                 \
+		return name(lock l);      \
 	}
 
-FORTRAN(u32 *, void, omp_init_lock)
-FORTRAN(u32 *, void, omp_destroy_lock)
-FORTRAN(u32 *, void, omp_set_lock)
-FORTRAN(u32 *, void, omp_unset_lock)
-FORTRAN(u32 *, int, omp_test_lock)
+FORTRAN(u32 *, void, omp_init_lock, )
+FORTRAN(u32 *, void, omp_destroy_lock, )
+FORTRAN(u32 *, void, omp_set_lock, )
+FORTRAN(u32 *, void, omp_unset_lock, )
+FORTRAN(u32 *, int, omp_test_lock, )
+
+/* A nested lock is larger than Fortran's variable for it, which has its address. */
+FORTRAN(struct nest **, void, omp_set_nest_lock, *)
+FORTRAN(struct nest **, int, omp_test_nest_lock, *)
+FORTRAN(struct nest **, void, omp_unset_nest_lock, *)
+
+GOMP_API void omp_init_nest_lock_(struct nest **n)
+{
+	*n = malloc(sizeof(**n));
+	if (!*n)
+		fatal("no memory for a lock");
+	omp_init_nest_lock(*n);
+}
+
+GOMP_API void omp_destroy_nest_lock_(struct nest **n)
+{
+	free(*n);
+	*n = 0;
+}

@@ -432,6 +432,11 @@ GOMP_API void omp_fulfill_event(u64 handle)
 		event_bump(team ? &team->event : &outside);
 }
 
+GOMP_API void omp_fulfill_event_(const u64 *handle)
+{
+	omp_fulfill_event(*handle);
+}
+
 GOMP_API void GOMP_taskwait(void)
 {
 	struct member *m = me();
