@@ -184,7 +184,7 @@ module weir_ordered_props #(
 
 `ifndef PROMISES_ONLY
   // ------------------------------------------------------------------ steps of the induction
-  localparam logic [1:0] SIdle = 2'd0, SThread = 2'd1, SMove = 2'd2;
+  localparam logic [1:0] SIdle = 2'd0, SThread = 2'd1, SMoves = 2'd2;
   localparam int unsigned PlaceWidth = RankWidth + 1;
   (* hierconn *) wire [1:0]                           \u_ordered.state_q ;
   (* hierconn *) wire [3:0]                           \u_ordered.cmd_q ;
@@ -246,15 +246,15 @@ module weir_ordered_props #(
   // Its rank counts before the answer.
   assign changes = open_q && sets && state != SThread;
   always_comb if (rst_ni && live_q) begin
-    assert (state <= SMove);
+    assert (state <= SMoves);
     if (open_q) assert (rvalid != (state != SIdle));
     else assert (!rvalid && state == SIdle);
     if (open_q) assert (\u_ordered.cmd_q == cmd_q && \u_ordered.arg_q == arg_q && \u_ordered.id_q == id_q && \u_ordered.we_q == we_q &&
                         \u_ordered.data_q == data_q && \u_ordered.cpu_q == cpu_q && 32'(cpu_q) < NumCpus);
     if (!open_q) assert (3'(\u_ordered.rest_q ) + quiet_q <= 3'd4 || \u_ordered.rest_q == '0);
     if (state == SThread) assert (age_q == 4'd1 && {\u_ordered.prio , ~\u_ordered.key } == ranks[id_q]);
-    if (state == SMove) assert (age_q == 4'd2 && sets && in_q[id_q] && !queued[id_q] && {\u_ordered.level_q , ~\u_ordered.key_q } == changed);
-    if (state == SMove && cmd_q == Raise) assert (\u_ordered.before_q == rank_q[id_q][KeyWidth+:LevelWidth]);
+    if (state == SMoves) assert (age_q == 4'd2 && sets && in_q[id_q] && !queued[id_q] && {\u_ordered.level_q , ~\u_ordered.key_q } == changed);
+    if (state == SMoves && cmd_q == Raise) assert (\u_ordered.before_q == rank_q[id_q][KeyWidth+:LevelWidth]);
     if (rvalid && cmd_q == Next && !rdata[31]) assert (rdata[8+:LevelWidth] == rank_q[target][KeyWidth+:LevelWidth]);
     for (int c = 0; c < NumCpus; c++) begin
       if (open_q && cmd_q == Next && cpu_q == CpuWidth'(c) && rvalid) begin
@@ -270,7 +270,7 @@ module weir_ordered_props #(
     for (int t = 0; t < NumThreads; t++) begin
       logic there;
       assert (ranks[t] == (changes && id_q == IdWidth'(t) ? changed : rank_q[t]));
-      assert (now[t] == (queued[t] || (state == SMove && id_q == IdWidth'(t))));
+      assert (now[t] == (queued[t] || (state == SMoves && id_q == IdWidth'(t))));
       there = 1'b0;
       for (int e = 0; e < NumThreads; e++) if (valid[e] && ids[e] == IdWidth'(t)) there = 1'b1;
       assert (there == queued[t]);

@@ -23,7 +23,7 @@ Systems:
   software   one CPU; scheduler in software, interrupts above all threads
   threaded   one CPU; scheduler in software, interrupts served by threads
   unified    one CPU; lists in software, the unified controller decides which thread interrupts
-  hardware   one CPU; threads, synchronisation, interrupts and timers in hardware
+  hardware   threads, synchronisation, interrupts and timers in hardware
   tick       periodic tasks by least laxity, decided in software at each tick
   engine     periodic tasks by least laxity, decided by the scheduling engine
   freertos   one CPU (VexRiscv); FreeRTOS, with tasks that the scheduling engine schedules
@@ -33,6 +33,7 @@ Examples:
   runweir soc --system unified -- base
   runweir soc --system software --out out -- web PERIOD=4000 REQUESTS=500
   runweir soc --system engine --cpus 2 -- periodic TASKS=8
+  runweir soc --system hardware --cpus 2 -- hackbench
   runweir soc --system freertos -- freertos TICK=20000
 
 The first run of a configuration builds its simulator (half a minute), which is kept. Needs the tools of
@@ -41,7 +42,7 @@ pub struct SocArgs {
     /// What schedules
     #[arg(long, value_name = "S", default_value = "hardware", value_parser = PossibleValuesParser::new(System::ALL.map(System::name)))]
     pub system: String,
-    /// CPUs; more than one for `tick` and `engine` only
+    /// CPUs; more than one for `hardware`, `tick` and `engine` only
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
     pub cpus: u32,
     /// Tasks that the scheduling engine has room for

@@ -90,6 +90,11 @@ impl System {
         }
     }
 
+    /// Its kernel and its scheduler are for more than one CPU.
+    fn takes_several_cpus(self) -> bool {
+        matches!(self, Self::Hardware | Self::Tick | Self::Engine)
+    }
+
     /// Its cores: what weir_soc_core is.
     pub(crate) fn core(self) -> Core {
         if self == Self::Freertos { Core::VexRiscv } else { Core::PicoRv32 }
@@ -228,11 +233,16 @@ impl Soc {
                 format!("choose one of {}", app.interface().systems().join(", ")),
             ));
         }
-        if options.cpus > 1 && system.interface() != Interface::Periodic {
+        if options.cpus > 1 && !system.takes_several_cpus() {
+            let others: Vec<_> = System::ALL
+                .iter()
+                .filter(|s| s.interface() == system.interface() && s.takes_several_cpus())
+                .map(|s| format!(", or choose `{s}`"))
+                .collect();
             return Err(Error::new(
                 ErrorKind::Input,
                 format!("the system `{system}` has one CPU"),
-                "leave --cpus out, or choose `tick` or `engine`",
+                format!("leave --cpus out{}", others.concat()),
             ));
         }
         let tools = Tools::find(system)?;

@@ -193,6 +193,12 @@ impl<'a> Translator<'a> {
             self.emit(clock, &Event::Idle { cpu, idle: true });
             return;
         }
+        // Of several CPUs one can have a thread before the one that it left says so.
+        let elsewhere = |t: &mut Thread| matches!(t.is, Is::Running { cpu: c, .. } if c != cpu);
+        if self.thread(id, clock).is_some_and(elsewhere) {
+            self.stop(clock, id, Stop::Preempted);
+            self.ready(clock, id, false);
+        }
         let idle = self.running[cpu as usize].is_none();
         if idle {
             self.emit(clock, &Event::Idle { cpu, idle: false });

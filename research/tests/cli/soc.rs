@@ -25,7 +25,10 @@ fn what_does_not_fit_is_refused() {
         (&["soc", "--system", "engine", "--", "base"], "does not run on the system `engine`"),
         (&["soc", "--system", "freertos", "--", "periodic"], "does not run on the system `freertos`"),
         (&["soc", "--system", "engine", "--", "freertos"], "does not run on the system `engine`"),
-        (&["soc", "--system", "unified", "--cpus", "2", "--", "base"], "has one CPU"),
+        (
+            &["soc", "--system", "unified", "--cpus", "2", "--", "base"],
+            "leave --cpus out, or choose `hardware`",
+        ),
         (&["soc", "--system", "freertos", "--cpus", "2", "--", "freertos"], "has one CPU"),
         (&["soc", "--system", "nonsense", "--", "base"], "nonsense"),
         (&["soc", "--", "base", "N"], "`N` is not a setting"),
