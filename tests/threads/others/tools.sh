@@ -103,6 +103,6 @@ row_valgrind() { threaded && "${under[@]}" "$(command -v valgrind.bin valgrind |
 row_jemalloc() { threaded && LD_PRELOAD=libjemalloc.so.2 "${under[@]}" "$work/threaded"; }
 row_tcmalloc() { threaded && LD_PRELOAD=libtcmalloc.so.4 "${under[@]}" "$work/threaded"; }
 row_ubsan() {
-	[[ -x $work/ubsan ]] || gcc -std=gnu11 -D_GNU_SOURCE -O1 -fsanitize=undefined,leak -o "$work/ubsan" tests/threads/program.c -lpthread || return 77
+	[[ -x $work/ubsan ]] || gcc -std=gnu11 -D_GNU_SOURCE -O1 -fsanitize=undefined -o "$work/ubsan" tests/threads/program.c -lpthread || return 77
 	"${under[@]}" "$work/ubsan"
 }
