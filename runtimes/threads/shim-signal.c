@@ -4,6 +4,9 @@
  *
  * SIGURG is the runtime's. A handler of the program does not run in the runtime, nor while its thread waits for a CPU: it might not return
  * there. It is put off until the thread goes on. Blocking the signals instead would have them handled by other threads than without us.
+ *
+ * A program may block SIGURG, and take it by sigwait() or a file (PostgreSQL does). For the kernel it stays unblocked then. One that comes is
+ * kept until the thread waits; it is blocked for the kernel, too, while a thread waits, so there the kept one is sent again.
  */
 #include <signal.h>
 #include <string.h>
@@ -22,9 +25,62 @@ static __thread struct {
 	siginfo_t info[16];
 } put_off;
 
+static __thread struct {
+	volatile int blocked; /* by the program */
+	volatile int kept;    /* one came meanwhile: */
+	int waited_for;	      /* in the present call */
+	siginfo_t info;
+} urgent;
+static int urgent_file; /* (a) some file is to report it */
+
+int shim_blocks_urgent(void)
+{
+	return urgent.blocked;
+}
+
+void shim_block_urgent(int blocked)
+{
+	urgent.blocked = blocked;
+}
+
 void shim_urgent(void)
 {
+	sigset_t set;
+
 	sigaction(SIGURG, 0, &wanted[SIGURG]);
+	urgent.blocked = !pthread_sigmask(SIG_BLOCK, 0, &set) && sigismember(&set, SIGURG) == 1;
+}
+
+int weir_shim_waits(void)
+{
+	return urgent.waited_for || __atomic_load_n(&urgent_file, __ATOMIC_RELAXED);
+}
+
+/* One that is pending for the kernel again. */
+static void give(void)
+{
+	urgent.kept = 0;
+	syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGURG, &urgent.info);
+}
+
+/* The caller is about to wait; it does not handle the signal meanwhile. */
+void weir_shim_gives(void)
+{
+	if (urgent.kept)
+		give();
+}
+
+void shim_urgent_without_policy(void)
+{
+	sigset_t set;
+
+	if (!urgent.blocked)
+		return;
+	urgent.blocked = 0;
+	sigemptyset(&set);
+	sigaddset(&set, SIGURG);
+	pthread_sigmask(SIG_BLOCK, &set, 0);
+	weir_shim_gives();
 }
 
 /* 0: there is no room. */
@@ -84,7 +140,12 @@ static void relay(int sig, siginfo_t *info, void *context)
 /* For the runtime's signal handler: the signal is not its own. */
 void weir_shim_foreign(int sig, siginfo_t *info, void *context)
 {
-	relay(sig, info, context);
+	if (!urgent.blocked) {
+		relay(sig, info, context);
+		return;
+	}
+	urgent.info = *info;
+	urgent.kept = 1;
 }
 
 const sigset_t *shim_with_ours(const sigset_t *set, sigset_t *copy)
@@ -106,25 +167,36 @@ const sigset_t *shim_without_ours(const sigset_t *set, sigset_t *copy)
 }
 
 /* A program that blocks all signals could not be preempted. */
-static const sigset_t *but_ours(int how, const sigset_t *set, sigset_t *copy)
+static int change_mask(int (*real)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set,
+		       sigset_t *old)
 {
-	return how == SIG_UNBLOCK ? set : shim_without_ours(set, copy);
+	int has = set && sigismember(set, SIGURG) == 1, was = urgent.blocked, err;
+	sigset_t copy;
+
+	if (!shim_active || !shim_mine())
+		return real(how, how == SIG_UNBLOCK ? set : shim_without_ours(set, &copy), old);
+	if (set && (has || how == SIG_SETMASK))
+		urgent.blocked = how != SIG_UNBLOCK && has;
+	err = real(how, how == SIG_UNBLOCK ? set : shim_without_ours(set, &copy), old);
+	if (err)
+		urgent.blocked = was;
+	else if (old && was)
+		sigaddset(old, SIGURG);
+	if (!urgent.blocked)
+		weir_shim_gives();
+	return err;
 }
 
 SHIM int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
-	sigset_t copy;
-
 	REAL(pthread_sigmask);
-	return real(how, but_ours(how, set, &copy), old);
+	return change_mask(real, how, set, old);
 }
 
 SHIM int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
-	sigset_t copy;
-
 	REAL(sigprocmask);
-	return real(how, but_ours(how, set, &copy), old);
+	return change_mask(real, how, set, old);
 }
 
 static int goes_by_relay(int sig, const struct sigaction *act)
@@ -209,8 +281,51 @@ SHIM sighandler_t sysv_signal(int sig, sighandler_t handler)
 
 SHIM int signalfd(int fd, const sigset_t *set, int flags)
 {
+	REAL(signalfd);
+	if (shim_active && urgent.blocked && sigismember(set, SIGURG) == 1)
+		__atomic_store_n(&urgent_file, 1, __ATOMIC_RELAXED);
+	return real(fd, set, flags);
+}
+
+/* --- calls that take a signal -------------------------------------------------------------------------------------- */
+
+static void no_more(const int *waits)
+{
+	(void)waits;
+	urgent.waited_for = 0;
+}
+
+/* SIGURG is taken only if the program has blocked it: else it is handled. */
+#define TAKING(set, copy)                                                         \
+	int waits_ __attribute__((cleanup(no_more))) =                            \
+		shim_active && urgent.blocked && sigismember((set), SIGURG) == 1; \
+	urgent.waited_for = waits_;                                               \
+	(set) = waits_ ? (set) : shim_without_ours((set), &(copy))
+
+SHIM int sigwait(const sigset_t *restrict set, int *restrict sig)
+{
 	sigset_t copy;
 
-	REAL(signalfd);
-	return real(fd, shim_without_ours(set, &copy), flags);
+	REAL(sigwait);
+	TAKING(set, copy);
+	return BLOCKING(real(set, sig));
+}
+
+SHIM int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
+{
+	sigset_t copy;
+
+	REAL(sigwaitinfo);
+	TAKING(set, copy);
+	return BLOCKING(real(set, info));
+}
+
+SHIM int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
+		      const struct timespec *restrict t)
+{
+	sigset_t copy;
+
+	REAL(sigtimedwait);
+	TAKING(set, copy);
+	return BLOCKING(real(set, info, t));
 }

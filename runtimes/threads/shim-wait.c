@@ -503,34 +503,6 @@ SHIM int sigsuspend(const sigset_t *set)
 	return BLOCKING(real(set));
 }
 
-SHIM int sigwait(const sigset_t *restrict set, int *restrict sig)
-{
-	sigset_t copy;
-
-	REAL(sigwait);
-	set = shim_without_ours(set, &copy);
-	return BLOCKING(real(set, sig));
-}
-
-SHIM int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
-{
-	sigset_t copy;
-
-	REAL(sigwaitinfo);
-	set = shim_without_ours(set, &copy);
-	return BLOCKING(real(set, info));
-}
-
-SHIM int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
-		      const struct timespec *restrict t)
-{
-	sigset_t copy;
-
-	REAL(sigtimedwait);
-	set = shim_without_ours(set, &copy);
-	return BLOCKING(real(set, info, t));
-}
-
 SHIM int flock(int fd, int operation)
 {
 	REAL(flock);

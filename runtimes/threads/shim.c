@@ -155,6 +155,7 @@ static void *begin(void *arg)
 {
 	struct record *r = arg;
 
+	shim_block_urgent(r->blocks_urgent);
 	weir_thread_adopt(&attributes);
 	enlist(r);
 	shim_nice(r);
@@ -168,6 +169,7 @@ static void inherit(struct record *r, const pthread_attr_t *attr)
 	const struct record *from = shim_self();
 	int inherits = PTHREAD_INHERIT_SCHED;
 
+	r->blocks_urgent = shim_blocks_urgent();
 	r->cpus = from ? from->cpus : shim_whole;
 	r->policy = from ? from->policy : SCHED_OTHER;
 	r->at = from ? from->at : (struct sched_param){ 0 };
@@ -636,6 +638,8 @@ static void follow(void)
 	pthread_setspecific(ends, 0);
 	if (getenv("WEIR_THREADS_JOINED") && join_runtime(&config, 1))
 		take_in();
+	if (!shim_active)
+		shim_urgent_without_policy();
 }
 
 void shim_follow(void)

@@ -27,6 +27,7 @@ struct record {
 	unsigned long
 		reservation[3]; /* of SCHED_DEADLINE: runtime, deadline, period, ns; likewise */
 	int nice;		/* Linux's */
+	int blocks_urgent;	/* at first */
 	void *(*run)(void *);
 	void *arg;
 };
@@ -59,6 +60,11 @@ void *shim_next(const char *name);
 void shim_follow(void);
 /* Note what the program's predecessor set for the runtime's signal, before the runtime sets it. */
 void shim_urgent(void);
+/* Whether the program has it blocked in this thread, as far as it knows. */
+int shim_blocks_urgent(void);
+void shim_block_urgent(int blocked);
+/* A child has no policy, and the mask that the program knows. */
+void shim_urgent_without_policy(void);
 /* The library's files, which the program must not close. */
 int shim_owns(int fd);
 /* @copy is @set and our signal. */

@@ -747,6 +747,26 @@ WEIR_API int weir_thread_hand_over(weir_thread *to)
 
 /* --- around what blocks ------------------------------------------------------------------------------------------------- */
 
+/* The preloaded library: the program waits for the runtime's signal itself, in a call or by a file; it has kept one for that (shim-signal.c). */
+extern int weir_shim_waits(void) __attribute__((weak));
+extern void weir_shim_foreign(int sig, siginfo_t *info, void *context) __attribute__((weak));
+extern void weir_shim_gives(void) __attribute__((weak));
+
+/* The signal is blocked: only the program's ones are to be pending. */
+static void quiet(struct weir_thread *t, u64 set)
+{
+	static const struct itimerspec never;
+	static const struct timespec at_once;
+	siginfo_t info;
+
+	t->armed = 0;
+	timer_settime(t->timer, 0, &never, 0);
+	while (syscall(SYS_rt_sigtimedwait, &set, &info, &at_once, sizeof(set)) > 0)
+		if (info.si_code != SI_TIMER && info.si_code != SI_TKILL)
+			weir_shim_foreign(info.si_signo, &info, 0);
+	weir_shim_gives();
+}
+
 WEIR_API void weir_blocking_begin(void)
 {
 	struct weir_thread *t;
@@ -772,6 +792,8 @@ WEIR_API void weir_blocking_begin(void)
 	s->away = 1;
 	/* The preemption signal must not interrupt a system call that waits without a CPU. */
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, &t->mask, sizeof(set));
+	if (weir_shim_waits && weir_shim_waits())
+		quiet(t, set);
 	c = s->cpu;
 	if (weir_load(&tracing) && !rt.joined)
 		trace(c, 0, LEFT_BLOCKED);

@@ -61,7 +61,7 @@ serve() { # POLICY CPUS
 	local command=("$runweir" threads "$1" --cpus "$2" --serve "others-$$")
 	(($2 > $(nproc))) && command=("$(dirname "$(library)")/weir-cpus" serve "others-$$" "$work/$1-$2.plan" --oversubscribe)
 	: >"$work/served"
-	"${command[@]}" >"$work/served" 2>/dev/null &
+	"${as[@]}" "${command[@]}" >"$work/served" 2>/dev/null &
 	server=$!
 	for ((i = 0; i < 100; i++)); do [[ -s $work/served ]] && break || sleep 0.1; done
 }
@@ -81,10 +81,13 @@ prepare() { # POLICY WAY CPUS: sets `under`
 	esac
 }
 cell() { # ROW POLICY WAY CPUS
-	local verdict=ok name try differs=
+	local verdict=ok name try differs='' as
 	name=$(printf '%-16s %-10s %-5s %s' "$@")
 	grep -qF "$name " "$log" 2>/dev/null && return
 	# On a busy machine some of these programs fail by themselves now and then.
+	# It does not run as root, so neither may the policy's process, which it would refuse.
+	as=()
+	[[ $1 == postgres ]] && ((!UID)) && as=(setpriv --reuid nobody --regid nogroup --clear-groups)
 	for ((try = 1; try < 3; try++)); do
 		prepare "${@:2}"
 		run "$1" "$work/other"

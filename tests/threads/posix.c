@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -513,6 +514,55 @@ static void urgent_signal(void)
 	puts("5 urgent signals");
 }
 
+/* The program blocks it, and takes it from a file and by calls (PostgreSQL's processes wake each other so). */
+static void urgent_signal_taken(void)
+{
+	struct timespec t = { .tv_sec = 20 }, none = { 0 };
+	struct signalfd_siginfo info;
+	sigset_t set, old;
+	int fd, taken = 0;
+	siginfo_t i;
+	pid_t child;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGURG);
+	REQUIRE(!sigprocmask(SIG_BLOCK, &set, &old) && !sigismember(&old, SIGURG));
+	REQUIRE(!sigprocmask(SIG_BLOCK, 0, &old) && sigismember(&old, SIGURG));
+	/* It comes while the thread runs, and is taken later. */
+	kill(getpid(), SIGURG);
+	for (volatile unsigned long n = 0; n < 20000000; n++)
+		;
+	fd = signalfd(-1, &set, SFD_CLOEXEC);
+	REQUIRE(fd >= 0 && read(fd, &info, sizeof(info)) == sizeof(info));
+	REQUIRE(info.ssi_signo == SIGURG && info.ssi_pid == (unsigned)getpid());
+	child = fork();
+	if (!child) {
+		/* It takes one, and sends one. */
+		for (int n = 0; n < 50; n++) {
+			REQUIRE(sigwaitinfo(&set, &i) == SIGURG && i.si_pid == getppid());
+			kill(getppid(), SIGURG);
+		}
+		_exit(0);
+	}
+	for (int n = 0; n < 50; n++) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+
+		kill(child, SIGURG);
+		REQUIRE(poll(&p, 1, 20000) == 1 && read(fd, &info, sizeof(info)) == sizeof(info));
+		REQUIRE(info.ssi_signo == SIGURG && info.ssi_pid == (unsigned)child);
+		taken++;
+	}
+	wait_for(child);
+	REQUIRE(sigtimedwait(&set, &i, &none) == -1 && errno == EAGAIN);
+	kill(getpid(), SIGURG);
+	REQUIRE(sigtimedwait(&set, &i, &t) == SIGURG && i.si_code == SI_USER);
+	signal(SIGURG, is_urgent);
+	kill(getpid(), SIGURG);
+	usleep(10000);
+	REQUIRE(!urgent && !sigprocmask(SIG_UNBLOCK, &set, 0) && urgent == 1);
+	printf("%d urgent signals taken\n", taken);
+}
+
 static void by_timer(union sigval v)
 {
 	sem_post(v.sival_ptr);
@@ -759,6 +809,7 @@ static const struct {
 	CASE(signal_file),
 	CASE(jumps_out_of_waits),
 	CASE(urgent_signal),
+	CASE(urgent_signal_taken),
 	CASE(timers),
 	CASE(no_interruptions),
 	CASE(robust_mutexes),

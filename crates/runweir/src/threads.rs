@@ -29,6 +29,13 @@ const OPENMP: &str = "libweir_gomp.so";
 const DOCTOR: &str = "weir-doctor";
 const CPUS: &str = "weir-cpus";
 
+/// Libraries that need an option here: one insists on being loaded first, and works in second place; the other one ends a child of a fork that
+/// makes threads, as those do that join a policy.
+const SANITIZERS: [(&str, &str, &str); 2] = [
+    ("libasan.so.", "ASAN_OPTIONS", "verify_asan_link_order=0"),
+    ("libtsan.so.", "TSAN_OPTIONS", "die_after_fork=0"),
+];
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -152,12 +159,14 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     let mut command = Command::new(&program);
     command.args(&args.command[1..]).arg0(&args.command[0]);
     command.env("LD_PRELOAD", libraries(&preload, args.keep_libgomp));
-    if elf.flatten().is_some_and(|elf| elf.needs("libasan.so.")) {
-        // It insists on being loaded first, and works in second place.
-        let mut options = std::env::var_os("ASAN_OPTIONS").unwrap_or_default();
-        options.push(if options.is_empty() { "" } else { ":" });
-        options.push("verify_asan_link_order=0");
-        command.env("ASAN_OPTIONS", options);
+    let elf = elf.flatten();
+    for (library, variable, option) in SANITIZERS {
+        if elf.as_ref().is_some_and(|elf| elf.needs(library)) {
+            let mut options = std::env::var_os(variable).unwrap_or_default();
+            options.push(if options.is_empty() { "" } else { ":" });
+            options.push(option);
+            command.env(variable, options);
+        }
     }
     let attributes = attributes(args);
     if !attributes.is_empty() {

@@ -66,7 +66,8 @@ row_tar_xz() { block && (cd "$work" && "${under[@]}" tar -c --use-compress-progr
 row_ffmpeg() { "${under[@]}" ffmpeg -v error -f lavfi -i testsrc=size=160x120:rate=10:duration=3 -threads 4 -c:v libx264 -preset veryfast -f rawvideo - | ffmpeg -v error -i - -f rawvideo - | wc -c; }
 row_x265() { "${under[@]}" x265 --input <(yes | head -c 460800) --input-res 160x120 --fps 10 --preset ultrafast --log-level none --pools 4 -o "$work/v.hevc" && cksum <"$work/v.hevc"; }
 row_lto() {
-	printf 'int f%d(int a) { return a * %d; }\n' $(for i in $(seq 20); do echo "$i $i"; done) >"$work/l1.c"
+	local i
+	for i in $(seq 20); do echo "int f$i(int a) { return a * $i; }"; done >"$work/l1.c"
 	printf 'int f7(int);\nint main(void) { return f7(3); }\n' >"$work/l2.c"
 	(cd "$work" && "${under[@]}" gcc -O2 -flto=4 -o lto l1.c l2.c) && "$work/lto"
 }
@@ -103,6 +104,6 @@ row_valgrind() { threaded && "${under[@]}" "$(command -v valgrind.bin valgrind |
 row_jemalloc() { threaded && LD_PRELOAD=libjemalloc.so.2 "${under[@]}" "$work/threaded"; }
 row_tcmalloc() { threaded && LD_PRELOAD=libtcmalloc.so.4 "${under[@]}" "$work/threaded"; }
 row_ubsan() {
-	[[ -x $work/ubsan ]] || gcc -std=gnu11 -D_GNU_SOURCE -O1 -fsanitize=undefined,leak -o "$work/ubsan" tests/threads/program.c -lpthread || return 77
+	[[ -x $work/ubsan ]] || gcc -std=gnu11 -D_GNU_SOURCE -O1 -fsanitize=undefined -o "$work/ubsan" tests/threads/program.c -lpthread || return 77
 	"${under[@]}" "$work/ubsan"
 }
