@@ -207,8 +207,11 @@ static u64 pace_clamped(struct pace weir_mem *self, u32 cpu, u64 want)
 	return want < c->top / 64 ? c->top / 64 : want;
 }
 
-/* What the busy time of @cpu in the window of @ns that ends @now asks for; 0: the same clock as before. */
-static u64 pace_wanted(struct pace weir_mem *self, u32 cpu, u64 now, u64 ns)
+/*
+ * What the busy time of @cpu in the window of @ns that ends @now asks for; 0: the same clock as before. The lock is held. (A verifier walks
+ * through its ways once, not for each CPU.)
+ */
+WEIR_HELPER u64 pace_wanted(struct pace weir_mem *self weir_arg, u32 cpu, u64 now, u64 ns)
 {
 	struct pace_cpu weir_mem *c = &self->of[cpu];
 	u64 busy = c->busy, want;
@@ -248,11 +251,11 @@ WEIR_ENTRY int pace_on_timer(struct pace weir_mem *self)
 	for (u32 i = 0; i < nr && weir_loop; i++) {
 		struct pace_cpu weir_mem *c = &self->of[i];
 
-		active |= c->busy || c->since;
+		active |= c->busy | c->since;
 		c->want = pace_wanted(self, i, now, now - self->began);
 	}
 	self->began = now;
-	self->armed = active;
+	self->armed = active != 0;
 	if (active)
 		weir_timer_set(&self->inst, now + self->window);
 	weir_instance_unlock(&self->inst);
