@@ -237,18 +237,20 @@ WEIR_HELPER u64 pace_wanted(struct pace weir_mem *self weir_arg, u32 cpu, u64 no
 	return want;
 }
 
-/* A window ends. Messages are published without the lock, because FREQUENCY comes back here. */
+/*
+ * A window ends. Messages are published without the lock, because FREQUENCY comes back here. (Each loop rereads its limit: one that two
+ * loops share shows the verifier how the first one ended.)
+ */
 WEIR_ENTRY int pace_on_timer(struct pace weir_mem *self)
 {
 	u64 now = weir_now(self->inst.sched), active = 0;
-	u32 nr = weir_nr_cpus(self->inst.sched);
 	int err = weir_instance_lock(&self->inst);
 
 	if (err) {
 		weir_timer_set(&self->inst, now + self->window);
 		return err;
 	}
-	for (u32 i = 0; i < nr && weir_loop; i++) {
+	for (u32 i = 0; i < weir_nr_cpus(self->inst.sched) && weir_loop; i++) {
 		struct pace_cpu weir_mem *c = &self->of[i];
 
 		active |= c->busy | c->since;
@@ -259,7 +261,7 @@ WEIR_ENTRY int pace_on_timer(struct pace weir_mem *self)
 	if (active)
 		weir_timer_set(&self->inst, now + self->window);
 	weir_instance_unlock(&self->inst);
-	for (u32 i = 0; i < nr && weir_loop; i++) {
+	for (u32 i = 0; i < weir_nr_cpus(self->inst.sched) && weir_loop; i++) {
 		u64 want = weir_load(&self->of[i].want);
 
 		if (want)
