@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 """The book: the pages of docs/SUMMARY.md, searchable, with working links.
 
-    tools/book.py check             look at the links of all pages; build nothing
+    tools/book.py check [MADE]      look at the links of all pages; build nothing
     tools/book.py build DIR MDBOOK  the same, then the book in DIR, by the program MDBOOK
 
 Checked: each relative link leads to a file that git has, each anchor to a heading, each page under docs/ is in the summary, and each page of the
 summary exists. A page's links may lead to sources, which the book takes along. Status 1 and a line for each fault.
+
+Pages that repeat what the program says of itself are made for the book and are not in git (tools/docs.sh makes them, here in the folder MADE, docs/
+without one). Only the summary and other such pages may link to them: a forge does not show them.
 """
 
 import html
@@ -21,6 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SUMMARY = "docs/SUMMARY.md"
 # Many small pages that one other page lists: they are in the book, below that page.
 LISTED = {"docs/decisions/README.md": "docs/decisions/[0-9]*.md", "experiments/RESULTS.md": "experiments/*/README.md"}
+# Made for the book.
+MADE = ["docs/help.md", "docs/lab.md", "docs/python.md", "docs/reference.md"]
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 
@@ -76,17 +81,20 @@ def chapters():
     return [where for _, where, _, _ in links(SUMMARY, text)]
 
 
-def check():
+def check(made):
     """Faults of all pages, and the files to which pages of the book lead."""
     files = tracked()
     folders = {str(parent) for name in files for parent in PurePosixPath(name).parents}
     pages = sorted(name for name in files if name.endswith(".md") and (ROOT / name).exists())
     texts = {page: (ROOT / page).read_text() for page in pages}
+    texts |= {page: (made / PurePosixPath(page).name).read_text() for page in MADE}
     headings = {page: set(anchors(text)) for page, text in texts.items()}
     faults, linked = [], {}
     for page, text in texts.items():
         for number, where, anchor, target in links(page, text):
-            if where in folders:
+            if where in MADE and (page == SUMMARY or page in MADE):
+                pass
+            elif where in folders:
                 inside = os.path.normpath(PurePosixPath(where) / "README.md")
                 where = inside if inside in files else where
             elif where not in files:
@@ -153,10 +161,15 @@ def build(out, mdbook, linked, texts):
 
 
 def main(words):
-    if words[:1] not in (["check"], ["build"]) or len(words) != (1 if words[0] == "check" else 3):
+    if not (words[:1] == ["check"] and len(words) <= 2 or words[:1] == ["build"] and len(words) == 3):
         print(__doc__.strip(), file=sys.stderr)
         return 2
-    faults, linked, texts = check()
+    made = Path(words[1]) if words[0] == "check" and len(words) == 2 else ROOT / "docs"
+    missing = [name for name in MADE if not (made / PurePosixPath(name).name).is_file()]
+    if missing:
+        print(f"book: {', '.join(missing)}: not made yet: run `tools/docs.sh PROGRAM`, which `make docs` does", file=sys.stderr)
+        return 2
+    faults, linked, texts = check(made)
     for fault in faults:
         print(f"book: {fault}", file=sys.stderr)
     if faults:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # tools/docs.sh PROGRAM [DIR]: write the pages and pictures that are made from the program, runweir-lab beside it, and the workspace
-# into DIR (docs/). They are committed; `make check` fails when they are out of date.
+# into DIR (docs/). Those that a forge shows are committed, and `make check` fails when they are out of date. Pages that repeat what the program says
+# of itself are for the book alone, and .gitignore names them.
 set -euo pipefail
 
 program=$(realpath "${1:?usage: docs.sh PROGRAM [DIR]}")
