@@ -92,8 +92,9 @@ mod tests {
     #[test]
     fn examples_are_understood() {
         let mut count = 0;
-        for page in examples::pages() {
-            for example in examples::of(&page) {
+        let made = examples::in_text("help", &pages::help(&LAB, "Help texts of the lab"));
+        for all in examples::pages().iter().map(|page| examples::of(page)).chain([made]) {
+            for example in all {
                 let known = |w: &String| Cli::command().find_subcommand(w).is_some();
                 if !example.words.first().is_some_and(known) {
                     continue;

@@ -59,7 +59,7 @@ fn make(dir: &Path) -> Result<()> {
 }
 
 /// The manual of every component of the repository; those in `components/local/` are the user's own.
-fn components() -> String {
+pub fn components() -> String {
     let mut text = String::from(
         "# Components\n\nMade by `make docs` from the headers in `components/`. `runweir components NAME` shows one of them.\n",
     );

@@ -298,15 +298,17 @@ fn not_text(args: impl Iterator<Item = std::ffi::OsString>) -> Fault {
 #[cfg(all(test, feature = "default"))]
 mod tests {
     use super::*;
-    use crate::{examples, topology};
+    use crate::{examples, pages, topology};
 
     /// Every example of every page is understood (those of the research wing by its own tests), and the topologies that it names
     /// are there: `sudo runweir switch fair` was in four texts, and nothing is called `fair`.
     #[test]
     fn examples_are_understood() {
         let mut count = 0;
-        for page in examples::pages() {
-            for example in examples::of(&page) {
+        let made = [pages::help(&RUNWEIR, "Help texts"), pages::components()];
+        let made = made.iter().map(|text| examples::in_text("help", text));
+        for all in examples::pages().iter().map(|page| examples::of(page)).chain(made) {
+            for example in all {
                 if example.words.first().is_none_or(|w| w.starts_with('-') && w != "--load") {
                     continue;
                 }
