@@ -26,7 +26,9 @@
  * long:      admission, both kinds of budget, hard and soft, and what is reclaimed belong to one server
  *
  * Constant bandwidth server: a task that wakes keeps its deadline and budget unless they exceed its rate
- * until then; otherwise it gets a full budget and a deadline from now. When the budget is exhausted, the
+ * until then; otherwise it gets a full budget and a deadline from now. With `hard` and a deadline before the end of the period it keeps the
+ * deadline, with as much budget as its rate allows until then, and waits for the next period if the deadline is over. When the budget is
+ * exhausted, the
  * deadline is postponed by a period and the budget replenished: the task continues with less urgency, so
  * a task that exceeds its declared execution time delays only itself. With `hard` it waits until the end
  * of the period if the filter `throttle` is in front of the order; without it, the task continues. JOB and DEADLINE set
@@ -37,8 +39,8 @@
  *
  * Use it instead of `deadline`, before any component that orders by deadline. It accounts for the CPU's
  * capacity, not for its clock. A task that is not admitted has no deadline: it runs after those with one,
- * in the order of the stage before edf. The bound compares budgets with all online CPUs; on
- * several CPUs it keeps global edf from falling behind forever, but does not guarantee each deadline.
+ * in the order of the stage before edf. The bound compares budgets per period with all online CPUs; where deadlines are shorter than
+ * periods, and on several CPUs, it keeps edf from falling behind forever, but does not guarantee each deadline.
  *
  * With `reclaim` a task's budget falls more slowly while others leave theirs, as on Linux: by max(U, A - R + T / m) / B per unit of work,
  * with U its rate, A the sum of the rates of active tasks of its CPU, R that of all its tasks, T the sum of all rates, m the number of CPUs and
@@ -347,7 +349,7 @@ static void cbs_book(struct cbs weir_mem *self, struct cbs_task weir_mem *p, u64
 WEIR_FLAT static void cbs_admit(struct cbs weir_mem *self, struct weir_task weir_mem *t,
 				struct cbs_task weir_mem *p)
 {
-	u64 rate = weir_reserve_rate(p->r.budget, p->r.relative);
+	u64 rate = weir_reserve_rate(p->r.budget, p->r.period);
 
 	cbs_book(self, p, 0);
 	p->state = CBS_ADMITTED;
@@ -405,6 +407,25 @@ WEIR_FLAT static void cbs_adopt(struct cbs weir_mem *self, struct weir_task weir
 		cbs_admit(self, t, p);
 }
 
+/* Budget and deadline of a server that is new, or whose task wakes and would exceed its rate with what is left. */
+WEIR_INLINE void cbs_renew(const struct cbs weir_mem *self, struct cbs_task weir_mem *p, u64 left,
+			   u64 now)
+{
+	u64 laxity = p->deadline > now ? p->deadline - now : 0;
+
+	if (!p->deadline || !self->hard || p->deadline - p->r.relative + p->r.period <= now ||
+	    (left && laxity && p->r.relative == p->r.period)) {
+		p->deadline = now + p->r.relative;
+		p->used = 0;
+	} else {
+		/* In its period a server with an earlier deadline keeps that, with as much as its rate allows until then. */
+		left = left ? weir_reserve_rate(p->r.budget, p->r.relative) * laxity /
+				       WEIR_RESERVE_FULL
+			    : 0;
+		p->used = p->r.budget - left;
+	}
+}
+
 /* What the rules say of a task that may run and has been adopted if it was to be. */
 WEIR_INLINE void cbs_refresh(struct cbs weir_mem *self, struct weir_task weir_mem *t,
 			     struct cbs_task weir_mem *p)
@@ -421,20 +442,10 @@ WEIR_INLINE void cbs_refresh(struct cbs weir_mem *self, struct weir_task weir_me
 		return;
 	cbs_activate(self, t, p, now);
 	left = p->used < p->r.budget ? p->r.budget - p->used : 0;
-	if (!p->deadline ||
-	    (p->r.idle &&
-	     (p->deadline <= now || weir_reserve_rate(left, p->deadline - now) >
-					    weir_reserve_rate(p->r.budget, p->r.relative)))) {
-		/* A hard server without budget, or between deadline and the end of its period, has to wait. */
-		if (!p->deadline || !self->hard ||
-		    p->deadline - p->r.relative + p->r.period <= now ||
-		    (left && p->deadline > now)) {
-			p->deadline = now + p->r.relative;
-			p->used = 0;
-		} else {
-			p->used = p->r.budget;
-		}
-	}
+	if (!p->deadline || (p->r.idle && (p->deadline <= now ||
+					   weir_reserve_rate(left, p->deadline - now) >
+						   weir_reserve_rate(p->r.budget, p->r.relative))))
+		cbs_renew(self, p, left, now);
 	p->r.idle = 0;
 	if (p->used >= p->r.budget)
 		cbs_fill(self, p, now);
