@@ -78,6 +78,18 @@ static int check_path(const struct weir_graph weir_mem *g, const struct weir_tas
 	return 0;
 }
 
+/* What @pipe counts is what has come through it. */
+static int check_counted(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe)
+{
+	u32 n = 0;
+
+	for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++)
+		if (!weir_gap(s->chunks[id / WEIR_TASK_CHUNK]))
+			n += weir_pipe_has(pipe, weir_record(s, id)) != 0;
+	REQUIRE(pipe->behind == n);
+	return 0;
+}
+
 int weir_check(struct weir_sched weir_mem *s)
 {
 	struct weir_graph weir_mem *g = s->graph;
@@ -91,6 +103,8 @@ int weir_check(struct weir_sched weir_mem *s)
 		struct weir_pipe weir_mem *p = &g->pipes[i];
 
 		line = check_pipe(s, p);
+		if (!line && p->counted)
+			line = check_counted(s, p);
 		if (line)
 			return line;
 		linked += p->nr;

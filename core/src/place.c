@@ -2,7 +2,10 @@
 /* A task's way and place (place.h): what is not in every call's path, and what components ask. */
 #include "place.h"
 
-/* Where an instance with several in-pipes keeps through which of them a task came: behind its own private data. */
+/*
+ * Where an instance with several in-pipes keeps through which of them a task came: behind its own private data. After it is the one through
+ * which a review has brought it: until its place is changed, under a lock, it is where it came to by the first.
+ */
 static u32 weir_mem *came_by(const struct weir_instance weir_mem *inst,
 			     const struct weir_task weir_mem *t)
 {
@@ -52,7 +55,7 @@ WEIR_PART u32 weir_before_step(struct weir_instance weir_mem *inst weir_arg,
 	step->want = WEIR_WITHHOLD;
 	step->keeps_tie = 0;
 	if (inst->nr_in > 1)
-		weir_store(came_by(inst, t), pipe->to_port);
+		weir_store(came_by(inst, t) + (what == WEIR_REVIEW && !inst->home), pipe->to_port);
 	if (weir_unlikely(ctx->mover == inst && ctx->moved == t))
 		step->want = ctx->move_port;
 	weir_op(s, WEIR_OP_STEP, inst->idx, what | (pipe->idx + 1) << 8);
@@ -155,6 +158,25 @@ static void count_behind(struct weir_pipe weir_mem *at, const struct weir_task w
 			weir_fetch_add(&at->behind, by);
 		at = weir_before(at, t);
 	}
+}
+
+WEIR_GLOBAL WEIR_RARE int weir_go_by(struct weir_pipe weir_mem *end weir_arg,
+				     struct weir_task weir_mem *t weir_arg)
+{
+	u32 landing = t->landing;
+	struct weir_pipe weir_mem *at = landing ? &end->sched->graph->pipes[landing - 1] : 0;
+
+	at = at && at->counts ? at : 0;
+	count_behind(at, t, (u32)-1);
+	while (end->from && weir_loop) {
+		const struct weir_instance weir_mem *inst = end->from;
+
+		if (inst->nr_in > 1)
+			weir_store(came_by(inst, t), weir_load(came_by(inst, t) + 1));
+		end = weir_before(end, t);
+	}
+	count_behind(at, t, 1);
+	return 0;
 }
 
 WEIR_GLOBAL WEIR_RARE int weir_count_at(struct weir_pipe weir_mem *h weir_arg,

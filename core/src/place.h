@@ -82,6 +82,11 @@ u32 weir_no_port(struct weir_instance weir_mem *inst, u32 port);
 /* @t was linked in @at of home @h (@by 1), by @steps down its tree, or is about to be unlinked (-1): what is recorded, and what others count. */
 int weir_count_at(struct weir_pipe weir_mem *h, struct weir_pipe weir_mem *at,
 		  struct weir_task weir_mem *t, u32 by, u32 steps);
+/*
+ * A review has brought @t, which is in the caller's hand or whose home is locked, through stages without a home to @end: that way is its way from
+ * here on, and is counted if it is linked.
+ */
+int weir_go_by(struct weir_pipe weir_mem *end, struct weir_task weir_mem *t);
 /* @t is linked at the exit @pipe: it may preempt, or several CPUs may take it, or the one that may is idle. */
 int weir_attract(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 		 struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);

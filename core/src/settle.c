@@ -157,8 +157,10 @@ static u32 work_look(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 	w->hand = 0;
 	if (w->walked && t->landing) {
 		w->at = ctx->reached;
-		if (!w->at->postponed && weir_holder(w->at) == h)
+		if (!w->at->postponed && weir_holder(w->at) == h) {
+			weir_go_by(w->at, t);
 			return ACT_REVIEW;
+		}
 		/* It goes elsewhere: from here on it is in this CPU's hand. */
 		w->stage = WORK_WENT;
 		w->what = WEIR_WHY_WENT;
@@ -178,7 +180,10 @@ static u32 work_hand(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 		return ACT_NONE;
 	w->number = weir_claim_number(claim);
 	w->stage = WORK_PLACE;
-	return w->walked ? ACT_NONE : work_walk(s, ctx, WEIR_ARRIVED);
+	if (!w->walked)
+		return work_walk(s, ctx, WEIR_ARRIVED);
+	weir_go_by(ctx->reached, w->task);
+	return ACT_NONE;
 }
 
 static u32 work_place(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)

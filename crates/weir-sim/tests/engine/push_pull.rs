@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use weir_core::CpuSet;
 use weir_core::event::{Event, Observer, Stop};
-use weir_sim::{Costs, Machine, Op, Policy, RunConfig, TaskSpec, Workload};
+use weir_sim::{Costs, Machine, MachineEvent, Op, Policy, RunConfig, TaskSpec, Workload};
 
 use crate::common::*;
 
@@ -174,4 +174,14 @@ proptest! {
             prop_assert!(judge.bad.is_empty(), "{topology}\n{}", judge.bad.join("\n"));
         }
     }
+}
+
+/// A CPU goes and comes back while two tasks of real time run. Stages before `push_pull` count what waits behind it, whatever way it came by.
+#[test]
+fn the_more_urgent_one_has_the_cpu_that_is_left() {
+    let hog = |name: &str, priority| TaskSpec { policy: Policy::Fifo, priority, ..hog(name) };
+    let mut w = workload(vec![hog("low", 130), hog("high", 140)]);
+    w.machine_events = vec![(1000 * MS, MachineEvent::Offline(1)), (3000 * MS, MachineEvent::Online(1))];
+    let (g, _) = gantt(2, &catalogue("push-pull"), &w, 4000 * MS);
+    assert_eq!((g.ran("high"), g.ran("low")), (4000 * MS, 2000 * MS));
 }
