@@ -2,6 +2,7 @@
 /* Requests and sums of fair orders (weir/kit/fair.h). Separate functions, because a message would enlarge the caller's frame. */
 #include <weir/cpus.h>
 #include <weir/kit/fair.h>
+#include <weir/kit/realtime.h>
 
 /* By nice + 20: weight, 2^32 / weight; the last entry is SCHED_IDLE's. As in Linux, spec/4 section 5. */
 static const u32 fair_table[64][2] = {
@@ -127,7 +128,13 @@ WEIR_GLOBAL int weir_fair_displace(struct weir_instance weir_mem *self weir_arg,
 {
 	struct weir_task weir_mem *runs;
 	struct weir_fair weir_mem *f = weir_fair_runs(self, q, cpu, &runs);
+	u64 key;
 
+	key = f && weir_out(self, 0)->stages ? weir_load(&runs->key) : 0;
+	/* (Without a class of real time, what an order by deadlines does not handle has the first of these keys.) */
+	if (key > WEIR_KEY_FIXED && key < weir_realtime_key(0) &&
+	    !(t && weir_load(&t->landing) && weir_load(&t->key) <= key))
+		return 0;
 	if (f)
 		f->flags |= WEIR_FAIR_RESCHED;
 	weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu, 0);

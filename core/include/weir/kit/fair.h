@@ -309,7 +309,10 @@ WEIR_INLINE void weir_fair_look_beside(struct weir_instance weir_mem *self,
 	weir_fair_look(self, q, now);
 }
 
-/* Preempt the task that runs on @cpu for @t. */
+/*
+ * Preempt the task that runs on @cpu for @t (null: for others that wait). If it runs by a real-time priority, an order behind decides, and
+ * not this one about the places of equals there.
+ */
 int weir_fair_displace(struct weir_instance weir_mem *self,
 		       const struct weir_fair_queue weir_mem *q, u32 cpu,
 		       struct weir_task weir_mem *t);

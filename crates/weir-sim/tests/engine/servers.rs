@@ -104,6 +104,28 @@ fn fifo_and_round_robin_as_posix_has_them() {
     assert_eq!(g.cpu(0), "a 0-1, b 1-3, a 3-4");
 }
 
+/// Under all classes, too, the first of a level runs until it blocks, beside fair tasks that wake and while the fair server serves them.
+#[test]
+fn the_fair_class_does_not_reorder_real_time_tasks() {
+    let fifo = |name: &str| linux(Policy::Fifo, 130, hog(name));
+    let nap = task("nap", repeat(None, vec![Op::Run { ns: MS / 10 }, Op::Sleep { ns: 3 * MS }]));
+    for topology in ["classes", "push-pull"] {
+        let tasks = vec![fifo("first"), fifo("second"), hog("fair"), nap.clone()];
+        let (g, _) = gantt(1, &catalogue(topology), &workload(tasks), 4000 * MS);
+        assert_eq!((g.ran("first"), g.ran("second")), (3800 * MS, 0), "{topology}");
+    }
+}
+
+/// Linux's admission goes by periods: together 90 % of a CPU, though 160 % until the deadlines.
+#[test]
+fn admission_goes_by_periods() {
+    let policy = Policy::Deadline { runtime_ns: 3 * MS, deadline_ns: 5 * MS, period_ns: 10 * MS };
+    let one = |name: &str| linux(policy, 300, real_time(name, 3 * MS, 3 * MS, 10 * MS, 5 * MS));
+    let tasks = ["a", "b", "c", "d"].map(one);
+    let (g, _) = gantt(1, &catalogue("classes"), &workload(tasks.to_vec()), 100 * MS);
+    assert_eq!(["a", "b", "c", "d"].map(|n| g.ran(n)), [30 * MS, 30 * MS, 30 * MS, 10 * MS]);
+}
+
 /// A task that wakes with its budget there is served at once; the one below it meets its deadlines as if
 /// the server were a periodic task (rate monotonic: 2/10 and 3/5 are within the bound).
 #[test]
