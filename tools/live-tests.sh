@@ -103,7 +103,7 @@ guest() { # NAME: run the script in its guest
 
 # The longest first.
 names=("$@")
-(($#)) || names=(waits deadlines catalogue limits requested fair semantics gang gang-8 gang-smt switches groups numa ends instruction-sets counters scenario cpus watchdog brief operator own two-cpus adaptation topics reshaping advise studio first one-cpu)
+(($#)) || names=(waits deadlines catalogue limits requested fair semantics gang gang-8 gang-smt switches groups linux numa ends instruction-sets counters scenario cpus watchdog brief operator own two-cpus adaptation topics reshaping advise studio first one-cpu)
 for script in tests/live/*.sh; do
 	name=$(basename "$script" .sh)
 	[[ $# -gt 0 || $name == lib || " ${names[*]} " == *" $name "* ]] || { echo "$script is in no list" >&2; exit 1; }

@@ -30,8 +30,18 @@ stop() {
 	wait "$pid"
 	while [ "$(cat $ops/state)" != disabled ]; do usleep 20000; done
 }
+# Eight compilations, four at a time: s.
+compile() {
+	began=$(cut -d' ' -f1 /proc/uptime)
+	for i in 1 2 3 4; do
+		(for _ in 1 2; do "$here/cc1" -quiet -O1 "$here/unit.i" -o /tmp/$i.s; done) &
+	done
+	wait
+	awk -v began="$began" '{ printf "%.2f\n", $1 - began }' /proc/uptime
+}
 load() {
 	case $1 in
+	compile) compile ;;
 	hackbench) hackbench -g 2 -l 50 | sed -n 's/^Time: //p' ;;
 	pingpong) "$tool" pingpong 1000 ;;
 	wakeup) "$tool" wakeup 8 20 ;;
@@ -43,7 +53,7 @@ for round in $(seq "$rounds"); do
 	for scheduler in "$@"; do
 		start "$scheduler" || continue
 		hackbench -g 1 -l 5 >/dev/null
-		for what in hackbench pingpong wakeup switch; do
+		for what in hackbench pingpong wakeup switch compile; do
 			echo "$what,$scheduler,$round,$(load $what)"
 		done
 		stop "$scheduler"

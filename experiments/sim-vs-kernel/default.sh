@@ -103,8 +103,8 @@ one() { # CASE
 	join -t , "$out/sim.csv" "$data/kernel/$key.csv" >"$out/joined.csv"
 	[[ $(wc -l <"$out/joined.csv") == $(wc -l <"$out/sim.csv") ]] ||
 		{ echo "$1: the kernel's recording lacks threads of the workload" >&2; return 1; }
-	awk -F, -v OFS=, -v case="$machine,linux,$workload" '{
-		print case, $1, int($2 / 1000), int($9 / 1000), $3, $10, $4, $11, $5, $12, $6, $13, $7, $14, $8, $15
+	awk -F, -v OFS=, -v of="$machine,linux,$workload" '{
+		print of, $1, int($2 / 1000), int($9 / 1000), $3, $10, $4, $11, $5, $12, $6, $13, $7, $14, $8, $15
 	}' "$out/joined.csv" >"$data/$machine-linux-$workload.csv"
 	echo "$1: done" >&2
 }

@@ -73,8 +73,8 @@ one() { # CASE
 		$1 = name "-" NR - 1
 		print
 	}' | sort >"$out/joined.tsv" || { echo "$1: the threads were not made in the order of the file" >&2; return 1; }
-	awk -F'\t' -v OFS=, -v case="$machine,$topology,$workload" '{
-		print case, $1, int($2 / 1000), int($10 / 1000), int($3), int($11), int($4), int($12), int($5), int($13), $6, $14, $7, $15, $8, $16
+	awk -F'\t' -v OFS=, -v of="$machine,$topology,$workload" '{
+		print of, $1, int($2 / 1000), int($10 / 1000), int($3), int($11), int($4), int($12), int($5), int($13), $6, $14, $7, $15, $8, $16
 	}' "$out/joined.tsv" >"$data/$machine-$topology-$workload.csv"
 	echo "$1: done" >&2
 }

@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# Where tasks run under `linux`, beside the kernel's own scheduler: on cores and nodes of their own, by nice value, and on large CPUs.
+#
+# vm: --machine tests/live/placement.toml
+. "$(dirname "$0")/lib.sh"
+
+hogs=
+hog() { # COMMAND: a busy loop
+	"$@" sh -c 'while :; do :; done' &
+	hogs="$hogs $!"
+}
+rest() {
+	# shellcheck disable=SC2086 # a list
+	kill $hogs
+	# shellcheck disable=SC2086 # a list
+	wait $hogs
+	hogs=
+}
+# The CPU of each hog, a line each.
+where() { for h in $hogs; do sed 's/.*) //' "/proc/$h/stat" | cut -d' ' -f37; done; }
+# How many of them have a core to themselves, or a CPU, or are in a node: for `apart` 2, 1 or 4 CPUs make one.
+apart() { where | awk -v n="$1" '{ at[int($1 / n)] } END { print length(at) }'; }
+ticks() { cut -d' ' -f14 "/proc/$1/stat"; }
+# `is WHAT HAS WANTED`
+is() {
+	echo "  $1: $2"
+	[ "$2" = "$3" ] || fail "$1: $2, not $3; they are on $(where | tr '\n' ' ')"
+}
+placed() {
+	for _ in 1 2 3 4; do hog env; done
+	sleep 1
+	is "four hogs, cores" "$(apart 2)" 4
+	is "four hogs, nodes" "$(apart 4)" 2
+	for _ in 1 2 3 4; do hog env; done
+	sleep 1
+	is "eight hogs, CPUs" "$(apart 1)" 8
+	rest
+}
+shares() {
+	hog taskset 1
+	hog nice -n 5 taskset 1
+	# shellcheck disable=SC2086 # a list
+	set -- $hogs
+	sleep 1
+	much=$(ticks "$1") little=$(ticks "$2")
+	sleep 2
+	much=$(($(ticks "$1") - much)) little=$(($(ticks "$2") - little))
+	rest
+	echo "  nice 0 and 5: $much to $little ticks, 3.06 to 1 by weight"
+	[ $((much * 100)) -gt $((little * 260)) ] && [ $((much * 100)) -lt $((little * 350)) ] || fail "not by weight"
+}
+
+step "the kernel's own scheduler"
+placed
+shares
+attach linux --only --watchdog 9s
+step "linux"
+placed
+shares
+settled
+detach
+attach linux --only --watchdog 9s --machine "$(dirname "$0")/hybrid.toml"
+step "large and small CPUs"
+for _ in 1 2 3 4; do hog taskset f; done
+sleep 1
+# shellcheck disable=SC2086 # a list
+for h in $hogs; do taskset -p ff "$h" >/dev/null; done
+sleep 1
+echo "  the hogs are on $(where | tr '\n' ' ')"
+is "hogs on small CPUs" "$(where | awk '$1 < 4' | wc -l)" 0
+rest
+settled
+detach
+clean
