@@ -302,9 +302,9 @@ impl Calls {
             return Err(Error::new(
                 ErrorKind::Input,
                 format!(
-                    "these topologies have {least} functions together, and a program in the kernel may have {MAX_FUNCTIONS}"
+                    "the components of these topologies have {least} functions together, and a program in the kernel may have {MAX_FUNCTIONS}"
                 ),
-                "name fewer topologies at once",
+                "name fewer topologies at once; one that has more by itself, such as `push-pull`, can only be simulated",
             ));
         }
         let frames = self.frames(&chosen);

@@ -143,3 +143,12 @@ fn nested_queues_bunch_the_members_of_a_group() {
     let [hog, many, there] = hog_and_members(6, 700 * US, 2100 * US);
     assert!((share(hog) - 50.0).abs() < 1.0 && (share(many) - 50.0).abs() < 1.0 && share(there) > 99.0);
 }
+
+/// The loads by which `groups` is measured (`accounts.rs`) are not of that kind: by the kernel's rules, too, each group has half.
+#[test]
+fn nested_queues_give_each_group_half_of_most_loads() {
+    for (members, run, sleep) in [(20, 700 * US, 7 * MS), (30, 2 * MS, 20 * MS), (8, MS, 5 * MS)] {
+        let hog = hog_and_members(members, run, sleep)[0] / (1000 * MS) as f64;
+        assert!((hog - 0.5).abs() < 0.005, "{members} x {run}/{sleep}: {hog}");
+    }
+}
