@@ -35,6 +35,7 @@ pub struct ByDistance {
 
 impl ByDistance {
     /// The cost at a distance, ns.
+    #[inline]
     pub fn at(&self, distance: Distance) -> u64 {
         match distance {
             Distance::Same => 0,
@@ -203,6 +204,12 @@ impl Prices {
         base + u64::from(op.levels()) * each
     }
 
+    /// The same of a `Lock`.
+    #[inline(always)]
+    pub fn lock(&self) -> u64 {
+        self.kinds[OpKind::Lock as usize].0
+    }
+
     /// The same of any other operation.
     #[inline(always)]
     pub fn by_steps(&self, op: &OpRecord) -> u64 {
@@ -253,6 +260,7 @@ impl Prices {
     }
 
     /// Whether a `Step` is one with a task that comes by.
+    #[inline(always)]
     fn brings(&self, op: &OpRecord) -> bool {
         matches!(op.what(), What::Arrived | What::Review)
     }

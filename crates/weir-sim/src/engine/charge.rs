@@ -12,7 +12,7 @@ use weir_core::{OpKind, OpRecord, Plan, catalog};
 
 use super::calls::{Log, Part};
 use super::chain::Chain;
-use super::task::NONE;
+use super::task::{NEVER, NONE};
 use weir_model::costs::{ByDistance, Costs, Prices};
 use weir_model::machine::Machine;
 
@@ -32,11 +32,13 @@ struct PipeLock {
     holder: CpuNo,
     /// Where those before the last one are, or [`NONE`]: there never were any.
     earlier: u32,
+    /// Since when the call that is walked holds it, or [`NEVER`].
+    since: u64,
 }
 
 impl Default for PipeLock {
     fn default() -> Self {
-        Self { last: (0, 0), held_ns: 0, wait_ns: 0, acquired: 0, holder: NONE, earlier: NONE }
+        Self { last: (0, 0), held_ns: 0, wait_ns: 0, acquired: 0, holder: NONE, earlier: NONE, since: NEVER }
     }
 }
 
@@ -67,14 +69,11 @@ impl PipeLock {
     }
 
     /// Note a critical section of a call that is made at `now`.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, all: &mut Vec<Sections>, begin: u64, end: u64, now: u64) {
         self.held_ns += end - begin;
         if self.last.1 <= now {
-            // All others are over.
-            if self.earlier != NONE && !all[self.earlier as usize].is_empty() {
-                all[self.earlier as usize].clear();
-            }
+            // All others are over, too.
             self.last = (begin, end);
         } else {
             self.insert(all, begin, end, now);
@@ -138,57 +137,13 @@ pub struct Held {
     pub begin: u64,
 }
 
-impl Held {
-    const NONE: Held = Held { pipe: NONE, begin: 0 };
-
-    /// Another one is taken while this one is held.
-    #[inline(always)]
-    fn enclose(&mut self, outer: &mut Vec<Held>, pipe: u32, begin: u64) {
-        if self.pipe != NONE {
-            outer.push(*self);
-        }
-        *self = Held { pipe, begin };
-    }
-
-    /// It is released: since when it was held.
-    #[inline(always)]
-    fn leave(&mut self, outer: &mut Vec<Held>) -> u64 {
-        let begin = self.begin;
-        *self = outer.pop().unwrap_or(Held::NONE);
-        begin
-    }
-}
-
-/// The code of an instance runs: which lock was taken for it, since when, and what had been waited until then.
+/// The code of an instance runs: which lock was taken for it ([`NONE`]: none) and when, since when it runs, and what had been waited until then.
 #[derive(Clone, Copy, Debug)]
 struct Running {
-    locked: Option<u32>,
+    locked: u32,
+    begin: u64,
     began: u64,
     waited: u64,
-}
-
-impl Running {
-    const NONE: Running = Running { locked: None, began: u64::MAX, waited: 0 };
-
-    /// Another one is called by it.
-    #[inline(always)]
-    fn enclose(&mut self, outer: &mut Vec<Running>, locked: Option<u32>, began: u64, waited: u64) {
-        if self.began != u64::MAX {
-            outer.push(*self);
-        }
-        *self = Running { locked, began, waited };
-    }
-
-    /// It is over.
-    #[inline(always)]
-    fn end(&mut self, outer: &mut Vec<Running>) -> Option<Running> {
-        let done = *self;
-        if done.began == u64::MAX {
-            return None;
-        }
-        *self = outer.pop().unwrap_or(Running::NONE);
-        Some(done)
-    }
 }
 
 /// Result of a walk.
@@ -238,10 +193,10 @@ pub struct Charger<'a> {
     /// Of the locks that several calls wait for.
     sections: Vec<Sections>,
     instances: Vec<InstanceTime>,
-    held: Vec<Held>,
+    /// Instances whose code runs, the innermost last.
     running: Vec<Running>,
-    /// By pipe: how many pipes a task has passed that is linked there.
-    ways: Vec<u32>,
+    /// By pipe: what a task costs besides that is taken out there, for the pipes that it has passed, ns.
+    ways: Vec<u64>,
     /// By instance: the CPU whose own timer it has.
     homes: Vec<Option<CpuNo>>,
     prices: Prices,
@@ -260,7 +215,6 @@ impl<'a> Charger<'a> {
             locks: Vec::new(),
             sections: Vec::new(),
             instances: Vec::new(),
-            held: Vec::new(),
             running: Vec::new(),
             ways: Vec::new(),
             homes: Vec::new(),
@@ -276,7 +230,7 @@ impl<'a> Charger<'a> {
         self.locks = (0..plan.pipes.len()).map(|_| PipeLock::default()).collect();
         self.sections.clear();
         self.instances = vec![InstanceTime::default(); plan.instances.len()];
-        self.ways = plan.pipes.iter().map(|p| p.depth).collect();
+        self.ways = plan.pipes.iter().map(|p| self.prices.leaving(p.depth)).collect();
         if let Some(chain) = &mut self.chain {
             chain.reset(plan);
         }
@@ -349,38 +303,25 @@ impl<'a> Charger<'a> {
         start: u64,
         log: &mut impl Log,
     ) -> Walk {
-        let walk = Walk { end: start + calls * self.call_ns, wait_ns: 0 };
+        let t = start + calls * self.call_ns;
         if self.chain.is_some() {
-            return self.walk_chained(ops, cpu, now, walk, log);
+            return self.walk_as::<true>(ops, cpu, now, t, log);
         }
-        self.walk_as::<false>(ops, cpu, now, walk, log)
+        self.walk_as::<false>(ops, cpu, now, t, log)
     }
 
-    /// The same where stages are charged from end to end, apart from the others' code.
+    /// The same from `t` on: `CHAINED` keeps the locks of stages until the way that they are part of has ended, and walks the way back.
     #[inline(never)]
-    fn walk_chained(
-        &mut self,
-        ops: &[OpRecord],
-        cpu: CpuNo,
-        now: u64,
-        walk: Walk,
-        log: &mut impl Log,
-    ) -> Walk {
-        self.walk_as::<true>(ops, cpu, now, walk, log)
-    }
-
-    /// Both: `CHAINED` keeps the locks of stages until the way that they are part of has ended, and walks the way back.
-    #[inline(always)]
     fn walk_as<const CHAINED: bool>(
         &mut self,
         ops: &[OpRecord],
         cpu: CpuNo,
         now: u64,
-        mut walk: Walk,
+        t: u64,
         log: &mut impl Log,
     ) -> Walk {
-        // The innermost of each is here, those around it in the lists.
-        let (mut held, mut running) = (Held::NONE, Running::NONE);
+        let mut walk = Walk { end: t, wait_ns: 0 };
+        let mut nr_held = 0u32;
         let mut left = ops;
         while let [op, after @ ..] = left {
             let these = std::mem::replace(&mut left, after);
@@ -394,13 +335,13 @@ impl<'a> Charger<'a> {
                     }
                     let from = walk.end;
                     let begin = self.enter(op.object, these, 0, cpu, now, &mut walk);
-                    held.enclose(&mut self.held, op.object, begin);
-                    walk.end += self.prices.by_steps(op);
+                    slot(&mut self.locks, op.object).since = begin;
+                    nr_held += 1;
+                    walk.end += self.prices.lock();
                     log.locked(from, begin, walk.end);
                 }
                 OpKind::Unlock => {
-                    walk.end += self.prices.by_steps(op);
-                    self.release(&mut held, op.object, walk.end, now);
+                    nr_held -= u32::from(self.unlock(op.object, walk.end, now));
                     if CHAINED {
                         self.let_go(walk.end, now);
                     }
@@ -410,32 +351,34 @@ impl<'a> Charger<'a> {
                     let from = walk.end;
                     let inside = self.prices.inside(op);
                     let before = self.prices.step(op) - inside;
+                    let (mut locked, mut begin) = (NONE, 0);
                     if let Some(pipe) = lock {
-                        let begin = self.enter(pipe, these, 0, cpu, now, &mut walk);
+                        begin = self.enter(pipe, these, 0, cpu, now, &mut walk);
                         match &mut self.chain {
                             Some(chain) if CHAINED => chain.pass(Held { pipe, begin }, op.object),
-                            _ => held.enclose(&mut self.held, pipe, begin),
+                            _ => locked = pipe,
                         }
                         log.locked(from, begin, walk.end + before);
                     }
                     walk.end += before;
-                    running.enclose(&mut self.running, lock, walk.end, walk.wait_ns);
+                    self.running.push(Running { locked, begin, began: walk.end, waited: walk.wait_ns });
                     log.enter(Part::Instance(op.object), walk.end);
                     walk.end += inside;
                 }
                 OpKind::StepEnd => {
-                    if let Some(step) = running.end(&mut self.running) {
+                    if let Some(step) = self.running.pop() {
                         log.leave(walk.end);
                         self.ran(op.object, (walk.end - step.began) - (walk.wait_ns - step.waited));
-                        if let Some(pipe) = step.locked.filter(|_| !CHAINED) {
-                            self.release(&mut held, pipe, walk.end, now);
+                        if step.locked != NONE {
+                            let lock = slot(&mut self.locks, step.locked);
+                            lock.take(&mut self.sections, step.begin, walk.end, now);
                         }
                     }
                 }
                 OpKind::Unlink if !CHAINED => {
-                    let more = self.ways.get(op.object as usize).copied().unwrap_or(0);
                     let from = walk.end;
-                    walk.end += self.prices.link(op) + self.prices.leaving(more);
+                    let more = self.ways.get(op.object as usize).copied().unwrap_or(0);
+                    walk.end += self.prices.link(op) + more;
                     log.spent(Part::Unlink, from, walk.end);
                 }
                 OpKind::Link | OpKind::Unlink | OpKind::Burn if CHAINED => {
@@ -448,8 +391,10 @@ impl<'a> Charger<'a> {
             self.let_go(walk.end, now);
         }
         // What a call leaves open another one does not end.
-        self.held.clear();
         self.running.clear();
+        if nr_held > 0 {
+            self.locks.iter_mut().for_each(|lock| lock.since = NEVER);
+        }
         walk
     }
 
@@ -550,8 +495,8 @@ impl<'a> Charger<'a> {
         walk: &mut Walk,
     ) -> u64 {
         let lock = slot(&mut self.locks, pipe);
+        lock.acquired += 1;
         if lock.is_at_hand(cpu, now) {
-            lock.acquired += 1;
             return walk.end;
         }
         let (begin, hand_over) = self.acquire(pipe, ops, more, cpu, walk.end);
@@ -568,18 +513,15 @@ impl<'a> Charger<'a> {
         time.ns += ns;
     }
 
-    /// The lock of `pipe`, if it is held, is released at `t`.
+    /// The lock of `pipe` is released at `t`; false: it is not held.
     #[inline(always)]
-    fn release(&mut self, held: &mut Held, pipe: u32, t: u64, now: u64) {
-        let begin = if held.pipe == pipe {
-            held.leave(&mut self.held)
-        } else {
-            match self.held.iter().rposition(|h| h.pipe == pipe) {
-                Some(at) => self.held.remove(at).begin,
-                None => return,
-            }
-        };
-        slot(&mut self.locks, pipe).take(&mut self.sections, begin, t, now);
+    fn unlock(&mut self, pipe: u32, t: u64, now: u64) -> bool {
+        let lock = slot(&mut self.locks, pipe);
+        let begin = std::mem::replace(&mut lock.since, NEVER);
+        if begin != NEVER {
+            lock.take(&mut self.sections, begin, t, now);
+        }
+        begin != NEVER
     }
 
     /// `cpu` wants the lock of `pipe`, for such a section, at `t`: from when on it has it, and what the hand-over takes.
@@ -587,7 +529,6 @@ impl<'a> Charger<'a> {
     fn acquire(&mut self, pipe: u32, ops: &[OpRecord], more: u64, cpu: CpuNo, t: u64) -> (u64, u64) {
         let lock = slot(&mut self.locks, pipe);
         let holder = std::mem::replace(&mut lock.holder, cpu);
-        lock.acquired += 1;
         let is_free = lock.is_free(t);
         if is_free && (holder == cpu || holder == NONE) {
             return (t, 0);
@@ -723,7 +664,7 @@ mod tests {
         let machine = Machine::smp(4);
         let costs = Costs::default();
         let mut c = Charger::new(&machine, &costs, &Plan::default());
-        c.ways = vec![0, 2];
+        c.ways = vec![0, c.prices.leaving(2)];
         let out = |c: &mut Charger<'_>, pipe| {
             c.walk(&[record(OpKind::Unlink, pipe, 0)], 0, 0, 0, 0, &mut Unseen).end
         };

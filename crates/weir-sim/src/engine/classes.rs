@@ -5,9 +5,9 @@
 use weir_core::event::CpuNo;
 use weir_core::{Msg, Plan, TaskId, Topic};
 
+use super::Result;
 use super::sim::Sim;
 use super::task::State;
-use weir_model::Result;
 use weir_model::workload::{Criticality, Policy};
 
 /// Which of these topics some component listens to. Others are not published, so they cost nothing.

@@ -4,7 +4,7 @@
 use weir_core::event::{Call, CpuNo, Event, Stop};
 use weir_core::{Msg, Topic};
 
-use super::cpu::{FULL_SPEED, Mode, time_for, work_in};
+use super::cpu::{FULL_SPEED, Mode, work_in};
 use super::queue::{Entry, HORIZON};
 use super::sim::Sim;
 use super::task::{NEVER, NONE};
@@ -122,13 +122,9 @@ impl Sim<'_> {
 
     /// The next event of `c` is to be computed again. To be called after every change of its state; done
     /// once, when the present event has been handled.
-    #[inline]
+    #[inline(always)]
     pub fn rekey(&mut self, c: CpuNo) {
-        let cpu = &mut self.cpus[c as usize];
-        if !cpu.changed {
-            cpu.changed = true;
-            self.changed.push(c);
-        }
+        self.cpus[c as usize].rekey(c, &mut self.changed);
     }
 
     /// Queue the next events of all CPUs that have changed after a timer. Where only one has, and is the first of all, it
@@ -140,7 +136,6 @@ impl Sim<'_> {
             return None;
         };
         self.changed.clear();
-        self.cpus[c as usize].changed = false;
         let entry = self.next_of(c);
         if self.queue.goes_first(entry, self.timers.peek()) {
             self.queue.take_out(c);
@@ -154,7 +149,6 @@ impl Sim<'_> {
     #[inline(never)]
     pub fn queue_changes(&mut self) {
         while let Some(c) = self.changed.pop() {
-            self.cpus[c as usize].changed = false;
             let entry = self.next_of(c);
             self.queue.put(c, entry);
             if self.within.is_some() {
@@ -163,23 +157,18 @@ impl Sim<'_> {
         }
     }
 
-    /// The next event of `c` by its state.
+    /// The next event of `c` by its state, which is up to date from now on.
     #[inline(always)]
-    pub fn next_of(&self, c: CpuNo) -> Entry {
-        let cpu = &self.cpus[c as usize];
+    pub fn next_of(&mut self, c: CpuNo) -> Entry {
+        let cpu = &mut self.cpus[c as usize];
+        cpu.changed = false;
         if cpu.held {
             return Entry::IDLE;
         }
         match cpu.mode {
             Mode::Run => {
-                let task = &self.tasks[cpu.cur as usize];
-                let done = if task.spins.is_some() || task.inside {
-                    NEVER
-                } else {
-                    let speed = if task.by_time { FULL_SPEED } else { cpu.speed };
-                    cpu.since.saturating_add(time_for(task.left, speed))
-                };
-                let at = done.min(cpu.slice_end).min(cpu.tick_at).max(self.now);
+                let at = self.tasks[cpu.cur as usize].done_at(cpu.since, cpu.speed);
+                let at = at.min(cpu.slice_end).min(cpu.tick_at).max(self.now);
                 if at >= HORIZON { Entry::IDLE } else { Entry::finish(at) }
             }
             Mode::Idle | Mode::Kernel if cpu.choosing && cpu.cur == NONE => {
@@ -198,7 +187,7 @@ impl Sim<'_> {
             return self.pause_for_kernel(c, end);
         }
         cpu.busy_until = cpu.busy_until.max(end);
-        self.rekey(c);
+        cpu.rekey(c, &mut self.changed);
     }
 
     #[inline(never)]
@@ -215,7 +204,7 @@ impl Sim<'_> {
         } else {
             cpu.busy_until = cpu.busy_until.max(end);
         }
-        self.rekey(c);
+        cpu.rekey(c, &mut self.changed);
     }
 
     /// Notify observers once that `c` has nothing to do, or has work again.
@@ -231,21 +220,18 @@ impl Sim<'_> {
     /// Report to observers the kernel work that `c` has done up to now.
     #[inline(always)]
     pub fn flush_calls(&mut self, c: CpuNo) {
-        let (obs, now) = (&mut *self.obs, self.now);
-        self.cpus[c as usize].calls.drain(|(call, ns, lock_wait_ns)| {
-            obs.event(now, &Event::Sched { cpu: c, call, ns, lock_wait_ns });
-        });
+        self.cpus[c as usize].report_calls(c, self.now, self.obs);
     }
 
     /// The event of `c` that is not a choice: work done, slice over, or kernel work done.
-    pub fn finish(&mut self, c: CpuNo) -> weir_model::Result<()> {
-        let cpu = &self.cpus[c as usize];
+    pub fn finish(&mut self, c: CpuNo) -> super::Result<()> {
+        let cpu = &mut self.cpus[c as usize];
         if cpu.mode == Mode::Kernel {
-            self.flush_calls(c);
-            if self.wake_next(c)? {
-                return Ok(());
+            cpu.report_calls(c, self.now, self.obs);
+            if !cpu.to_wake.is_empty() {
+                return self.wake_one_more(c);
             }
-            if self.cpus[c as usize].cur != NONE {
+            if cpu.cur != NONE {
                 return self.go_on(c);
             }
             self.set_mode(c, Mode::Idle);
@@ -274,7 +260,7 @@ impl Sim<'_> {
     }
 
     /// The tick of a CPU that runs a task; idle ones have none.
-    fn tick(&mut self, c: CpuNo) -> weir_model::Result<()> {
+    fn tick(&mut self, c: CpuNo) -> super::Result<()> {
         self.cpus[c as usize].tick_at = self.next_tick(c);
         let h = self.caller(c);
         let msg = Msg { cpu: Some(c), ..Msg::default() };
@@ -298,7 +284,7 @@ impl Sim<'_> {
     }
 
     /// Begin or resume the task of `c`.
-    pub fn go_on(&mut self, c: CpuNo) -> weir_model::Result<()> {
+    pub fn go_on(&mut self, c: CpuNo) -> super::Result<()> {
         if self.cpus[c as usize].starting {
             self.begin(c);
         }
@@ -307,32 +293,23 @@ impl Sim<'_> {
         let cpu = &mut self.cpus[c as usize];
         cpu.since = self.now;
         cpu.tick_at = tick_at;
-        let t = &self.tasks[self.cpus[c as usize].cur as usize];
+        let t = &mut self.tasks[cpu.cur as usize];
         if t.spins.is_none() && t.left == 0 {
             return self.step(c);
         }
-        self.chill(c);
-        self.rekey(c);
+        t.chill(cpu.speed);
+        cpu.rekey(c, &mut self.changed);
         Ok(())
     }
 
-    /// Add what cold caches cost to the work that the task of `c` has before it.
-    #[inline]
-    pub fn chill(&mut self, c: CpuNo) {
-        let cpu = &self.cpus[c as usize];
-        let task = &mut self.tasks[cpu.cur as usize];
-        if task.penalty_ns > 0 && task.left > 0 {
-            let speed = if task.by_time { FULL_SPEED } else { cpu.speed };
-            task.left = task.left.saturating_add(work_in(task.penalty_ns, speed));
-            task.penalty_ns = 0;
-        }
-    }
-
     /// The chosen task starts to run on `c`.
+    #[inline(always)]
     fn begin(&mut self, c: CpuNo) {
-        self.report_idle(c, false);
-        self.idle_timers = 0;
         let cpu = &mut self.cpus[c as usize];
+        if std::mem::take(&mut cpu.reported_idle) {
+            self.obs.event(self.now, &Event::Idle { cpu: c, idle: false });
+        }
+        self.idle_timers = 0;
         let no = cpu.cur;
         let task = &mut self.tasks[no as usize];
         let migrated = task.cpu != NONE && task.cpu != c;
@@ -351,7 +328,9 @@ impl Sim<'_> {
         self.totals.runs += 1;
         self.totals.switches += u64::from(switched);
         self.totals.migrations += u64::from(migrated);
-        self.note_start(no);
+        if task.gang != NONE {
+            self.note_start(no);
+        }
         if self.within.is_some() {
             self.note_urgent(c, no);
         }

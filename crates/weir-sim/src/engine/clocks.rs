@@ -10,10 +10,11 @@ use weir_core::event::CpuNo;
 use weir_core::gang::Row;
 use weir_core::{Plan, Topic};
 
+use super::Result;
 use super::gang::{GangMessage, scatter};
 use super::sim::Sim;
+use weir_model::Machine;
 use weir_model::machine::Clocks;
-use weir_model::{Machine, Result};
 
 /// A billionth, in which drift is reckoned.
 const WHOLE: i128 = 1_000_000_000;

@@ -7,8 +7,9 @@
 
 use weir_core::event::{CpuNo, TaskNo};
 use weir_core::{Msg, Picked, Plan, Topic};
-use weir_model::{Error, Machine, Result};
+use weir_model::{Error, Machine};
 
+use super::Result;
 use super::sim::Sim;
 
 /// What the topology and the machine make of contexts.
@@ -76,6 +77,7 @@ impl Sim<'_> {
             self.now,
             self.plan.name
         ))
-        .help("let the responder return the reference that the runtime published, as `tcb` does"))
+        .help("let the responder return the reference that the runtime published, as `tcb` does")
+        .into())
     }
 }

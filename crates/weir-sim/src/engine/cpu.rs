@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use weir_core::event::{Call, CpuNo};
+use weir_core::event::{Call, CpuNo, Event, Observer};
 
 use super::task::{NEVER, NONE};
 use weir_model::{Costs, Machine};
@@ -90,8 +90,6 @@ pub struct Cpu {
     /// Interrupts on their way to it.
     pub kick_sent: bool,
     pub preempt_sent: bool,
-    /// Its choice is being made: what components ask for meanwhile concerns what it will run.
-    pub picking: bool,
     pub isa: u16,
     /// The task it has, running or about to run.
     pub cur: u32,
@@ -170,7 +168,6 @@ impl Cpu {
             stolen_reported: 0,
             kick_sent: false,
             preempt_sent: false,
-            picking: false,
             worked: 0,
             prev: NONE,
             last: NONE,
@@ -220,6 +217,22 @@ impl Cpu {
         self.alone_speed = u64::try_from(speed).unwrap_or(u64::MAX / 1024).max(1);
         self.speed = self.alone_speed;
         self.busy_mw = machine.busy_mw(cpu, hz);
+    }
+
+    /// Its next event, as CPU `c`, is to be computed again; `changed` has all those that are.
+    #[inline(always)]
+    pub fn rekey(&mut self, c: CpuNo, changed: &mut Vec<CpuNo>) {
+        if !std::mem::replace(&mut self.changed, true) {
+            changed.push(c);
+        }
+    }
+
+    /// Report to an observer the kernel work that it, CPU `c`, has done up to now.
+    #[inline(always)]
+    pub fn report_calls(&mut self, c: CpuNo, now: u64, obs: &mut dyn Observer) {
+        self.calls.drain(|(call, ns, lock_wait_ns)| {
+            obs.event(now, &Event::Sched { cpu: c, call, ns, lock_wait_ns });
+        });
     }
 
     /// Some task or the kernel uses it.

@@ -6,10 +6,11 @@
 
 use weir_core::event::{CpuNo, TaskNo};
 
+use super::Result;
 use super::sim::Sim;
 use super::task::{NONE, Wait};
+use weir_model::Workload;
 use weir_model::workload::Op;
-use weir_model::{Result, Workload};
 
 /// How far the nodes of all graphs are.
 #[derive(Debug, Default)]

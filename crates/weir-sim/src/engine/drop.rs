@@ -6,11 +6,11 @@
 
 use weir_core::event::{Call, CpuNo, Event, TaskNo};
 
+use super::Result;
 use super::cpu::Mode;
 use super::program::LoopFrame;
 use super::sim::{Sim, refused};
 use super::task::{NEVER, NONE, SPIN_LOCK, State, Wait};
-use weir_model::Result;
 use weir_model::workload::Op;
 
 impl Sim<'_> {

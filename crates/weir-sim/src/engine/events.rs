@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 
 use weir_core::event::{CpuNo, TaskNo};
 
+use super::Result;
 use super::guest::goes_first;
 use super::queue::{Entry, Key, Kind};
 use super::sim::Sim;
 use super::task::NEVER;
-use weir_model::Result;
 
 /// What is first of all.
 #[derive(Clone, Copy)]
@@ -103,7 +103,6 @@ impl Sim<'_> {
             if !self.changed.is_empty() {
                 self.queue_changes();
             }
-            self.cpus[c as usize].changed = false;
             entry = self.next_of(c);
             if !self.queue.goes_first(entry, self.timers.peek()) {
                 self.queue.put(c, entry);
@@ -252,7 +251,7 @@ impl Sim<'_> {
     /// Now and then: whether the run goes on, for whoever waits for it. True if it is to end.
     fn look_up(&mut self) -> Result<bool> {
         if self.stands_still() {
-            return Err(self.standing_clock());
+            return Err(self.standing_clock().into());
         }
         if self.totals.events & 0xfff == 0
             && let Some(progress) = self.cfg.progress
@@ -312,7 +311,7 @@ impl Sim<'_> {
         }
         self.totals.events += 1;
         if self.stands_still() {
-            return Err(self.standing_clock());
+            return Err(self.standing_clock().into());
         }
         match inner {
             Some((g, _)) => self.guest_event(g)?,

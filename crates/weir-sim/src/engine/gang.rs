@@ -14,6 +14,7 @@ use weir_core::gang::{
 };
 use weir_core::{CpuSet, Msg, Plan, Topic};
 
+use super::Result;
 use super::charge::reserves;
 use super::clocks::CpuClocks;
 use super::queue::{Key, Kind, Phase};
@@ -21,7 +22,7 @@ use super::sim::Sim;
 use super::task::{NEVER, NONE, State};
 use super::{GangOutcome, GroupOutcome};
 use weir_model::workload::Way;
-use weir_model::{Error, Machine, Result, Workload};
+use weir_model::{Error, Machine, Workload};
 
 /// A member's place: its gang, its number there, and its CPU.
 struct Member {
@@ -64,7 +65,7 @@ impl Placed {
                     gang.way.name(),
                     plan.name
                 );
-                return Err(Error::run(text).help("leave `way` out, or take the topology `gang`"));
+                return Err(Error::run(text).help("leave `way` out, or take the topology `gang`").into());
             }
             if let Some(gang) = workload.gangs.iter().find(|g| g.manifest.alone()) {
                 let text = format!(
@@ -72,13 +73,14 @@ impl Placed {
                     gang.manifest.name(),
                     plan.name
                 );
-                return Err(Error::run(text).help("take the topology `gang`, or leave `cores` out"));
+                return Err(Error::run(text).help("take the topology `gang`, or leave `cores` out").into());
             }
         }
         let shape = &machine.shape;
         let Some(mut controller) = Controller::new(shape.nr_cpus()) else {
             return Err(Error::run(format!("gangs on {} CPUs", shape.nr_cpus()))
-                .help(format!("gangs are placed on machines of up to {} CPUs", weir_core::gang::MAX_CPUS)));
+                .help(format!("gangs are placed on machines of up to {} CPUs", weir_core::gang::MAX_CPUS))
+                .into());
         };
         for (c, cpu) in (0..).zip(&shape.cpus) {
             controller.set_core(c, cpu.core);
@@ -747,15 +749,8 @@ impl Sim<'_> {
         }
     }
 
-    /// A task starts on a CPU: if it is a member in its slot, that is noted once a slot.
-    #[inline(always)]
+    /// A member of a gang starts on a CPU: if that is in its slot, it is noted once a slot.
     pub fn note_start(&mut self, no: TaskNo) {
-        if self.tasks[no as usize].gang != NONE {
-            self.note_start_in_slot(no);
-        }
-    }
-
-    fn note_start_in_slot(&mut self, no: TaskNo) {
         let task = &self.tasks[no as usize];
         let gangs = &mut self.gangs;
         let account = &mut gangs.accounts[task.gang as usize];

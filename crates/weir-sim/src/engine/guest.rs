@@ -12,6 +12,7 @@ use std::cell::RefCell;
 use weir_core::Plan;
 use weir_core::event::{CpuNo, Event, Observer, Stop, TaskNo};
 
+use super::Result;
 use super::cpu::{FULL_SPEED, Mode};
 use super::gang::Placed;
 use super::interpret::Next;
@@ -20,7 +21,7 @@ use super::sim::Sim;
 use super::task::{NEVER, NONE, State, Wait};
 use super::{GuestOutcome, RunConfig};
 use weir_model::workload::{GuestSpec, Inform, Op};
-use weir_model::{Costs, Error, Machine, Result, Workload};
+use weir_model::{Costs, Error, Machine, Workload};
 
 /// The inputs for which a guest's topology was compiled, and the result.
 #[derive(Clone, Debug)]
@@ -114,7 +115,8 @@ fn fits(workload: &Workload, inside: &[Inside]) -> Result<()> {
             "the workload has guests (`{}`), which this command does not simulate",
             first.name
         ))
-        .help("use `runweir run`, `compare` or `sweep`, or take the guests out"));
+        .help("use `runweir run`, `compare` or `sweep`, or take the guests out")
+        .into());
     }
     if all.len() != inside.len() {
         let text = format!(
@@ -122,14 +124,17 @@ fn fits(workload: &Workload, inside: &[Inside]) -> Result<()> {
             weir_text::plural(all.len(), "guest"),
             inside.len()
         );
-        return Err(Error::run(text).help("compile the topology of each guest for the machine that it sees"));
+        return Err(Error::run(text)
+            .help("compile the topology of each guest for the machine that it sees")
+            .into());
     }
     for (_, guest) in all {
         let w = &guest.workload;
         let lacks = [("machine events", !w.machine_events.is_empty()), ("a scenario", w.scenario.is_some())];
         if let Some((what, _)) = lacks.iter().find(|l| l.1) {
             return Err(Error::run(format!("the guest `{}` has {what}", guest.name))
-                .help("take them out: these are for the host"));
+                .help("take them out: these are for the host")
+                .into());
         }
     }
     Ok(())
@@ -215,14 +220,19 @@ pub fn settle<'a, 'c: 'a, 'o: 'c>(
     adopt_all(host, None, &mut parts)
 }
 
+/// What went wrong in a guest.
+fn inside(guest: &str, mut e: Box<Error>) -> Box<Error> {
+    e.message = format!("in the guest `{guest}`: {}", e.message);
+    e
+}
+
 fn adopt_all<'a>(host: &mut Sim<'a>, parent: Option<u32>, parts: &mut [Option<Parts<'a>>]) -> Result<()> {
     for i in 0..parts.len() {
         if parts[i].as_ref().is_none_or(|p| p.parent != parent) {
             continue;
         }
         let p = parts[i].take().expect("it was just there");
-        let named =
-            |e: Error| Error { message: format!("in the guest `{}`: {}", p.spec.name, e.message), ..e };
+        let named = |e| inside(&p.spec.name, e);
         let machine = &p.inside.machine;
         let mut sim =
             Sim::new(machine, &p.inside.plan, &p.spec.workload, p.costs, p.cfg, None, p.placed, p.obs)
@@ -280,10 +290,7 @@ impl<'a> Sim<'a> {
         guest.actor = if key.kind() == Kind::Cpu { key.index() } else { NONE };
         let sim = &mut guest.sim;
         let turn = sim.turn(key);
-        turn.map_err(|e| Error {
-            message: format!("in the guest `{}`: {}", guest.spec.name, e.message),
-            ..e
-        })?;
+        turn.map_err(|e| inside(&guest.spec.name, e))?;
         if guest.sim.is_stuck_inside(key) {
             guest.sim.explain_standstill();
             guest.over = true;

@@ -7,11 +7,11 @@
 use weir_core::event::{CpuNo, Event};
 use weir_core::{Msg, Plan, Topic};
 
+use super::Result;
 use super::cpu::Mode;
 use super::queue::{Key, Kind, Phase};
 use super::sim::{Sim, refused};
 use super::task::NONE;
-use weir_model::Result;
 use weir_model::machine::{Machine, Thermal};
 
 /// Samples in a row with no other pending event, after which the run ends.

@@ -13,12 +13,13 @@ use std::collections::BTreeSet;
 use weir_core::event::{CpuNo, TaskNo};
 use weir_core::{Msg, Topic};
 
+use super::Result;
 use super::line::Lines;
 use super::sim::Sim;
 use super::sync::Pass;
 use super::task::{NEVER, Task, Wait};
+use weir_model::Workload;
 use weir_model::workload::{Op, Protocol};
-use weir_model::{Result, Workload};
 
 /// Attributes by which tasks may be ordered. Times are ns, [`NEVER`] if there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

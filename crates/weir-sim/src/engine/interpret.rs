@@ -7,13 +7,14 @@
 use weir_core::event::{CpuNo, Event, Stop, TaskNo};
 use weir_core::{Msg, Topic};
 
+use super::Result;
 use super::cpu::{FULL_SPEED, Mode};
 use super::program::LoopFrame;
 use super::sim::{Sim, find_isa};
 use super::sync::Pass;
 use super::task::{NEVER, NONE, SPIN_LOCK, Wait};
+use weir_model::Error;
 use weir_model::workload::{BarrierCounter, BarrierWait, Op, Protocol};
-use weir_model::{Error, Result};
 
 /// Ops that a task may execute at one instant before it is taken to hang.
 const MAX_STEPS: u32 = 20_000_000;
@@ -51,8 +52,9 @@ impl Sim<'_> {
                         continue;
                     }
                     self.expect_work(c);
-                    self.chill(c);
-                    self.rekey(c);
+                    let cpu = &mut self.cpus[c as usize];
+                    self.tasks[no as usize].chill(cpu.speed);
+                    cpu.rekey(c, &mut self.changed);
                     return Ok(());
                 }
                 // Scheduler code was run for this op: the next one follows when it is paid for.
@@ -60,7 +62,7 @@ impl Sim<'_> {
                 Next::Op => {}
             }
         }
-        Err(self.hanging(no))
+        Err(self.hanging(no).into())
     }
 
     fn execute(&mut self, c: CpuNo, no: TaskNo) -> Result<Next> {

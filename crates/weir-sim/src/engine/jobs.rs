@@ -8,6 +8,7 @@
 use weir_core::event::{Call, CpuNo, Event, Stop, TaskNo};
 use weir_core::{Msg, Topic};
 
+use super::Result;
 use super::cpu::Mode;
 use super::inherit::Urgency;
 use super::interpret::Next;
@@ -15,7 +16,6 @@ use super::program::LoopFrame;
 use super::queue::{Key, Kind, Phase};
 use super::sim::{Sim, refused};
 use super::task::{Backlog, NEVER, NONE, State, Task, Wait};
-use weir_model::Result;
 use weir_model::workload::{OnMiss, Op};
 
 impl Sim<'_> {

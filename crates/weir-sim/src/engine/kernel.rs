@@ -11,13 +11,14 @@ use weir_core::event::{Call, CpuNo, Event, Stop, TaskNo};
 use weir_core::{Msg, Sched, Topic, catalog, error_name};
 
 use super::Faulted;
+use super::Result;
 use super::calls::Unseen;
 use super::cpu::Mode;
 use super::queue::{Key, Kind, Phase};
 use super::sim::{Sim, refused};
 use super::task::{NEVER, NONE, State, Wait};
+use weir_model::Error;
 use weir_model::costs::Wakeups;
-use weir_model::{Error, Result};
 
 /// More pipes than this are sorted when all are known.
 const MANY_PIPES: usize = 16;
@@ -255,7 +256,7 @@ impl Sim<'_> {
     /// `c` is to give up its task.
     fn send_preempt(&mut self, h: CpuNo, c: CpuNo, end: u64) {
         let cpu = &mut self.cpus[c as usize];
-        if cpu.cur == NONE && !cpu.picking {
+        if cpu.cur == NONE && self.picking != c {
             return self.send_kick(h, c, end);
         }
         if cpu.preempt_sent {
@@ -411,11 +412,11 @@ impl Sim<'_> {
 
     /// `c` chooses its next task.
     pub fn choose(&mut self, c: CpuNo) -> Result<()> {
-        if self.wake_next(c)? {
-            return Ok(());
-        }
-        self.flush_calls(c);
         let cpu = &mut self.cpus[c as usize];
+        if !cpu.to_wake.is_empty() {
+            return self.wake_one_more(c);
+        }
+        cpu.report_calls(c, self.now, self.obs);
         cpu.choosing = false;
         cpu.kick_sent = false;
         cpu.preempt_sent = false;
@@ -433,10 +434,10 @@ impl Sim<'_> {
         {
             self.fetch_task(c, no);
         }
-        self.cpus[c as usize].picking = true;
+        self.picking = c;
         let end = self.account(host, Call::Pick);
+        self.picking = NONE;
         let cpu = &mut self.cpus[c as usize];
-        cpu.picking = false;
         let prev = cpu.prev;
         let Some(no) = chosen else {
             if prev != NONE {
@@ -459,7 +460,7 @@ impl Sim<'_> {
         }
         let id = task.id;
         if task.isa != cpu.isa {
-            return Err(self.wrong_isa(no, c));
+            return Err(self.wrong_isa(no, c).into());
         }
         let mut ready = if host == c { end } else { end + self.charger.interrupt_ns(host, c) };
         let same = prev == no && matches!(task.parted, Some((p, ..)) if p == c);
@@ -500,8 +501,9 @@ impl Sim<'_> {
         }
         if ready > self.now {
             self.set_mode(c, Mode::Kernel);
-            self.cpus[c as usize].busy_until = ready;
-            self.rekey(c);
+            let cpu = &mut self.cpus[c as usize];
+            cpu.busy_until = ready;
+            cpu.rekey(c, &mut self.changed);
             return Ok(());
         }
         self.go_on(c)
@@ -642,19 +644,14 @@ impl Sim<'_> {
         Ok(())
     }
 
-    /// `c` has finished a call: wake the next task that it has released. False if there is none.
-    #[inline]
-    pub fn wake_next(&mut self, c: CpuNo) -> Result<bool> {
-        if self.cpus[c as usize].to_wake.is_empty() { Ok(false) } else { self.wake_one_more(c) }
-    }
-
+    /// `c` has finished a call: wake the next task that it has released.
     #[inline(never)]
-    fn wake_one_more(&mut self, c: CpuNo) -> Result<bool> {
-        let Some(next) = self.cpus[c as usize].to_wake.pop_front() else { return Ok(false) };
+    pub fn wake_one_more(&mut self, c: CpuNo) -> Result<()> {
+        let Some(next) = self.cpus[c as usize].to_wake.pop_front() else { return Ok(()) };
         self.flush_calls(c);
         self.wake(next, c)?;
         self.rekey(c);
-        Ok(true)
+        Ok(())
     }
 
     /// Publish a message about a task; the caller accounts for it with what follows.
@@ -690,7 +687,8 @@ impl Sim<'_> {
                     "instance `{}` arms its timer for now again and again, at {} ns",
                     self.plan.instances[handle as usize].name, self.now
                 ))
-                .help("let the component's period be at least a microsecond"));
+                .help("let the component's period be at least a microsecond")
+                .into());
             }
             self.weigh_timer(handle)?;
             let domain = self.plan.instances[handle as usize].domain;

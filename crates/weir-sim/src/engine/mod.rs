@@ -50,7 +50,10 @@ pub use guest::Inside;
 pub use hw::device;
 use weir_model::costs::Costs;
 use weir_model::scenario::{Composer, Reconfiguration, Scenario, Subject, Tap, Watch};
-use weir_model::{Error, Machine, Op, Result, Verb, Workload};
+use weir_model::{Error, Machine, Op, Verb, Workload};
+
+/// What the functions of a run return: those of every event, which succeed, give it back in a register.
+type Result<T> = std::result::Result<T, Box<Error>>;
 
 /// How to run.
 #[derive(Default)]
@@ -295,10 +298,21 @@ pub fn run(
     costs: &Costs,
     cfg: &RunConfig<'_>,
     observer: &mut dyn Observer,
-) -> Result<Outcome> {
+) -> weir_model::Result<Outcome> {
     if let Some(engine) = machine.engine {
         return hw::run(machine, engine, plan, workload, costs, cfg, observer);
     }
+    simulate(machine, plan, workload, costs, cfg, observer).map_err(|e| *e)
+}
+
+fn simulate(
+    machine: &Machine,
+    plan: &Plan,
+    workload: &Workload,
+    costs: &Costs,
+    cfg: &RunConfig<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome> {
     let placed = gang::Placed::new(machine, plan, workload)?;
     let placed = &placed;
     let rules = cfg.control.filter(|c| !c.scenario.rules.is_empty());
@@ -378,7 +392,8 @@ fn heard(scenario: &Scenario, machine: &Machine, workload: &Workload, cfg: &RunC
                     "rule `{}` never acts: nobody publishes {name}, neither the machine nor the workload nor the scenario",
                     rule.name
                 ))
-                .help(format!("let a program do it, by the step `publish {name}` (MARKER: `marker 1`), or a step of the scenario")));
+                .help(format!("let a program do it, by the step `publish {name}` (MARKER: `marker 1`), or a step of the scenario"))
+                .into());
             }
         }
     }

@@ -9,13 +9,14 @@
 use weir_core::event::{Call, CpuNo, Event, TaskNo};
 use weir_core::{Counters, Msg, Plan, Topic};
 
+use super::Result;
 use super::cpu::FULL_SPEED;
 use super::sim::{Sim, refused};
 use super::task::NONE;
 use weir_model::counters::table::{PARTS, Stint, Table, times};
 use weir_model::counters::{Behaviour, Hierarchy, ONE, Phase, Rates};
 use weir_model::rng::Rng;
-use weir_model::{Machine, Result, Workload};
+use weir_model::{Machine, Workload};
 
 /// Longest stint that is expected where a slice has no end, ns.
 const LONG_NS: u64 = 10_000_000;

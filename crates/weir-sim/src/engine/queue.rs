@@ -238,8 +238,8 @@ impl TimerHeap {
         let mut next = 0;
         while let Some(&Children(c)) = self.below.get(next) {
             let (low, high) = (usize::from(c[1] < c[0]), 2 + usize::from(c[3] < c[2]));
-            let least = if c[high] < c[low] { high } else { low };
-            let up = c[least];
+            let least = if c[high % 4] < c[low % 4] { high } else { low };
+            let up = c[least % 4];
             if key <= up {
                 break;
             }
@@ -253,7 +253,7 @@ impl TimerHeap {
     #[inline(always)]
     fn at(&mut self, group: usize, place: usize) -> &mut Key {
         match self.below.get_mut(group) {
-            Some(children) => &mut children.0[place],
+            Some(children) => &mut children.0[place % 4],
             None => &mut self.first,
         }
     }

@@ -7,6 +7,7 @@ use weir_core::crash;
 use weir_core::event::{CpuNo, Event, Observer, Stop, TaskNo};
 use weir_core::{Config, MAX_CPUS, Msg, OutMsg, OwnTopic, Plan, Sched, TaskId, Topic};
 
+use super::Result;
 use super::calls::Paths;
 use super::charge::Charger;
 use super::classes::Wanted;
@@ -30,7 +31,7 @@ use weir_model::machine::MachineEvent;
 use weir_model::rng::Rng;
 use weir_model::scenario::{Reconfiguration, Rules, Watch};
 use weir_model::workload::BarrierWait;
-use weir_model::{Error, Machine, Result, Workload};
+use weir_model::{Error, Machine, Workload};
 
 /// Address space of the arena: at least 4 GiB, so that a workload may fork many more tasks than it
 /// starts with. Pages are used when touched.
@@ -103,6 +104,8 @@ pub struct Sim<'a> {
     pub queue: CpuQueue,
     pub cpus: Vec<Cpu>,
     pub cores: Cores,
+    /// The CPU whose choice is being made, or [`NONE`]: what components ask for meanwhile concerns what it will run.
+    pub picking: CpuNo,
     /// CPUs whose next event must be recomputed.
     pub changed: Vec<CpuNo>,
     /// By CPU: the task that it chose last, and its handle, together as one event looks for what the next one needs.
@@ -262,6 +265,7 @@ impl<'a> Sim<'a> {
             queue: CpuQueue::new(nr_cpus),
             cpus,
             cores,
+            picking: NONE,
             changed: Vec::new(),
             on: vec![(NONE, TaskId(NONE)); nr_cpus as usize],
             large: nr_cpus >= LARGE,
@@ -514,12 +518,13 @@ impl<'a> Sim<'a> {
 
 /// The core said no where the engine keeps to the rules: a fault of the topology's components, or a
 /// limit such as memory.
-pub fn refused(what: &str, e: &weir_core::Error) -> Error {
+pub fn refused(what: &str, e: &weir_core::Error) -> Box<Error> {
     const MEMORY: i32 = 1;
-    Error::run(format!("the scheduler could not {what}: {e}")).help(match e.code {
+    let help = match e.code {
         MEMORY => "with fewer tasks or CPUs it may fit into memory",
         _ => "`runweir components NAME` says what a component asks for",
-    })
+    };
+    Error::run(format!("the scheduler could not {what}: {e}")).help(help).into()
 }
 
 /// Index of an instruction set by name; `None` is the native one.
@@ -536,6 +541,7 @@ pub fn find_isa(machine: &Machine, isa: Option<&str>, task: &str) -> Result<u16>
             machine.shape.name
         ))
         .help(weir_model::error::did_you_mean(name, &known))
+        .into()
     })
 }
 
@@ -553,7 +559,8 @@ fn far_memory(machine: &Machine, workload: &Workload) -> Result<bool> {
                 weir_text::plural(nodes, "node")
             );
             return Err(Error::run(text)
-                .help("nodes are numbered from 0; use a machine with so many, or change `memory`"));
+                .help("nodes are numbered from 0; use a machine with so many, or change `memory`")
+                .into());
         }
         has = true;
     }
@@ -569,7 +576,8 @@ fn fits(machine: &Machine, plan: &Plan) -> Result<()> {
             machine.shape.name,
             weir_text::plural(n, "CPU")
         ))
-        .help(format!("1 to {MAX_CPUS} CPUs can be simulated")));
+        .help(format!("1 to {MAX_CPUS} CPUs can be simulated"))
+        .into());
     }
     if plan.exits.len() != n as usize || plan.entries.len() != n as usize {
         let text = format!(
@@ -578,21 +586,23 @@ fn fits(machine: &Machine, plan: &Plan) -> Result<()> {
             weir_text::plural(plan.exits.len(), "CPU"),
             machine.shape.name
         );
-        return Err(Error::run(text).help("compile the topology for the machine that it runs on"));
+        return Err(Error::run(text).help("compile the topology for the machine that it runs on").into());
     }
     if machine.kind_of.len() != n as usize {
         return Err(Error::machine(format!(
             "machine `{}` does not say of what kind each CPU is",
             machine.shape.name
         ))
-        .help("give `kind_of` one entry a CPU"));
+        .help("give `kind_of` one entry a CPU")
+        .into());
     }
     if !machine.shape.cpus.iter().any(|c| c.online && c.host.is_none()) {
         return Err(Error::run(format!(
             "no CPU of machine `{}` can run the scheduler at the start",
             machine.shape.name
         ))
-        .help("let at least one CPU be online that is not hosted by another"));
+        .help("let at least one CPU be online that is not hosted by another")
+        .into());
     }
     Ok(())
 }
@@ -609,13 +619,15 @@ fn bounded(w: &Workload, cfg: &RunConfig<'_>, programs: &[Program<'_>], program_
             "workload `{}` never ends: a task in the guest `{}` loops for ever",
             w.name, g.name
         ))
-        .help("say how long to run it, for example `--duration 2s`"));
+        .help("say how long to run it, for example `--duration 2s`")
+        .into());
     }
     match endless {
         None => Ok(()),
         Some((t, _)) => {
             Err(Error::run(format!("workload `{}` never ends: task `{}` loops for ever", w.name, t.name))
-                .help("say how long to run it, for example `--duration 2s`"))
+                .help("say how long to run it, for example `--duration 2s`")
+                .into())
         }
     }
 }

@@ -10,12 +10,12 @@ use std::rc::Rc;
 use weir_core::event::{Call, CpuNo, Event};
 use weir_core::{Plan, SwapStats, Topic};
 
+use super::Result;
 use super::classes::Wanted;
 use super::cpu::Mode;
 use super::queue::{Key, Kind, Phase};
 use super::sim::Sim;
 use super::task::{NONE, State};
-use weir_model::Result;
 use weir_model::machine::MachineEvent;
 use weir_model::scenario::{
     Condition, Proposal, Reconfiguration, Rules, Verb, cpus_after, known_cpu, known_isa,
@@ -301,9 +301,8 @@ impl<'a> Sim<'a> {
                 weir_text::plural(plan.exits.len(), "CPU"),
                 self.cpus.len()
             );
-            return Err(
-                weir_model::Error::run(text).help("compile the new topology for the machine that it runs on")
-            );
+            let help = "compile the new topology for the machine that it runs on";
+            return Err(weir_model::Error::run(text).help(help).into());
         }
         match self.take_over(InForce::Given(plan), &Change::Whole) {
             Ok(changed) => debug_assert!(changed.end >= self.now),

@@ -4,12 +4,13 @@
 use weir_core::Topic;
 use weir_core::event::{CpuNo, Stop, TaskNo};
 
+use super::Result;
 use super::cpu::Mode;
 use super::queue::{Key, Kind};
 use super::sim::Sim;
 use super::task::{NEVER, NONE, SPIN_LOCK, State, Wait};
+use weir_model::Error;
 use weir_model::workload::Op;
-use weir_model::{Error, Result};
 
 /// Component timers in a row after which a scheduler that runs nothing is taken to have lost its tasks.
 const PATIENCE: u64 = 10_000;
@@ -186,7 +187,7 @@ impl Sim<'_> {
         cpu.fruitless += 1;
         match cpu.fruitless < FRUITLESS {
             true => Ok(()),
-            false => Err(self.without_progress(c, why)),
+            false => Err(self.without_progress(c, why).into()),
         }
     }
 
@@ -241,7 +242,7 @@ impl Sim<'_> {
             "instance `{}` has armed its timer {FRUITLESS} times in a row, until {} ns, for less than {FRUITFUL_NS} ns ahead",
             self.plan.instances[instance as usize].name, self.now
         ))
-        .help("its component plans by deadlines and execution times: let those of the tasks be a microsecond at least"))
+        .help("its component plans by deadlines and execution times: let those of the tasks be a microsecond at least").into())
     }
 
     /// Very many events without time passing.

@@ -7,6 +7,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use weir_core::event::{CpuNo, Stop, TaskNo};
 use weir_core::{CpuSet, TaskId};
 
+use super::cpu::{FULL_SPEED, time_for, work_in};
 use super::inherit::Urgency;
 use super::program::{LoopFrame, Program};
 use weir_model::rng::Rng;
@@ -286,6 +287,26 @@ impl<'a> Task<'a> {
         self.job_deadline_ns = next.deadline_ns;
         self.job_missed = next.missed;
         self.job_open = true;
+    }
+
+    /// When the work that it does since a time, at this speed, is done; [`NEVER`] where it spins, or runs a guest.
+    #[inline(always)]
+    pub fn done_at(&self, since: u64, speed: u64) -> u64 {
+        if self.spins.is_some() || self.inside {
+            return NEVER;
+        }
+        let speed = if self.by_time { FULL_SPEED } else { speed };
+        since.saturating_add(time_for(self.left, speed))
+    }
+
+    /// Add what cold caches cost to the work that it has before it, on a CPU of this speed.
+    #[inline(always)]
+    pub fn chill(&mut self, speed: u64) {
+        if self.penalty_ns > 0 && self.left > 0 {
+            let speed = if self.by_time { FULL_SPEED } else { speed };
+            self.left = self.left.saturating_add(work_in(self.penalty_ns, speed));
+            self.penalty_ns = 0;
+        }
     }
 
     /// The first CPU that it is bound to: that of a member of a gang.

@@ -4,13 +4,14 @@
 use weir_core::event::{CpuNo, Event, Stop, TaskNo};
 use weir_core::{Msg, Topic};
 
+use super::Result;
 use super::cpu::Mode;
 use super::sim::{Sim, refused};
 use super::task::NONE;
 use super::{Command, Notice};
+use weir_model::Error;
 use weir_model::machine::MachineEvent;
 use weir_model::scenario::{Publication, Subject};
-use weir_model::{Error, Result};
 
 impl<'a> Sim<'a> {
     /// Entry `index` of the list of machine events.
@@ -79,7 +80,9 @@ impl<'a> Sim<'a> {
             self.warn(format!("CPU {c} stayed online at {} ns: it was the last one", self.now));
             return Ok(());
         }
-        while self.wake_next(c)? {}
+        while !self.cpus[c as usize].to_wake.is_empty() {
+            self.wake_one_more(c)?;
+        }
         if self.cpus[c as usize].cur != NONE {
             self.part(c, Stop::Preempted, true)?;
         }
