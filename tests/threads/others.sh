@@ -41,7 +41,8 @@ missing() { # ROW: the programs that it needs and that are not here
 	redis) needs=(redis-benchmark) ;;
 	rust) needs=(cargo) ;;
 	fortran) needs=(gfortran) ;;
-	node | java | go | xz | gdb | memcached | ruby | php | zstd | pigz | 7z | ffmpeg | x265 | ninja | git | rsync | curl | strace | valgrind) needs=("$1") ;;
+	erlang) needs=(erl) ;;
+	node | java | go | ghc | xz | gdb | memcached | ruby | php | zstd | pigz | 7z | ffmpeg | x265 | ninja | git | rsync | curl | strace | valgrind) needs=("$1") ;;
 	esac
 	for program in "${needs[@]}"; do command -v "$program" >/dev/null || echo "$program"; done
 }
