@@ -16,10 +16,11 @@
 
 #include "../multikernel/plan.h"
 
-#define WEIR_API    __attribute__((visibility("default")))
-#define NEVER	    (~0ull)
-#define FALLBACK_NS 20000000ull /* WEIR_RT_FALLBACK: instead of a slice without an end */
-#define TICK_NS	    4000000ull	/* for policies that listen to TICK; Linux at 250 Hz */
+#define WEIR_API __attribute__((visibility("default")))
+#define NEVER	 (~0ull)
+/* WEIR_RT_FALLBACK: instead of a slice without an end. Programs whose threads spin for each other wait for whole slices; a shorter one would cost 1 %. */
+#define FALLBACK_NS 5000000ull
+#define TICK_NS	    4000000ull /* for policies that listen to TICK; Linux at 250 Hz */
 /* Beside enum weir_kind: a thread of another process (serve.c). */
 #define WEIR_REMOTE 2u
 /* Likewise: work for a foreign CPU, which no thread waits for (foreign.c). */

@@ -77,7 +77,9 @@ prepare() { # POLICY WAY CPUS: sets `under`
 	tree) under+=("$1" --cpus "$3" --tree --) ;;
 	alone)
 		under+=("$1" --cpus "$3" --)
-		(($3 > $(nproc))) && under=(timeout "$limit" env WEIR_THREADS_PLAN="$work/$1-$3.plan" WEIR_THREADS_OVERSUBSCRIBE=1 LD_PRELOAD="$(library)")
+		# With what `runweir threads` tells sanitizers.
+		(($3 > $(nproc))) && under=(timeout "$limit" env WEIR_THREADS_PLAN="$work/$1-$3.plan" WEIR_THREADS_OVERSUBSCRIBE=1 LD_PRELOAD="$(library)"
+			ASAN_OPTIONS=verify_asan_link_order=0 TSAN_OPTIONS=die_after_fork=0)
 		;;
 	esac
 }

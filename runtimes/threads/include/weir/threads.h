@@ -34,7 +34,7 @@ enum weir_rt_flags {
 	WEIR_RT_PRIVATE = 4,
 	/*
 	 * For programs that spin until another thread has done something: where the policy sets no end to a slice, the thread goes to the end of
-	 * its queue after 20 ms; one that waits beside an idle CPU is placed anew; with the next flag, one that waits for 2 s goes on without the policy.
+	 * its queue after 5 ms; one that waits beside an idle CPU is placed anew; with the next flag, one that waits for 2 s goes on without the policy.
 	 */
 	WEIR_RT_FALLBACK = 8,
 	/* A thread that waits for a CPU for 2 s is reported on stderr, once. */
