@@ -6,7 +6,7 @@
 # working threads as there are CPUs. Of a server, the time is that of its load, and the processor time its own.
 #
 # The plan is compiled before, so the 2 to 4 ms in which a program meets its policy are in the times, and those of `runweir` are not. `tree` as
-# a policy is `decentral` in a process of its own. Needs `make threads`, a built runweir, GNU time, and what the rows name; rows that lack it are left out.
+# a policy is `decentral` in a process of its own. OpenMP has a script of its own, openmp.sh. Needs `make threads`, a built runweir, GNU time, and what the rows name; rows that lack it are left out.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 target=$(realpath "${CARGO_TARGET_DIR:-target}")
@@ -17,17 +17,12 @@ cpus=$(nproc)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 python=/usr/bin/python3
-export OMP_NUM_THREADS=$cpus
 
 made() { # FILE COMMAND...: once
 	[[ -e $work/$1 ]] || "${@:2}" >"$work/made" 2>&1
 }
 block() { seq "$1" >"$work/block"; }
-kernel() { made "$1" gcc -std=gnu11 -D_GNU_SOURCE -O2 -fcx-limited-range -fopenmp -o "$work/$1" "bench/threads/npb/$1.c" -lm; }
 # Each makes what it needs, and says what is run.
-row_is() { kernel is && command=("$work/is" W 20); }
-row_cg() { kernel cg && command=("$work/cg" W 3); }
-row_ft() { kernel ft && command=("$work/ft" W 4); }
 row_xz() { made block block 900000 && command=(xz -kc -T"$cpus" -3 --block-size=500KiB "$work/block"); }
 row_zstd() { made block block 900000 && command=(zstd -qc -T"$cpus" -15 -B500KiB "$work/block"); }
 row_pigz() { made block block 900000 && made long sh -c "cat $work/block $work/block $work/block >$work/long" && command=(pigz -c -p "$cpus" "$work/long"); }
@@ -85,7 +80,7 @@ def f():
     c.executemany("insert into t values(?, ?)", ((i, i % 1000) for i in range(300000))); c.execute("select b, count(*), sum(a) from t group by b order by 3").fetchall()
 t = [threading.Thread(target=f) for _ in range('"$cpus"')]; [x.start() for x in t]; [x.join() for x in t]'); }
 port=$((20000 + RANDOM % 20000))
-row_redis() { command=(redis-server --port $port --save '' --dir "$work" --logfile "$work/redis.log") load=(redis-benchmark -p $port -q -n 60000 -c 20 -P 4 -t set,get); }
+row_redis() { command=(redis-server --port "$port" --save '' --dir "$work" --logfile "$work/redis.log") load=(redis-benchmark -p "$port" -q -n 60000 -c 20 -P 4 -t 'set,get'); }
 row_nginx() {
 	mkdir -p "$work/nginx/logs"
 	echo hello >"$work/nginx/index.html"
