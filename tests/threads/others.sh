@@ -64,7 +64,7 @@ serve() { # POLICY CPUS
 	: >"$work/served"
 	"${as[@]}" "${command[@]}" >"$work/served" 2>/dev/null &
 	server=$!
-	for ((i = 0; i < 100; i++)); do [[ -s $work/served ]] && break || sleep 0.1; done
+	for ((i = 0; i < 600; i++)); do [[ -s $work/served ]] && break || sleep 0.1; done
 }
 prepare() { # POLICY WAY CPUS: sets `under`
 	under=(timeout "$limit" "$runweir" threads)

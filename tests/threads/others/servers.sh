@@ -21,7 +21,7 @@ row_redis() {
 	"${under[@]}" redis-server --port "$port" --save '' --io-threads 3 --io-threads-do-reads yes --dir "$work" --logfile "$work/redis.log" >/dev/null &
 	pid=$!
 	for ((i = 0; i < 50; i++)); do (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break || sleep 0.1; done
-	timeout 60 redis-benchmark -p "$port" -q -n 4000 -c 20 -t set,get,incr >/dev/null 2>&1
+	timeout 60 redis-benchmark -p "$port" -q -n 1000 -c 20 -t set,get,incr >/dev/null 2>&1
 	echo "benchmark $?"
 	redis-cli -p "$port" get counter:__rand_int__
 	kill -TERM "$pid"
