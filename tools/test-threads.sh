@@ -21,7 +21,7 @@ debug=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
 flags=(-std=gnu11 -D_GNU_SOURCE -g -fno-strict-aliasing -Wall -Wextra -Werror -Wno-unused-parameter -ftls-model=initial-exec -Icore/include
 	-Icore/port/native -Icore/src -Iruntimes/threads/include)
 # What build.sh makes the library of, but for the unit.
-library=(core/port/native/{port,host}.c runtimes/multikernel/{plan,manifest,controller}.c
+library=(core/port/native/{port,host}.c runtimes/multikernel/{plan,manifest,controller,planner}.c
 	runtimes/threads/{allot,driver,foreign,gang,trace,status,tasks,thread,sync,events,open,overflow,join,serve,switch,watch}.c)
 compile() { "$debug/runweir" compile "$@" -q 2>/dev/null; }
 # Kernels with much randomisation do not always leave room for a sanitizer's shadow memory.
@@ -146,6 +146,10 @@ for name in decentral priority central; do
 	compile $name -m "smp-$(nproc)" -o "$work/here-$name.plan"
 	[[ $(preloaded "$work/here-$name.plan" "$work/program") == "program: done" ]]
 done
+# First calls while another thread loads a library.
+"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -rdynamic -o "$work/loads" tests/threads/loads.c -lpthread
+"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -shared -fPIC -o "$work/loads.so" tests/threads/loads.c
+[[ $(preloaded "$work/here-decentral.plan" "$work/loads") == "loads: done" ]]
 # What POSIX and Linux promise: the same output and status as without us, alone and joined.
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/posix" tests/threads/posix.c -lpthread -lrt
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/cancel" tests/threads/cancel.c -lpthread -lrt
@@ -416,7 +420,7 @@ if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/
 	TSAN_OPTIONS=halt_on_error=1 "${plainly[@]}" "$work/tsan" "$work/policies" "$seconds"
 	# What goes from thread to thread by way of the server only, it does not see.
 	JOINED=1 TSAN_OPTIONS=halt_on_error=1 "${plainly[@]}" "$work/tsan" "$work/policies" "$seconds" create crossing mutex semaphore condition barrier \
-		channel preemption priority disable files sleep idle swap gangs words refusals
+		channel preemption priority disable files sleep idle swap gangs groups words refusals
 	echo "ok   threads, ThreadSanitizer"
 	if [[ -x $work/openmp ]]; then
 		# The library's own threads; libgomp's instrumented stand-in is the library itself.

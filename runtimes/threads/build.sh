@@ -28,7 +28,7 @@ compile() { # FILE FLAGS...
 	objects+=("$o")
 }
 compile "$unit" -O"${OPT:-3}" --param=max-inline-insns-auto=120 --param=inline-unit-growth=300
-for file in "$root"/core/port/native/{port,host}.c "$root"/runtimes/multikernel/{plan,manifest,controller}.c "$here"/{allot,driver,foreign,gang,trace,status,tasks,thread,sync,events,open,overflow,join,serve,switch,watch}.c; do
+for file in "$root"/core/port/native/{port,host}.c "$root"/runtimes/multikernel/{plan,manifest,controller,planner}.c "$here"/{allot,driver,foreign,gang,trace,status,tasks,thread,sync,events,open,overflow,join,serve,switch,watch}.c; do
 	compile "$file"
 done
 "$ld" -r -o "$out/weir_threads.o" "${objects[@]}"

@@ -376,14 +376,10 @@ struct weir_activation *join_activation(void)
 	return rt.joined && jo.memory && !weir_load(&rt.alone) ? remote_activation(jo.memory) : 0;
 }
 
-int join_gang(struct weir_thread *t, int gang, u32 member)
+int join_gang(const struct weir_thread *t, struct remote_question *q, struct remote_answer *a)
 {
-	struct remote_question q = { .call = CALL_GANG_JOIN,
-				     .thread = number_of(t->control),
-				     .gang = gang,
-				     .number = member };
-
-	return join_ask(&q, 0, -1, 0);
+	q->thread = t ? number_of(t->control) : ~0u;
+	return join_ask(q, 0, -1, a);
 }
 
 const char *join_ignores(void)

@@ -21,7 +21,7 @@
 
 #define REMOTE_NAME \
 	"runweir-cpus-" /* of the server's socket, without a file; the served name follows */
-#define REMOTE_VERSION 3u
+#define REMOTE_VERSION 4u
 #ifndef REMOTE_THREADS	     /* fewer for tests */
 #define REMOTE_THREADS 4096u /* of a client */
 #endif
@@ -101,7 +101,8 @@ struct remote_hello {
 enum remote_call {
 	CALL_GANG_OPEN = 1,
 	CALL_GANG_CLOSE,
-	CALL_GANG_PHASE,
+	CALL_GANG_CHANGE,
+	CALL_GANG_GROUP,
 	CALL_GANG_JOIN, /* also leaves, with gang -1 */
 	CALL_GANG_SLOT,
 	CALL_GANG_TAKE,
@@ -112,9 +113,10 @@ enum remote_call {
 
 struct remote_question {
 	u32 call;
-	u32 thread; /* its block */
+	u32 thread; /* its block; ~0: the caller has none */
 	int gang;
-	u32 number; /* member, phase, threads, or CPUs */
+	u32 number; /* member, group, threads, or CPUs */
+	struct gang_change change;
 	u64 at;
 	u64 bytes; /* of a text that follows */
 };
@@ -158,7 +160,7 @@ void join_switched(const char *policy);
 struct weir_activation *join_activation(void);
 int join_ask(struct remote_question *q, const void *text, int file, struct remote_answer *a);
 /* @gang -1: leave it. */
-int join_gang(struct weir_thread *t, int gang, u32 member);
+int join_gang(const struct weir_thread *t, struct remote_question *q, struct remote_answer *a);
 int join_new(struct weir_thread *t);
 void join_admit(struct weir_thread *t);
 void join_wake(struct weir_thread *t);

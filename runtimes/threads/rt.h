@@ -16,10 +16,11 @@
 
 #include "../multikernel/plan.h"
 
-#define WEIR_API    __attribute__((visibility("default")))
-#define NEVER	    (~0ull)
-#define FALLBACK_NS 20000000ull /* WEIR_RT_FALLBACK: instead of a slice without an end */
-#define TICK_NS	    4000000ull	/* for policies that listen to TICK; Linux at 250 Hz */
+#define WEIR_API __attribute__((visibility("default")))
+#define NEVER	 (~0ull)
+/* WEIR_RT_FALLBACK: instead of a slice without an end. Programs whose threads spin for each other wait for whole slices; a shorter one would cost 1 %. */
+#define FALLBACK_NS 5000000ull
+#define TICK_NS	    4000000ull /* for policies that listen to TICK; Linux at 250 Hz */
 /* Beside enum weir_kind: a thread of another process (serve.c). */
 #define WEIR_REMOTE 2u
 /* Likewise: work for a foreign CPU, which no thread waits for (foreign.c). */
@@ -102,8 +103,9 @@ struct weir_thread {
 	u64 ran;	   /* its CPU time then, ns */
 	/* watch.c: it waits for a CPU since then, in this turn; */
 	u64 waits_at, waits_turn;
-	u32 reported; /* that was said; */
-	u32 leaves;   /* (a) it is to go on without the policy */
+	u32 reported;	    /* that was said; */
+	u32 leaves;	    /* (a) it is to go on without the policy */
+	u32 gang, gang_cpu; /* 1 + the gang that it is a member of, 0: none; its CPU there */
 	/* While somebody watches (status.c). (a) all */
 	u64 run_ns, wait_ns, nr_runs, nr_migrations;
 	u64 runs_since, waits_since; /* 0: it does not, or nobody watched then */
@@ -340,11 +342,20 @@ void task_unblock(struct weir_thread *t);
 /* As weir_hand_over(). @woken: @to sleeps, and the caller has the right to wake it. */
 int task_hand_over(struct cpu *c, struct weir_thread *t, struct weir_thread *to, int woken);
 
-/* gang.c */
-int gang_place(int gang, unsigned member, struct weir_cpumask *mask, u64 *outside);
+/* gang.c. Null: a caller that is no thread of the runtime. */
+struct gang_change {
+	u32 kind;   /* enum mk_change */
+	u32 groups; /* a bit each */
+	u32 group;
+	u32 phase;
+};
+int gang_change(const struct weir_thread *t, int gang, const struct gang_change *what);
+int gang_group(struct weir_thread *t, u32 group);
+int gang_slot(const struct weir_thread *t, int gang, u64 at, u64 *from, u64 *until);
+int gang_place(int gang, unsigned member, u32 *cpu, u64 *outside);
 /* It runs on these CPUs only; null: on all. A policy without `annotate affinity` ignores that. */
 void thread_bind(struct weir_thread *t, const struct weir_cpumask *mask);
-int gang_member(struct weir_thread *t, u64 gang, u64 outside, const struct weir_cpumask *mask);
+int gang_member(struct weir_thread *t, int gang, u32 cpu, u64 outside);
 void gangs_announce(void);
 void gangs_forget(void);
 

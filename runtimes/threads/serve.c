@@ -712,12 +712,35 @@ static void client_new(int fd)
 
 /* --- questions ---------------------------------------------------------------------------------------------------- */
 
+/* The caller of a question about gangs becomes a member, or is none any more. */
+static int gang_seat(struct client *cl, const struct remote_question *q)
+{
+	u64 outside = WEIR_GANG_RUN;
+	struct weir_thread *t;
+	int result = 0;
+	u32 cpu = 0;
+
+	drain(cl);
+	if (q->thread >= REMOTE_THREADS)
+		return -EPROTO;
+	if (q->gang >= 0)
+		result = gang_place(q->gang, q->number, &cpu, &outside);
+	if (result)
+		return result;
+	hold();
+	spin(&cl->lock);
+	t = cl->thread[q->thread];
+	result = t ? gang_member(t, q->gang < 0 ? -1 : q->gang, cpu, outside) : -EINVAL;
+	unspin(&cl->lock);
+	release();
+	return result;
+}
+
 static int gang_call(struct client *cl, const struct remote_question *q, const char *text,
 		     struct remote_answer *a)
 {
-	struct weir_cpumask mask = { 0 };
-	u64 outside = WEIR_GANG_RUN;
-	struct weir_thread *t;
+	/* Threads of a client end here only, and records stay. */
+	struct weir_thread *t = q->thread < REMOTE_THREADS ? cl->thread[q->thread] : 0;
 	int result;
 
 	switch (q->call) {
@@ -731,27 +754,14 @@ static int gang_call(struct client *cl, const struct remote_question *q, const c
 		if (!result)
 			cl->gangs &= ~(1ull << q->gang);
 		return result;
-	case CALL_GANG_PHASE:
-		return weir_gang_phase(q->gang, q->number);
+	case CALL_GANG_CHANGE:
+		return gang_change(t, q->gang, &q->change);
+	case CALL_GANG_GROUP:
+		return t ? gang_group(t, q->number) : -EINVAL;
 	case CALL_GANG_JOIN:
-		drain(cl);
-		if (q->thread >= REMOTE_THREADS)
-			return -EPROTO;
-		if (q->gang >= 0) {
-			result = gang_place(q->gang, q->number, &mask, &outside);
-			if (result)
-				return result;
-		}
-		hold();
-		spin(&cl->lock);
-		t = cl->thread[q->thread];
-		result = t ? gang_member(t, (u64)(q->gang + 1), outside, q->gang < 0 ? 0 : &mask)
-			   : -EINVAL;
-		unspin(&cl->lock);
-		release();
-		return result;
+		return gang_seat(cl, q);
 	case CALL_GANG_SLOT:
-		return weir_gang_slot(q->gang, q->at, &a->from, &a->until);
+		return gang_slot(t, q->gang, q->at, &a->from, &a->until);
 	case CALL_GANG_TAKE:
 		return weir_gang_take(q->number);
 	case CALL_GANG_RETURN:

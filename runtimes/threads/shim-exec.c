@@ -158,7 +158,8 @@ static int begins(void *arg)
 	struct child c = *(struct child *)arg;
 
 	shim_follow();
-	return c.run(c.arg);
+	/* On return libc would end this thread alone, and the library's own would keep the process. */
+	_exit(c.run(c.arg));
 }
 
 SHIM int clone(int (*run)(void *), void *stack, int flags, void *arg, ...)

@@ -213,13 +213,10 @@ static int goes_by_relay(int sig, const struct sigaction *act)
 
 SHIM int sigaction(int sig, const struct sigaction *restrict act, struct sigaction *restrict old)
 {
-	static int (*real)(int, const struct sigaction *, struct sigaction *);
 	struct sigaction copy, was;
 	int relays, err;
 
-	if (!real)
-		real = (int (*)(int, const struct sigaction *, struct sigaction *))shim_next(
-			"sigaction");
+	REAL_AS(sigaction, int(int, const struct sigaction *, struct sigaction *));
 	if (!shim_active || sig <= 0 || sig >= NR_SIGNALS)
 		return real(sig, act, old);
 	if (sig == SIGURG) {

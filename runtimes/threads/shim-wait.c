@@ -681,9 +681,7 @@ static void settle(void)
 #define JUMPS(name)                                                                     \
 	SHIM __attribute__((noreturn)) void name(struct __jmp_buf_tag at[1], int value) \
 	{                                                                               \
-		static void (*real)(struct __jmp_buf_tag *, int);                       \
-		if (!real)                                                              \
-			real = (void (*)(struct __jmp_buf_tag *, int))shim_next(#name); \
+		REAL_AS(name, void(struct __jmp_buf_tag *, int));                       \
 		settle();                                                               \
 		real(at, value);                                                        \
 		abort();                                                                \

@@ -34,13 +34,18 @@ static pthread_key_t ends;
 static struct weir_thread_attr attributes; /* of new threads */
 static __thread struct record *self;
 
-void *shim_next(const char *name)
+static void *find(const char *name)
 {
 	/* libc has two versions of the condition functions; dlsym() would find the old ones. */
 	void *f = !strncmp(name, "pthread_cond_", 13) ? dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2") : 0;
 
-	if (!f)
-		f = dlsym(RTLD_NEXT, name);
+	return f ? f : dlsym(RTLD_NEXT, name);
+}
+
+void *shim_next(const char *name)
+{
+	void *f = find(name);
+
 	if (!f) {
 		static const char text[] =
 			"runweir threads: libc lacks a function that is to be wrapped\n";
@@ -49,6 +54,16 @@ void *shim_next(const char *name)
 		_exit(127);
 	}
 	return f;
+}
+
+extern const struct shim_real __start_shim_reals[] __attribute__((visibility("hidden")));
+extern const struct shim_real __stop_shim_reals[] __attribute__((visibility("hidden")));
+
+static void find_all(void)
+{
+	for (const struct shim_real *r = __start_shim_reals; r < __stop_shim_reals; r++)
+		if (!*r->real)
+			*r->real = find(r->name);
 }
 
 struct record *shim_self(void)
@@ -281,10 +296,7 @@ SHIM int pthread_cancel(pthread_t thread)
 
 static void be(int type)
 {
-	static int (*real)(int, int *);
-
-	if (!real)
-		real = (int (*)(int, int *))shim_next("pthread_setcanceltype");
+	REAL(pthread_setcanceltype);
 	real(type, 0);
 }
 
@@ -706,6 +718,8 @@ __attribute__((constructor)) static void open_runtime(void)
 	if (given && read_attributes(strdup(given)))
 		failed("WEIR_THREADS_ATTRIBUTES: priority, weight and group are known, as "
 		       "`priority=3`");
+	if (plan || getenv("WEIR_THREADS_JOIN"))
+		find_all();
 	sched_getaffinity(0, sizeof(shim_whole), &shim_whole);
 	shim_urgent();
 	if (plan) {

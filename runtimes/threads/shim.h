@@ -83,10 +83,21 @@ static inline void shim_back(const int *cancels)
 	weir_blocking_end();
 }
 
-#define REAL(name)                     \
-	static __typeof__(name) *real; \
-	if (!real)                     \
-	real = (__typeof__(name) *)shim_next(#name)
+/*
+ * What a wrapper calls, found when the runtime opens or, before that, when it is first called. Not later: dlsym() waits for a thread that loads a
+ * library, and that one may wait for a CPU which the caller is about to give it.
+ */
+struct shim_real {
+	const char *name;
+	void **real;
+};
+#define REAL_AS(name, type)                                                               \
+	static __typeof__(type) *real;                                                    \
+	static const struct shim_real found_                                              \
+		__attribute__((section("shim_reals"), used)) = { #name, (void **)&real }; \
+	if (!real)                                                                        \
+	real = (__typeof__(type) *)shim_next(#name)
+#define REAL(name) REAL_AS(name, name)
 /* A thread that is cancelled in the call gets a CPU before its clean-up handlers run. */
 #define BLOCKING(call)                                                            \
 	({                                                                        \

@@ -92,6 +92,7 @@ struct weir_thread *record_new(void)
 	t->name[0] = 0;
 	t->attr = (struct weir_thread_attr){ 0 };
 	t->changes = 0;
+	t->gang = 0;
 	t->like = 0;
 	t->ended = 0;
 	t->adopted = 0;

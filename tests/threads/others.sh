@@ -41,7 +41,8 @@ missing() { # ROW: the programs that it needs and that are not here
 	redis) needs=(redis-benchmark) ;;
 	rust) needs=(cargo) ;;
 	fortran) needs=(gfortran) ;;
-	node | java | go | xz | gdb | memcached | ruby | php | zstd | pigz | 7z | ffmpeg | x265 | ninja | git | rsync | curl | strace | valgrind) needs=("$1") ;;
+	erlang) needs=(erl) ;;
+	node | java | go | ghc | xz | gdb | memcached | ruby | php | zstd | pigz | 7z | ffmpeg | x265 | ninja | git | rsync | curl | strace | valgrind) needs=("$1") ;;
 	esac
 	for program in "${needs[@]}"; do command -v "$program" >/dev/null || echo "$program"; done
 }
@@ -63,7 +64,7 @@ serve() { # POLICY CPUS
 	: >"$work/served"
 	"${as[@]}" "${command[@]}" >"$work/served" 2>/dev/null &
 	server=$!
-	for ((i = 0; i < 100; i++)); do [[ -s $work/served ]] && break || sleep 0.1; done
+	for ((i = 0; i < 600; i++)); do [[ -s $work/served ]] && break || sleep 0.1; done
 }
 prepare() { # POLICY WAY CPUS: sets `under`
 	under=(timeout "$limit" "$runweir" threads)
@@ -76,7 +77,9 @@ prepare() { # POLICY WAY CPUS: sets `under`
 	tree) under+=("$1" --cpus "$3" --tree --) ;;
 	alone)
 		under+=("$1" --cpus "$3" --)
-		(($3 > $(nproc))) && under=(timeout "$limit" env WEIR_THREADS_PLAN="$work/$1-$3.plan" WEIR_THREADS_OVERSUBSCRIBE=1 LD_PRELOAD="$(library)")
+		# With what `runweir threads` tells sanitizers.
+		(($3 > $(nproc))) && under=(timeout "$limit" env WEIR_THREADS_PLAN="$work/$1-$3.plan" WEIR_THREADS_OVERSUBSCRIBE=1 LD_PRELOAD="$(library)"
+			ASAN_OPTIONS=verify_asan_link_order=0 TSAN_OPTIONS=die_after_fork=0)
 		;;
 	esac
 }

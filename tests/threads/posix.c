@@ -288,6 +288,13 @@ static int works_in_child(void *arg)
 	_exit(6);
 }
 
+/* libc's clone() ends its thread then, not the process; it has no other. */
+static int returns_in_child(void *arg)
+{
+	usleep(1000);
+	return arg ? 7 : 8;
+}
+
 static void wait_for(pid_t child)
 {
 	int status;
@@ -321,6 +328,7 @@ static void processes_without_fork(void)
 	wait_for((pid_t)pid);
 	fflush(stdout);
 	wait_for(clone(works_in_child, stack + (1 << 20), SIGCHLD, 0));
+	wait_for(clone(returns_in_child, stack + (1 << 20), SIGCHLD, stack));
 }
 
 static int writes_in_clone(void *arg)

@@ -240,8 +240,6 @@ int main(int argc, char **argv)
 	/* An end by pthread_exit(), and threads that nobody joins. */
 	REQUIRE(!pthread_create(&r, 0, ends, (void *)9) && !pthread_join(r, &result) &&
 		result == (void *)9);
-	for (int i = 0; i < 20; i++)
-		REQUIRE(!pthread_create(&r, 0, ends, 0) && !pthread_detach(r));
 	child = fork();
 	if (!child) {
 		REQUIRE(!pthread_create(&r, 0, ends, (void *)3) && !pthread_join(r, &result) &&
@@ -252,6 +250,9 @@ int main(int argc, char **argv)
 		WEXITSTATUS(status) == 5);
 	time_limits();
 	c11();
+	/* Behind the fork: AddressSanitizer of gcc 12 leaves its allocator locked in the child if another thread is in it, under Linux as well. */
+	for (int i = 0; i < 20; i++)
+		REQUIRE(!pthread_create(&r, 0, ends, 0) && !pthread_detach(r));
 	(void)order;
 	puts("program: done");
 	return 0;

@@ -1164,6 +1164,101 @@ static void t_gangs(void)
 	end();
 }
 
+/* Groups of one gang, each in its own phase. */
+static weir_barrier grouped;
+static u64 free_samples;
+
+/* The length of the caller's slots, ns; 0: its phase is best effort. */
+static u64 slot_length(void)
+{
+	u64 from, until_ns;
+	int err = weir_gang_slot(gang_number, weir_clock(), &from, &until_ns);
+
+	REQUIRE(!err || err == -ENOENT);
+	return err ? 0 : until_ns - from;
+}
+
+/* Member 1 changes groups and phases, and both look at what became of theirs. */
+static void *regroups(void *arg)
+{
+	/* What member 1 does before each look, and the slots of both after it, ms. */
+	static const struct {
+		unsigned merge, split, phase, ms[2];
+	} step[] = { { 0, 0, 1, { 20, 0 } },  { 0, 0, 2, { 20, 10 } }, { 1, 0, 1, { 0, 0 } },
+		     { 0, 1, 0, { 20, 10 } }, { 1, 0, 2, { 10, 10 } }, { 0, 1, 0, { 20, 10 } } };
+	u64 own = (u64)arg;
+
+	REQUIRE(!weir_gang_join(gang_number, (unsigned)own));
+	if (own)
+		REQUIRE(!weir_gang_group(1) && weir_gang_group(16) == -EINVAL);
+	for (unsigned i = 0; i < sizeof(step) / sizeof(step[0]); i++) {
+		weir_barrier_wait(&grouped);
+		if (own && step[i].merge)
+			REQUIRE(!weir_gang_merge(gang_number, 3, 7, step[i].phase));
+		else if (own && step[i].split)
+			REQUIRE(!weir_gang_split(gang_number, 7) &&
+				weir_gang_split(gang_number, 7) == -EINVAL);
+		else if (own)
+			REQUIRE(!weir_gang_phase(gang_number, step[i].phase));
+		weir_barrier_wait(&grouped);
+		REQUIRE(slot_length() == step[i].ms[own] * 1000000ull);
+	}
+	REQUIRE(weir_gang_merge(gang_number, 1, 16, 0) == -EINVAL &&
+		weir_gang_phase(gang_number, 3) == -EINVAL);
+	REQUIRE(!weir_gang_leave());
+	return 0;
+}
+
+/* It is best effort, in a group of its own, and counts what it does outside of its neighbour's slots. */
+static void *is_free(void *arg)
+{
+	u64 from = *(u64 *)arg;
+
+	REQUIRE(!weir_gang_join(gang_number, 1) && !weir_gang_group(1) &&
+		!weir_gang_phase(gang_number, 1));
+	weir_sleep(20000000);
+	while (time_left() || !free_samples)
+		if ((weir_clock() - from) % 60000000 > 20000000)
+			free_samples++;
+	REQUIRE(!weir_gang_leave());
+	return 0;
+}
+
+static void t_groups(void)
+{
+	static const char manifest[] =
+		"name halves\nthreads 2\noutside wait\nH 20 60\nB 0\nH 10 60\n";
+	weir_thread *t[2];
+	u64 from, to;
+
+	begin("gang");
+	gang_number = weir_gang_open(manifest, sizeof(manifest) - 1);
+	REQUIRE(gang_number >= 0);
+	grouped = (weir_barrier)WEIR_BARRIER_INIT(2);
+	for (u64 i = 0; i < 2; i++)
+		REQUIRE(!weir_thread_create(&t[i], 0, regroups, (void *)i));
+	for (int i = 0; i < 2; i++)
+		REQUIRE(!weir_thread_join(t[i], 0));
+	/* The policy obeys: one has slots only, the other all the time that is left. */
+	memset(inside, 0, sizeof(inside));
+	memset(outside, 0, sizeof(outside));
+	shortest[0] = ~0ull;
+	free_samples = 0;
+	run_for(seconds + 0.4);
+	REQUIRE(!weir_gang_slot(gang_number, weir_clock(), &from, &to));
+	REQUIRE(!weir_thread_create(&t[0], 0, belongs, 0));
+	REQUIRE(!weir_thread_create(&t[1], 0, is_free, &from));
+	for (int i = 0; i < 2; i++)
+		REQUIRE(!weir_thread_join(t[i], 0));
+	printf("     groups: %llu samples outside of slots beside %llu inside; %llu of the other "
+	       "group\n",
+	       (unsigned long long)outside[0], (unsigned long long)inside[0],
+	       (unsigned long long)free_samples);
+	REQUIRE(outside[0] <= inside[0]);
+	REQUIRE(!weir_gang_close(gang_number));
+	end();
+}
+
 /* --- traces ------------------------------------------------------------------------------------------------------ */
 
 static void t_trace(void)
@@ -1671,10 +1766,10 @@ static const struct test {
 	{ "disable", t_disable },     { "files", t_files },
 	{ "sleep", t_sleep },	      { "idle", t_idle },
 	{ "swap", t_swap },	      { "gangs", t_gangs },
-	{ "words", t_words },	      { "trace", t_trace },
-	{ "status", t_status },	      { "topics", t_topics },
-	{ "foreign", t_foreign },     { "refusals", t_refusals },
-	{ "overflow", t_overflow },
+	{ "groups", t_groups },	      { "words", t_words },
+	{ "trace", t_trace },	      { "status", t_status },
+	{ "topics", t_topics },	      { "foreign", t_foreign },
+	{ "refusals", t_refusals },   { "overflow", t_overflow },
 };
 
 int main(int argc, char **argv)

@@ -53,7 +53,7 @@ OpenMP programs that gcc built get a library with libgomp's interface, whose tea
 Those of other compilers keep their own library.
 
 The threads of the program, and no others, run as the policy says; neither root nor a kernel module is needed.
-Where the policy sets no end to a thread's turn and others wait behind it, it ends after 20 ms; a thread that has waited
+Where the policy sets no end to a thread's turn and others wait behind it, it ends after 5 ms; a thread that has waited
 2 s is reported and goes on without the policy (--no-fallback: it is only reported).
 It must be linked dynamically. Programs that it starts run as they are, unless the policy is in a process of its own
 (--tree, --serve and --join): then they are under the same policy. docs/threads.md has the limits.")]

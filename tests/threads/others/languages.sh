@@ -60,7 +60,7 @@ row_openmp() {
 row_xdist() {
 	mkdir -p "$work/xdist"
 	printf 'import pytest\n@pytest.mark.parametrize("n", range(30))\ndef test_sum(n):\n    assert sum(range(n * 1000)) == n * 1000 * (n * 1000 - 1) // 2\n' >"$work/xdist/test_sums.py"
-	"${under[@]}" python3 -m pytest -q -n 3 -p no:cacheprovider "$work/xdist" | grep -o '[0-9]* passed'
+	"${under[@]}" "$(python3 -c 'import sys; print(sys.executable)')" -m pytest -q -n 3 -p no:cacheprovider "$work/xdist" | grep -o '[0-9]* passed'
 }
 # Fortran's names of OpenMP's functions, and its directives.
 row_fortran() {
@@ -98,4 +98,50 @@ if __name__ == "__main__":
     os.kill(os.getpid(), signal.SIGTERM)
 END
 	"${under[@]}" "$python" "$work/processes.py"
+}
+# Schedulers of the runtime's own, one for each CPU that it sees, which steal from each other, and threads for files.
+row_erlang() {
+	local root
+	# `erl` is a script, which is refused, and starts a program that becomes this one.
+	root=$(erl -noinput -eval 'io:format("~s", [code:root_dir()]), halt().')
+	ROOTDIR=$root BINDIR=$(echo "$root"/erts-*/bin) EMU=beam "${under[@]}" "$root"/erts-*/bin/beam.smp -S 4:4 -A 4 -- -root "$root" -bindir "$root"/erts-*/bin -progname erl -home "$HOME" -noshell -noinput -eval 'Self = self(), {ok, _} = file:read_file("Makefile"),
+F = fun(N) -> timer:sleep(1), lists:sum([X rem (N + 1) || X <- lists:seq(1, 20000)]) end,
+[spawn(fun() -> Self ! F(N) end) || N <- lists:seq(1, 60)],
+S = lists:sum([receive R -> R end || _ <- lists:seq(1, 60)]),
+{ok, L} = gen_tcp:listen(0, [{ip, {127, 0, 0, 1}}, binary, {active, false}]), {ok, P} = inet:port(L),
+spawn(fun() -> {ok, C} = gen_tcp:connect({127, 0, 0, 1}, P, [binary]), [gen_tcp:send(C, <<I:32>>) || I <- lists:seq(1, 500)], gen_tcp:close(C) end),
+{ok, A} = gen_tcp:accept(L), T = lists:sum([begin {ok, <<I:32>>} = gen_tcp:recv(A, 4), I end || _ <- lists:seq(1, 500)]),
+io:format("~p ~p ~s", [S, T, os:cmd("echo child")]), halt(7).'
+}
+# Light threads on four of the system's, bound ones, and calls that the runtime knows to block.
+row_ghc() {
+	[[ -x $work/haskell ]] || {
+		cat >"$work/haskell.hs" <<'END'
+import Control.Concurrent
+import Control.Exception
+import Control.Monad
+import System.Exit
+work :: MVar Int -> (IO () -> IO ThreadId) -> Int -> IO ()
+work box start n = void $ start $ do
+  threadDelay 1000
+  s <- evaluate (sum [x `mod` (n + 1) | x <- [1 .. 20000]])
+  modifyMVar_ box (return . (+ s))
+main :: IO ()
+main = do
+  box <- newMVar 0
+  done <- newEmptyMVar
+  forM_ [1 .. 60] $ \n -> work box (\a -> (if n `mod` 9 == 0 then forkOS else forkIO) (a `finally` putMVar done ())) n
+  replicateM_ 60 (takeMVar done)
+  c <- newChan
+  forM_ [1 .. 8] $ \n -> forkIO (forM_ [1 .. 200] (writeChan c . (* n)))
+  xs <- replicateM 1600 (readChan c)
+  t <- forkIO (threadDelay 60000000)
+  killThread t
+  readMVar box >>= print
+  print (sum xs)
+  exitWith (ExitFailure 4)
+END
+		(cd "$work" && ghc -v0 -O1 -threaded -rtsopts haskell.hs -o haskell) || return 77
+	}
+	"${under[@]}" "$work/haskell" +RTS -N4 -A256k -RTS
 }

@@ -21,7 +21,7 @@ row_redis() {
 	"${under[@]}" redis-server --port "$port" --save '' --io-threads 3 --io-threads-do-reads yes --dir "$work" --logfile "$work/redis.log" >/dev/null &
 	pid=$!
 	for ((i = 0; i < 50; i++)); do (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break || sleep 0.1; done
-	timeout 60 redis-benchmark -p "$port" -q -n 4000 -c 20 -t set,get,incr >/dev/null 2>&1
+	timeout 60 redis-benchmark -p "$port" -q -n 1000 -c 20 -t set,get,incr >/dev/null 2>&1
 	echo "benchmark $?"
 	redis-cli -p "$port" get counter:__rand_int__
 	kill -TERM "$pid"
@@ -77,7 +77,7 @@ row_postgres() {
 	pid=$!
 	for ((i = 0; i < 100; i++)); do "$bin/pg_isready" -q -h "$data" -p "$port" && break || sleep 0.1; done
 	"$bin/pgbench" -q -i -h "$data" -p "$port" -U me postgres >/dev/null 2>&1
-	"${under[@]}" "$bin/pgbench" -n -h "$data" -p "$port" -U me -c 4 -j 2 -t 100 postgres 2>/dev/null | grep 'actually processed'
+	"${as[@]}" "${under[@]}" "$bin/pgbench" -n -h "$data" -p "$port" -U me -c 4 -j 2 -t 100 postgres 2>/dev/null | grep 'actually processed'
 	"$bin/psql" -h "$data" -p "$port" -U me postgres -Atc 'select count(*), sum(a.s) - sum(b.s) from pgbench_history, (select sum(abalance) s from pgbench_accounts) a, (select sum(bbalance) s from pgbench_branches) b where delta = 12345678'
 	kill -INT "$(head -1 "$data/postmaster.pid")"
 	wait "$pid"

@@ -3,7 +3,7 @@
 #
 # Rows of tests/threads/others.sh: tools, and those that look into programs. Each prints what is to be the same; ${under[@]} runs a program.
 
-stress() { "${under[@]}" stress-ng --timeout 3s --quiet --"$1" 2 2>/dev/null; }
+stress() { "${under[@]}" stress-ng --timeout 1s --quiet --"$1" 2 2>/dev/null; }
 for kind in pthread mutex futex sem fork exec signal timer fifo pipe epoll vfork clone sigfd poll switch; do
 	eval "row_stress_$kind() { stress $kind; }"
 done

@@ -34,7 +34,7 @@ enum weir_rt_flags {
 	WEIR_RT_PRIVATE = 4,
 	/*
 	 * For programs that spin until another thread has done something: where the policy sets no end to a slice, the thread goes to the end of
-	 * its queue after 20 ms; one that waits beside an idle CPU is placed anew; with the next flag, one that waits for 2 s goes on without the policy.
+	 * its queue after 5 ms; one that waits beside an idle CPU is placed anew; with the next flag, one that waits for 2 s goes on without the policy.
 	 */
 	WEIR_RT_FALLBACK = 8,
 	/* A thread that waits for a CPU for 2 s is reported on stderr, once. */
@@ -294,8 +294,19 @@ int weir_gang_close(int gang);
 /* The caller becomes its member @member, from 0: in the gang's slots it has that member's CPU to itself. */
 int weir_gang_join(int gang, unsigned member);
 int weir_gang_leave(void);
+/*
+ * Groups of a gang's members, each in a phase of its own; all begin in group 0, and there are 16 (docs/gangs.md). A change is in force 5 ms later.
+ * The caller's CPU in the gang is in @group from now on.
+ */
+int weir_gang_group(unsigned group);
+/* The caller's group enters @phase; of a caller that is no member, the group in which the gang's first CPU is. */
 int weir_gang_phase(int gang, unsigned phase);
-/* The first slot that ends after @at, in times of weir_clock(); -ENOENT: the phase is best effort. */
+/* @groups, a bit each, merge into group @into, which enters @phase, or stays in its own. */
+int weir_gang_merge(int gang, unsigned groups, unsigned into, unsigned phase);
+#define WEIR_GANG_SAME_PHASE (~0u)
+/* The groups that were merged into @group leave it, each for the phase that it had; -EINVAL: there are none. */
+int weir_gang_split(int gang, unsigned group);
+/* The first slot of the caller's CPU that ends after @at, in times of weir_clock(); -ENOENT: the phase is best effort. */
 int weir_gang_slot(int gang, uint64_t at, uint64_t *from, uint64_t *until);
 /* For libraries that make teams: a gang of this many members that no team has taken, or -ENOENT. */
 int weir_gang_take(unsigned threads);
