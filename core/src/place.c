@@ -359,8 +359,12 @@ WEIR_FLAT int weir_review_here(struct weir_sched weir_mem *s, struct weir_pipe w
 			       struct weir_pipe weir_mem *at, struct weir_task weir_mem *t)
 {
 	struct weir_pipe weir_mem *old = &s->graph->pipes[t->landing - 1];
+	struct weir_pipe weir_mem *counts = old->counts ? old : 0;
 
+	/* It may have come in elsewhere than before. */
+	count_behind(counts, t, (u32)-1);
 	at = (struct weir_pipe weir_mem *)weir_steps_again(s, h, at, t);
+	count_behind(counts, t, 1);
 	if (at != old && h->hears & WEIR_HEARS_LEFT)
 		weir_leave_stages(s, old, at, t);
 	return weir_place_again(s, h, at, t);

@@ -8,7 +8,7 @@
 # vm: --cpus 4
 . "$(dirname "$0")/lib.sh"
 
-load_sets "llf llf-tick llref lre-tl dp-wrap u-edf run" "pd2 er-pd2" "mllf p-mllf p-edzl epdf c-edf" "edf-us edzl p-edf rbed"
+load_sets "llf llf-tick llref lre-tl" "dp-wrap u-edf run" "pd2 er-pd2" "mllf p-mllf p-edzl epdf c-edf" "edf-us edzl p-edf rbed"
 step "edf-vd rt-fifo p-llf"
 load_under "edf-vd rt-fifo p-llf"
 
