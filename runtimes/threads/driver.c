@@ -194,8 +194,7 @@ void weir_rt_message(struct weir_sched *s, const struct weir_msg *msg)
 
 /* --- signals of an unmodified program ---------------------------------------------------------------------------- */
 
-/* The preloaded library: a signal that is not ours; a thread may be cancelled (shim.c). Null elsewhere. */
-extern void weir_shim_foreign(int sig, siginfo_t *info, void *context) __attribute__((weak));
+/* The preloaded library: a thread may be cancelled (shim.c). Null elsewhere. */
 extern int weir_shim_signalled(int may_end) __attribute__((weak));
 
 /* It raises what it has put off because the thread was disabled. */

@@ -24,6 +24,7 @@ void weir_host_setup(struct weir_sched *s, u64 cookie, u64 rt_topics);
 
 static char error[256];
 static int hooked;
+static __thread u64 mask_before; /* of signals, before a fork */
 static cpu_set_t allowed;	 /* CPUs that the process was allowed when it opened the runtime */
 static weir_mutex one_at_a_time; /* not POSIX's: any thread may hold it across a preemption */
 
@@ -532,6 +533,34 @@ static void forget(void)
 	memset(&rt, 0, sizeof(rt));
 }
 
+#define REQUEST (1ull << (SIGURG - 1))
+
+/*
+ * From before a fork until the child has forgotten the parent's thread, requests wait. Otherwise the child would obey one as that thread, whose place it
+ * has a copy of, and give away its CPU.
+ */
+WEIR_API void weir_rt_fork_begins(void)
+{
+	u64 set = REQUEST;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, &mask_before, sizeof(set));
+}
+
+WEIR_API void weir_rt_fork_done(void)
+{
+	u64 set = REQUEST & ~mask_before;
+
+	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, 0, sizeof(set));
+}
+
+/* (The shim has more to do first.) */
+static void fork_child(void)
+{
+	forked();
+	if (!weir_shim_foreign)
+		weir_rt_fork_done();
+}
+
 /* The policy is in this process. */
 static int open_here(const struct weir_rt_config *config)
 {
@@ -611,7 +640,7 @@ WEIR_API int weir_rt_open(const struct weir_rt_config *config)
 	/* Ignored by default, and one pending at a time is enough. */
 	rt.signal = SIGURG;
 	if (!hooked)
-		hooked = !pthread_atfork(0, 0, forked);
+		hooked = !pthread_atfork(weir_rt_fork_begins, weir_rt_fork_done, fork_child);
 	/* libc's signal of pthread_cancel(): a thread is not unwound in the handler. sigaddset() refuses it. */
 	*(u64 *)&action.sa_mask = 1ull << (32 - 1);
 	if (sigaction(rt.signal, &action, 0))

@@ -293,6 +293,8 @@ void overflow_stack(char *stack, size_t bytes);
 void weir_switch(void **from, void *to);
 void *weir_first_frame(char *top, void (*entry)(void));
 
+/* The preloaded form's: a signal that is the program's. */
+extern void weir_shim_foreign(int sig, siginfo_t *info, void *context) __attribute__((weak));
 /* open.c: in the child after a fork, which has none of the threads */
 void forked(void);
 

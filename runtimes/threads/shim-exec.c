@@ -167,6 +167,7 @@ SHIM int clone(int (*run)(void *), void *stack, int flags, void *arg, ...)
 	struct child c = { run, arg };
 	va_list list;
 	void *a[3];
+	int child;
 
 	REAL(clone);
 	va_start(list, arg);
@@ -176,8 +177,12 @@ SHIM int clone(int (*run)(void *), void *stack, int flags, void *arg, ...)
 	if (!shim_active)
 		return real(run, stack, flags, arg, a[0], a[1], a[2]);
 	/* The child has a copy of this frame. */
-	if (!(flags & CLONE_VM))
-		return real(begins, stack, flags, &c, a[0], a[1], a[2]);
+	if (!(flags & CLONE_VM)) {
+		weir_rt_fork_begins();
+		child = real(begins, stack, flags, &c, a[0], a[1], a[2]);
+		weir_rt_fork_done();
+		return child;
+	}
 	if (!(flags & CLONE_SETTLS))
 		shim_clones = 1;
 	return real(run, stack, flags, arg, a[0], a[1], a[2]);
@@ -188,9 +193,14 @@ SHIM pid_t _Fork(void)
 	pid_t pid;
 
 	REAL(_Fork);
+	if (!shim_active)
+		return real();
+	weir_rt_fork_begins();
 	pid = real();
-	if (!pid && shim_active)
+	if (!pid)
 		shim_follow();
+	else
+		weir_rt_fork_done();
 	return pid;
 }
 

@@ -230,6 +230,7 @@ SHIM long syscall(long number, ...)
 {
 	long a[6], result;
 	va_list list;
+	int child;
 
 	REAL(syscall);
 	va_start(list, number);
@@ -241,9 +242,14 @@ SHIM long syscall(long number, ...)
 		return BLOCKING(real(number, a[0], a[1], a[2], a[3], a[4], a[5]));
 	if (shim_scheduling(number, a, &result))
 		return result;
+	child = shim_active && forks(number, a);
+	if (child)
+		weir_rt_fork_begins();
 	result = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-	if (!result && shim_active && forks(number, a))
+	if (child && !result)
 		shim_follow();
+	else if (child)
+		weir_rt_fork_done();
 	if (!result && number == SYS_sched_getattr)
 		shim_attributes_got(a);
 	return result;

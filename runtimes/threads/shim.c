@@ -640,6 +640,7 @@ static int take_in(void)
 static void follow(void)
 {
 	struct weir_rt_config config = { 0 };
+	int blocked = shim_blocks_urgent();
 
 	shim_active = 0;
 	shim_clones = 0;
@@ -652,6 +653,8 @@ static void follow(void)
 		take_in();
 	if (!shim_active)
 		shim_urgent_without_policy();
+	if (shim_active || !blocked)
+		weir_rt_fork_done();
 }
 
 void shim_follow(void)

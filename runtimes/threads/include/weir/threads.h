@@ -155,6 +155,9 @@ int weir_rt_check(void);
 /* For libraries that wrap libc. Whether the file is the runtime's. The child of a call like fork(), of which libc's handlers do not learn. */
 int weir_rt_owns(int fd);
 void weir_rt_forked(void);
+/* Around such a call: before it, and after it in the parent and, when it has called weir_rt_forked(), in the child. */
+void weir_rt_fork_begins(void);
+void weir_rt_fork_done(void);
 /* A signal was put off because weir_disabled(): it is raised at the end of that. */
 void weir_rt_deferred(void);
 
