@@ -29,10 +29,11 @@ is() {
 	echo "  $1: $2"
 	[ "$2" = "$3" ] || fail "$1: $2, not $3; they are on $(where | tr '\n' ' ')"
 }
-placed() {
+placed() { # CORES: how many of them four hogs have at least
 	for _ in 1 2 3 4; do hog env; done
 	sleep 1
-	is "four hogs, cores" "$(apart 2)" 4
+	echo "  four hogs, cores: $(apart 2)"
+	[ "$(apart 2)" -ge "$1" ] || fail "four hogs have fewer than $1 cores; they are on $(where | tr '\n' ' ')"
 	is "four hogs, nodes" "$(apart 4)" 2
 	for _ in 1 2 3 4; do hog env; done
 	sleep 1
@@ -54,15 +55,16 @@ shares() {
 }
 
 step "the kernel's own scheduler"
-placed
+placed 4
 shares
 attach linux --only --watchdog 9s
 step "linux"
-placed
+# A task that runs beside another one of its core does not go to an idle core (docs/fair.md): it came while something else ran there.
+placed 3
 shares
 settled
 detach
-attach linux --only --watchdog 9s --machine "$(dirname "$0")/hybrid.toml"
+attach linux --only --watchdog 9s --machine ./hybrid.toml
 step "large and small CPUs"
 for _ in 1 2 3 4; do hog taskset f; done
 sleep 1
