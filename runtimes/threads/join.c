@@ -362,13 +362,16 @@ int join_ask(struct remote_question *q, const void *text, int file, struct remot
 	    receive(jo.socket, a, sizeof(*a), 0, 0))
 		err = -EPIPE;
 	release();
-	weir_mutex_unlock(&jo.asking);
-	pthread_setcancelstate(state, 0);
-	if (err)
-		return fail(err, jo.policy, "the process that has the policy does not answer");
 	a->why[sizeof(a->why) - 1] = 0;
 	a->policy[sizeof(a->policy) - 1] = 0;
-	return a->result < 0 ? fail_as(a->result, a->why) : a->result;
+	/* Still one at a time: there is one text for errors. */
+	if (err)
+		fail(err, jo.policy, "the process that has the policy does not answer");
+	else if (a->result < 0)
+		fail_as(a->result, a->why);
+	weir_mutex_unlock(&jo.asking);
+	pthread_setcancelstate(state, 0);
+	return err ? err : a->result;
 }
 
 struct weir_activation *join_activation(void)
