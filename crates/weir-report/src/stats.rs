@@ -109,13 +109,12 @@ enum Store {
 /// Samples that wait until they are rounded together.
 const BATCH: usize = 256;
 
-/// Many samples: how many there are of each rounded value, and what is known exactly.
+/// Many samples: rounded values, and what is known exactly.
 #[derive(Debug)]
 struct Rounded {
     /// Those that came last, in none of the other fields yet.
     batch: Vec<u64>,
-    /// By place, as in an HDR histogram of three digits: see [`place`].
-    counts: Vec<u64>,
+    values: Histogram<u64>,
     sum: u64,
     min: u64,
     max: u64,
@@ -129,27 +128,11 @@ impl Default for Samples {
     }
 }
 
-/// Bits of a value that are kept behind the first one: three digits.
-const KEPT: u32 = 10;
-
-/// Where a value is counted: values of up to `KEPT + 1` bits exactly, then so many places an octave.
-#[inline(always)]
-fn place(ns: u64) -> usize {
-    let dropped = (u64::BITS - KEPT - 1).saturating_sub(ns.leading_zeros());
-    ((dropped as usize) << KEPT) + (ns >> dropped) as usize
-}
-
-/// The least and the greatest value that are counted there.
-fn values_at(place: usize) -> (u64, u64) {
-    let dropped = (place >> KEPT).saturating_sub(1);
-    let least = ((place - (dropped << KEPT)) as u64) << dropped;
-    (least, least | ((1 << dropped) - 1))
-}
-
 impl Rounded {
     fn new(exact: &[u64]) -> Box<Self> {
+        let values = Histogram::new(3).expect("three digits are within the library's range");
         let batch = Vec::with_capacity(BATCH);
-        let mut rounded = Box::new(Self { batch, counts: Vec::new(), sum: 0, min: u64::MAX, max: 0 });
+        let mut rounded = Box::new(Self { batch, values, sum: 0, min: u64::MAX, max: 0 });
         exact.iter().for_each(|&v| rounded.add(v));
         rounded
     }
@@ -166,61 +149,12 @@ impl Rounded {
     #[inline(never)]
     fn fold(&mut self) {
         for &ns in &self.batch {
+            self.values.record(ns).expect(TAKES_ALL);
             self.sum = self.sum.saturating_add(ns);
             self.min = self.min.min(ns);
             self.max = self.max.max(ns);
         }
-        self.reach(self.max);
-        for &ns in &self.batch {
-            self.counts[place(ns)] += 1;
-        }
         self.batch.clear();
-    }
-
-    /// Have a place for values up to `max`.
-    fn reach(&mut self, max: u64) {
-        if self.counts.len() <= place(max) {
-            self.counts.resize(place(max) + 1, 0);
-        }
-    }
-
-    /// Add all samples of another one.
-    fn merge(&mut self, other: &Self) {
-        other.batch.iter().for_each(|&v| self.add(v));
-        self.sum = self.sum.saturating_add(other.sum);
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
-        if let Some(last) = other.counts.len().checked_sub(1) {
-            self.reach(values_at(last).0);
-            self.counts.iter_mut().zip(&other.counts).for_each(|(to, from)| *to += from);
-        }
-    }
-
-    /// All of them, ascending: between which two values, both inclusive, how many are.
-    fn values(&mut self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        self.fold();
-        let used = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        used.map(|(place, &count)| {
-            let (least, greatest) = values_at(place);
-            (least, greatest, count)
-        })
-    }
-
-    fn dist(&mut self) -> Dist {
-        let values: Vec<_> = self.values().collect();
-        let count: u64 = values.iter().map(|v| v.2).sum();
-        let (min, max) = (self.min, self.max);
-        let rank = |share: f64| {
-            let mut left = ((share * count as f64).ceil() as u64).max(1);
-            let found = values.iter().find(|v| {
-                let here = left <= v.2;
-                left = left.saturating_sub(v.2);
-                here
-            });
-            found.map_or(0, |v| v.1).clamp(min, max)
-        };
-        let (p50, p95, p99) = (rank(0.50), rank(0.95), rank(0.99));
-        Dist { min, mean: self.sum / count.max(1), p50, p95, p99, max, count }
     }
 }
 
@@ -252,7 +186,14 @@ impl Samples {
         match (&other.0, &mut self.0) {
             (Store::Exact(from), Store::Exact(to)) if to.len() + from.len() <= EXACT_MAX => to.extend(from),
             (Store::Exact(values), _) => values.iter().for_each(|&v| self.add(v)),
-            (Store::Histogram(from), _) => self.rounded().merge(from),
+            (Store::Histogram(from), _) => {
+                let to = self.rounded();
+                from.batch.iter().for_each(|&v| to.add(v));
+                to.values.add(&from.values).expect(TAKES_ALL);
+                to.sum = to.sum.saturating_add(from.sum);
+                to.min = to.min.min(from.min);
+                to.max = to.max.max(from.max);
+            }
         }
     }
 
@@ -270,7 +211,13 @@ impl Samples {
                 let count = values.len() as u64;
                 Dist { min, mean, p50: rank(50), p95: rank(95), p99: rank(99), max, count }
             }
-            Store::Histogram(r) => r.dist(),
+            Store::Histogram(r) => {
+                r.fold();
+                let rank = |q: f64| r.values.value_at_quantile(q).clamp(r.min, r.max);
+                let (p50, p95, p99) = (rank(0.50), rank(0.95), rank(0.99));
+                let count = r.values.len();
+                Dist { min: r.min, mean: r.sum / count.max(1), p50, p95, p99, max: r.max, count }
+            }
         }
     }
 
@@ -280,7 +227,10 @@ impl Samples {
         match &mut self.0 {
             Store::Exact(values) => values.iter().for_each(|&v| all.record(v).expect(TAKES_ALL)),
             Store::Histogram(r) => {
-                r.values().for_each(|(_, to, n)| all.record_n(to, n).expect(TAKES_ALL));
+                r.fold();
+                for i in r.values.iter_recorded() {
+                    all.record_n(i.value_iterated_to(), i.count_at_value()).expect(TAKES_ALL);
+                }
             }
         }
         let bucket = |value: u64, n: u64| [all.lowest_equivalent(value), all.highest_equivalent(value), n];
@@ -292,8 +242,9 @@ impl Samples {
         let mut values: Vec<(u64, u64)> = match &mut self.0 {
             Store::Exact(v) => v.iter().map(|&v| (v, 1)).collect(),
             Store::Histogram(r) => {
-                let min = r.min;
-                r.values().map(|(from, _, n)| (from.max(min), n)).collect()
+                r.fold();
+                let value = |v: u64| r.values.lowest_equivalent(v).max(r.min);
+                r.values.iter_recorded().map(|i| (value(i.value_iterated_to()), i.count_at_value())).collect()
             }
         };
         values.sort_unstable();
@@ -426,28 +377,6 @@ mod tests {
             assert!(buckets.windows(2).all(|w| w[0][1] < w[1][0]), "ascending, apart");
             // Two digits, and a third where a sample was rounded to three before.
             assert!(buckets.iter().all(|b| b[1] - b[0] <= b[0] / 50), "narrow");
-        }
-    }
-
-    proptest! {
-        /// What is counted where, and percentiles, are those of the library. (Its last bucket of all ends one earlier, in the year 2554.)
-        #[test]
-        fn it_rounds_as_a_histogram(all in proptest::collection::vec((any::<u64>(), 1u32..64), 1..60)) {
-            let mut library = Histogram::<u64>::new(3).unwrap();
-            let mut ours = Samples::default();
-            ours.rounded();
-            for (ns, bits) in all {
-                library.record(ns >> bits).unwrap();
-                ours.add(ns >> bits);
-            }
-            let Store::Histogram(ours) = &mut ours.0 else { panic!("it was converted") };
-            let of_library: Vec<_> = library.iter_recorded()
-                .map(|i| (library.lowest_equivalent(i.value_iterated_to()), i.value_iterated_to(), i.count_at_value()))
-                .collect();
-            prop_assert_eq!(ours.values().collect::<Vec<_>>(), of_library);
-            let (dist, exact) = (ours.dist(), |q: f64| library.value_at_quantile(q).clamp(ours.min, ours.max));
-            prop_assert_eq!((dist.p50, dist.p95, dist.p99), (exact(0.50), exact(0.95), exact(0.99)));
-            prop_assert_eq!(dist.count, library.len());
         }
     }
 
