@@ -138,11 +138,10 @@ pub fn manual(component: &ComponentInfo, screen: &Screen) -> String {
 
 /// A manual's paragraphs, broken for the screen instead of as they stand in the source; tags, lists and examples keep their lines.
 fn for_screen(text: &str, width: usize) -> String {
-    let keeps = |line: &str| {
-        let word = line.split(' ').next().unwrap_or_default();
-        line.starts_with([' ', '-']) || word.ends_with(':') || line.contains("->")
-    };
-    let block = |block: &str| match block.lines().any(keeps) {
+    let keeps = |line: &str| line.starts_with([' ', '-']) || line.contains("->");
+    // A colon behind the first word makes a tag only where a block begins: a line of prose may begin with the end of a clause.
+    let tag = |block: &str| block.split([' ', '\n']).next().unwrap_or_default().ends_with(':');
+    let block = |block: &str| match tag(block) || block.lines().any(keeps) {
         true => block.to_string(),
         false => wrap(&block.replace('\n', " "), width).join("\n"),
     };
@@ -157,5 +156,18 @@ fn param(p: &ParamInfo) -> String {
         Unit::Flag => format!("{} ({})", p.help, show(p.default)),
         _ if p.max == u64::MAX => format!("{} ({}; from {})", p.help, show(p.default), show(p.min)),
         _ => format!("{} ({}; {} to {})", p.help, show(p.default), show(p.min), show(p.max)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A paragraph of `stride` has a line that begins with `together:`, and was printed as it stands in the source, broken twice.
+    #[test]
+    fn a_colon_within_a_paragraph_keeps_no_lines() {
+        let text = "class:    order\npipes:    in 1\n\nThe task with the least progress runs next, so all stay\ntogether: the ratio is exact.\n";
+        let want = "class:    order\npipes:    in 1\n\nThe task with the least progress\nruns next, so all stay together:\nthe ratio is exact.\n";
+        assert_eq!(for_screen(text, 34), want);
     }
 }
