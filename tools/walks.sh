@@ -3,7 +3,7 @@
 #
 # tools/walks.sh: the first hour of five people, each in a clean root without anything of ours: what they type, how long it takes until the
 # first answer that is of use to them, and whether that is within their patience. A key is pressed 200 times a minute; what the computer
-# takes is measured. Prints the rows of the table in tests/RECORD.md; exit status 1 if a walk fails or takes too long.
+# takes is measured. Prints the rows of the table in tests/RECORD-newcomers.md; exit status 1 if a walk fails or takes too long.
 #
 # RUNWEIR is the program of the package (the debug build, so that times are upper bounds), WHEEL the wheel of the data scientist
 # (build/python/runweir-*.whl; without it that walk is skipped). SUITE=trixie makes the roots of another release of Debian. SHOTS=FOLDER keeps
