@@ -36,11 +36,45 @@ task = [
 TOML
 drawn shares 0..60ms -t linux -m smp-1 -w "$run/shares.toml" --duration 60ms
 drawn anomaly 0..60ms -t rm -m smp-2 -w anomaly-longer --duration 60ms
+cat >"$run/inversion.toml" <<'TOML'
+mutexes = { m = "none" }
+task = [
+	{ name = "low", priority = 10, policy = "fifo", program = "lock m; run 4ms; unlock m; run 2ms" },
+	{ name = "mid", priority = 20, policy = "fifo", start = "2ms", program = "run 20ms" },
+	{ name = "high", priority = 30, policy = "fifo", start = "1ms", program = "run 1ms; lock m; run 1ms; unlock m" },
+]
+TOML
+sed 's/"none"/"inherit"/' "$run/inversion.toml" >"$run/inheritance.toml"
+drawn inversion 0..28ms -t priority -m smp-1 -w "$run/inversion.toml"
+drawn inheritance 0..28ms -t priority -m smp-1 -w "$run/inheritance.toml"
+cat >"$run/dag.toml" <<'TOML'
+[[dag]]
+name = "perception"
+period = "50ms"
+deadline = "40ms"
+nodes = { grab = "2ms", left = "5ms..8ms", right = "normal 5ms 1ms 9ms", fuse = "1ms" }
+edges = ["grab -> left -> fuse", "grab -> right -> fuse"]
+TOML
+drawn dag 0..12ms -t edf -m smp-2 -w "$run/dag.toml" --duration 50ms
+drawn team 20ms..80ms -t linux -m smp-4 -w team:threads=4,work=1ms,spin=10s,hogs=4 --duration 100ms
 drawn gang 20ms..80ms -t gang -m smp-4 -w team:threads=4,work=1ms,slot=10ms,period=20ms,hogs=4 --duration 100ms
 drawn virtual 10ms..40ms -t decentral -m smp-4 -w virtual --duration 60ms
 "$program" compare -t decentral -t multipipe -m smp-64 -w hackbench:groups=60,loops=10 --quiet --plot "$dir/images/entries.svg"
 "$program" run multipipe --machine smp-16 --workload hackbench:groups=4,loops=5 --trace none --quiet --out "$run/calls" 2>/dev/null
 "$program" report "$run/calls" --calls --least 1% --hide link --hide unlink -o "$dir/images/calls.svg" 2>/dev/null
+cat >"$run/edf-or-pd2.toml" <<'TOML'
+topology = ["edf", "p-edf", "pd2"]
+machine = "smp-4"
+workload = "periodic"
+costs = "zero"
+seeds = 10
+duration = "1s"
+stop_at_miss = true
+keys = { tasks = 10, unit = "1ms", util = { from = "200%", to = "400%", step = "20%" } }
+TOML
+"$program" sweep "$run/edf-or-pd2.toml" --quiet --out "$run/sweep"
+cp "$run/sweep/success.svg" "$dir/images/sweep.svg"
+"$program" graph decentral --machine npu-board --with npu@entry -o "$dir/images/package.svg"
 "$program" graph linux --machine smp-2 -o "$dir/images/linux.svg"
 "$program" graph distributed --machine cluster-2x2 -o "$dir/images/distributed.svg"
 "$program" graph hierarchical --machine dual-socket -o "$dir/images/hierarchical.svg"
