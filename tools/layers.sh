@@ -19,8 +19,8 @@ components, [concurrency.md](concurrency.md) the locks, [crates.md](crates.md) t
 
 ## Files
 
-An arrow leads from a file in `core/src` to one whose functions it calls; a header counts as its file (`settle.h`, `place.h`, `schedule.h`: what each call pays for, inline), and
-`kit` stands for all files in `core/kit`. Every file may use
+An arrow leads from a file in `core/src` to a file whose functions it calls. The headers `settle.h`, `place.h` and `schedule.h`, with the inline part of
+each call, count as their files, and `kit` stands for all files in `core/kit`. Every file may use
 TEXT
 echo "\`$(echo "$below" | sed 's/|/`, `/g')\` and the inline functions of \`internal.h\`, whose arrows are left out."
 cat <<'TEXT'
@@ -58,21 +58,23 @@ if [[ -n $stray ]]; then
 fi
 cat <<TEXT
 Arrows lead upward to \`remote\` alone, from $upward: a message, the end of a task and a new graph can concern other coherence
-domains. It is compiled only where there can be several, and what it is called for there (to leave something for another domain) calls nothing on a higher floor; it stands on top
-because remote messages that come in make the calls of a runtime. No other file calls itself by way of others.
+domains. \`remote\` is compiled only where there can be several domains. These calls leave something for another domain, and call nothing on a higher
+floor. \`remote\` stands on top because messages that arrive from other domains make the calls of a runtime. No other file calls itself by way of others.
 
 ## A task's way
 
 | | file | what happens there |
 |---|---|---|
 | 1 | \`schedule\` | \`weir_admit()\`: the claim says that it may run |
-| 2 | \`settle\` | the call begins; at its end, what was left to do |
+| 2 | \`settle\` | the call begins; at its end, the work that was left |
 | 3 | \`place\` | the steps of the stages on its way, then its link, under the lock of its home |
 | 4 | \`order\` | if the pipe is keyed: its place there |
 | 5 | \`preempt\` | if the exit has several CPUs, or the only one sleeps, or the task is urgent: a CPU for it |
 | 6 | \`pick\` | \`weir_pick()\`: a CPU claims it, and it leaves the pipe. \`weir_yield()\`: 1 to 6 in one call, for a CPU whose task goes back |
 
-What is rare is beside this way. \`home\`: the lock is taken, so the task goes into the inbox of its home, or waits in a postponed pipe. \`settle\`: tasks in this CPU's hand and messages, from one loop, so that
-there is no recursion at run time: a message is queued, a task is noted, and both are handled when no lock is held. tools/test-ports.sh checks that no call chain returns
-to itself.
+Rare cases are beside this way:
+
+- \`home\`: if another CPU has the lock, the task goes into the inbox of its home. In a postponed pipe it waits.
+- \`settle\`: one loop handles messages and the tasks that this CPU still has to place, when no lock is held. So there is no recursion at run time:
+  messages are queued and tasks are noted until then. \`tools/test-ports.sh\` checks that no call chain returns to itself.
 TEXT
