@@ -394,7 +394,7 @@ pub mod threads {
     pub const IS_QUEUED: u32 = 5;
     /// The current thread has ended; the thread that joined it is woken. Its number is free when it has been joined or, if detached, has left its CPU.
     pub const EXIT: u32 = 6;
-    /// 0: it had ended, and its number is free, or will be as soon as it has left its CPU; 1: the caller is blocked until it ends, and then calls again.
+    /// 0: it had ended; its number is free when it has left its CPU. 1: the caller is blocked until it ends, and then calls again.
     pub const JOIN: u32 = 7;
     /// No thread will join it.
     pub const DETACH: u32 = 8;
@@ -461,7 +461,7 @@ pub mod conditions {
     pub const SIGNAL: u32 = 1;
     /// Wakes all; number of threads woken.
     pub const BROADCAST: u32 = 2;
-    /// 1: t is blocked; 0: it was woken meanwhile, and continues.
+    /// 1: t is blocked; 0: it was woken before, and continues.
     pub const SLEEP: u32 = 3;
 }
 
