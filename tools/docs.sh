@@ -27,6 +27,11 @@ drawn() { # NAME SPAN OPTION…: which task of a run ran when
 	"$program" run --quiet --out "$run/$name" "$@" 2>/dev/null
 	"$program" gantt "$run/$name" --quiet --span "$span" -o "$dir/images/$name.svg"
 }
+of_page() { # PAGE WORDS: the block of a page that has these words
+	awk -v words="$2" '
+		/^```/ { if (inside && index(block, words)) printf "%s", block; inside = !inside; block = ""; next }
+		inside { block = block $0 "\n" }' "docs/$1.md"
+}
 cat >"$run/shares.toml" <<'TOML'
 task = [
 	{ name = "nice0", program = "run 60ms" },
@@ -36,25 +41,11 @@ task = [
 TOML
 drawn shares 0..60ms -t linux -m smp-1 -w "$run/shares.toml" --duration 60ms
 drawn anomaly 0..60ms -t rm -m smp-2 -w anomaly-longer --duration 60ms
-cat >"$run/inversion.toml" <<'TOML'
-mutexes = { m = "none" }
-task = [
-	{ name = "low", priority = 10, policy = "fifo", program = "lock m; run 4ms; unlock m; run 2ms" },
-	{ name = "mid", priority = 20, policy = "fifo", start = "2ms", program = "run 20ms" },
-	{ name = "high", priority = 30, policy = "fifo", start = "1ms", program = "run 1ms; lock m; run 1ms; unlock m" },
-]
-TOML
+of_page explain '# inversion.toml:' >"$run/inversion.toml"
 sed 's/"none"/"inherit"/' "$run/inversion.toml" >"$run/inheritance.toml"
 drawn inversion 0..28ms -t priority -m smp-1 -w "$run/inversion.toml"
 drawn inheritance 0..28ms -t priority -m smp-1 -w "$run/inheritance.toml"
-cat >"$run/dag.toml" <<'TOML'
-[[dag]]
-name = "perception"
-period = "50ms"
-deadline = "40ms"
-nodes = { grab = "2ms", left = "5ms..8ms", right = "normal 5ms 1ms 9ms", fuse = "1ms" }
-edges = ["grab -> left -> fuse", "grab -> right -> fuse"]
-TOML
+of_page workload-files 'name = "perception"' >"$run/dag.toml"
 drawn dag 0..12ms -t edf -m smp-2 -w "$run/dag.toml" --duration 50ms
 drawn team 20ms..80ms -t linux -m smp-4 -w team:threads=4,work=1ms,spin=10s,hogs=4 --duration 100ms
 drawn gang 20ms..80ms -t gang -m smp-4 -w team:threads=4,work=1ms,slot=10ms,period=20ms,hogs=4 --duration 100ms
@@ -62,16 +53,7 @@ drawn virtual 10ms..40ms -t decentral -m smp-4 -w virtual --duration 60ms
 "$program" compare -t decentral -t multipipe -m smp-64 -w hackbench:groups=60,loops=10 --quiet --plot "$dir/images/entries.svg"
 "$program" run multipipe --machine smp-16 --workload hackbench:groups=4,loops=5 --trace none --quiet --out "$run/calls" 2>/dev/null
 "$program" report "$run/calls" --calls --least 1% --hide link --hide unlink -o "$dir/images/calls.svg" 2>/dev/null
-cat >"$run/edf-or-pd2.toml" <<'TOML'
-topology = ["edf", "p-edf", "pd2"]
-machine = "smp-4"
-workload = "periodic"
-costs = "zero"
-seeds = 10
-duration = "1s"
-stop_at_miss = true
-keys = { tasks = 10, unit = "1ms", util = { from = "200%", to = "400%", step = "20%" } }
-TOML
+of_page sweep '# edf-or-pd2.toml:' | sed 's/^seeds = 100/seeds = 10/' >"$run/edf-or-pd2.toml"
 "$program" sweep "$run/edf-or-pd2.toml" --quiet --out "$run/sweep"
 cp "$run/sweep/success.svg" "$dir/images/sweep.svg"
 "$program" graph decentral --machine npu-board --with npu@entry -o "$dir/images/package.svg"

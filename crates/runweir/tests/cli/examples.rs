@@ -61,6 +61,12 @@ fn own_files(dir: &Path) {
             "name = \"app\"\n[[task]]\nname = \"web\"\nperiod = \"5ms\"\nwcet = \"1ms\"\n\
              [[task]]\nname = \"high\"\nperiod = \"4ms\"\nwcet = \"1ms\"\npolicy = \"fifo\"\npriority = 9\n",
         ),
+        (
+            "inversion.toml",
+            "mutexes = { m = \"none\" }\n\
+             [[task]]\nname = \"low\"\nprogram = \"lock m; run 4ms; unlock m\"\n\
+             [[task]]\nname = \"high\"\npolicy = \"fifo\"\nstart = \"1ms\"\nprogram = \"lock m; run 1ms; unlock m\"\n",
+        ),
         ("switch.toml", "context_switch = \"2us\"\n"),
         (
             "grid.toml",
