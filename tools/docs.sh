@@ -40,7 +40,7 @@ task = [
 ]
 TOML
 drawn shares 0..60ms -t linux -m smp-1 -w "$run/shares.toml" --duration 60ms
-drawn anomaly 0..60ms -t rm -m smp-2 -w anomaly-longer --duration 60ms
+drawn anomaly 0..60ms -t rm -m smp-2 -w anomaly-longer --costs zero --duration 60ms
 of_page explain '# inversion.toml:' >"$run/inversion.toml"
 sed 's/"none"/"inherit"/' "$run/inversion.toml" >"$run/inheritance.toml"
 drawn inversion 0..28ms -t priority -m smp-1 -w "$run/inversion.toml"
