@@ -66,7 +66,7 @@ void weir_guard_enter(struct weir_guard_frame *f, const struct weir_instance *i,
 void weir_guard_leave(const struct weir_guard_frame *f);
 /* An invariant is broken: does not return where a call can be broken off. Weak: programs without plugins have none. */
 __attribute__((weak)) void weir_guard_failed(const char *what);
-/* A caller has looked at a lock this often in vain. Weak likewise. */
-__attribute__((weak)) void weir_guard_waits(u32 looks);
+/* A caller has looked at a lock 64 times in vain. Weak likewise. */
+__attribute__((weak)) void weir_guard_waits(void);
 
 #endif

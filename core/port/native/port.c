@@ -55,9 +55,9 @@ void weir_port_heavy_fence(void)
 void weir_port_relax(u32 spins)
 {
 	if (spins % 64 == 63) {
-		sched_yield();
 		if (weir_guard_waits)
-			weir_guard_waits(spins);
+			weir_guard_waits();
+		sched_yield();
 	}
 #if WEIR_STRICT
 	weir_strict_budget++; /* how long another CPU takes says nothing about our loops */

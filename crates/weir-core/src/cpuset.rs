@@ -56,16 +56,37 @@ impl CpuSet {
     }
 
     /// Members in ascending order.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words
-            .iter()
-            .enumerate()
-            .flat_map(|(i, &w)| (0..64).filter(move |b| w >> b & 1 == 1).map(move |b| i as u32 * 64 + b))
+    pub fn iter(&self) -> Members<'_> {
+        Members { words: &self.words, next: 0, left: 0 }
     }
 
     /// The bits, lowest CPU first; shorter than `MAX_CPUS / 64` words where the rest is zero.
     pub fn words(&self) -> &[u64] {
         &self.words
+    }
+}
+
+/// The members of a set, from the lowest on: a step for each of them and each word.
+#[derive(Clone)]
+pub struct Members<'a> {
+    words: &'a [u64],
+    /// The word after that of `left`.
+    next: usize,
+    /// The bits of a word that are still to come.
+    left: u64,
+}
+
+impl Iterator for Members<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        while self.left == 0 {
+            self.left = *self.words.get(self.next)?;
+            self.next += 1;
+        }
+        let bit = self.left.trailing_zeros();
+        self.left &= self.left - 1;
+        Some((self.next as u32 - 1) * 64 + bit)
     }
 }
 
@@ -118,6 +139,13 @@ mod tests {
         assert_eq!([0, 1, 2, 5, 7, 8].into_iter().collect::<CpuSet>().to_string(), "0-2,5,7-8");
         assert_eq!(CpuSet::from_iter([]).to_string(), "");
         assert_eq!(set.len(), 7);
+    }
+
+    #[test]
+    fn members_come_in_order() {
+        for members in [vec![], vec![0], vec![63, 64], vec![1, 62, 63, 128, 4095], (0..200).collect()] {
+            assert_eq!(members.iter().copied().collect::<CpuSet>().iter().collect::<Vec<u32>>(), members);
+        }
     }
 
     #[test]
