@@ -312,12 +312,12 @@ fn partitioned(load: &Load<'_>, m: u32, fit: Fit, bound_pct: u64, local: &Policy
         }
     }
     let sizes: Vec<String> = placed.cpus.iter().map(|c| c.len().to_string()).collect();
-    let mut remark = format!("tasks a CPU: {}", sizes.join(" "));
+    let mut remark = format!("tasks per CPU: {}", sizes.join(", "));
     if let Some(cpu) = failed {
         remark = format!("CPU {cpu} is {verdict}; {remark}");
     }
     if placed.overload {
-        remark = format!("{remark}; a task had no room");
+        remark = format!("{remark}; one fits on no CPU beside the others and went to the emptiest");
     }
     if response.iter().all(Option::is_none) {
         response.clear();
@@ -444,7 +444,7 @@ mod tests {
             "{found:?}"
         );
         let found = &analyze(&vec![Task::implicit(1, 2); 4], 2, &policy)[1];
-        assert_eq!((found.verdict, found.remark.as_str()), (Verdict::Schedulable, "tasks a CPU: 2 2"));
+        assert_eq!((found.verdict, found.remark.as_str()), (Verdict::Schedulable, "tasks per CPU: 2, 2"));
     }
 
     /// A partition made with costs in the computing times was another one than the component's.
