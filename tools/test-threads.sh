@@ -152,6 +152,8 @@ done
 [[ $(preloaded "$work/here-decentral.plan" "$work/loads") == "loads: done" ]]
 # What POSIX and Linux promise: the same output and status as without us, alone and joined.
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/posix" tests/threads/posix.c -lpthread -lrt
+"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/rare" tests/threads/rare.c -lpthread -lrt -ldl
+for n in 0 1; do "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -DLIBRARY -shared -fPIC -o "$work/rare$n.so" tests/threads/rare.c; done
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/cancel" tests/threads/cancel.c -lpthread -lrt
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/spins" tests/threads/spins.c -lpthread
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/asleep" tests/threads/asleep.c -lpthread -lrt
@@ -188,11 +190,13 @@ for cpus in "${sizes[@]}"; do
 	compile decentral -m "smp-$cpus" -o "$work/cpus$cpus.plan"
 	served_plan "$work/cpus$cpus.plan" "posix-$$-$cpus"
 	first=$server
-	while read -r case; do
-		outcome timeout 60 "$work/posix" "$case" >"$work/plain" 2>/dev/null
-		same "$case, $cpus CPUs" preloaded "$work/cpus$cpus.plan" "$work/posix" "$case"
-		same "$case, $cpus CPUs, joined" joined "posix-$$-$cpus" "$work/posix" "$case"
-	done < <("$work/posix")
+	for program in "$work/posix" "$work/rare"; do
+		while read -r case; do
+			outcome timeout 60 "$program" "$case" >"$work/plain" 2>/dev/null
+			same "$case, $cpus CPUs" preloaded "$work/cpus$cpus.plan" "$program" "$case"
+			same "$case, $cpus CPUs, joined" joined "posix-$$-$cpus" "$program" "$case"
+		done < <("$program")
+	done
 	outcome timeout 60 "$work/cancel" >"$work/plain"
 	same "cancel, $cpus CPUs" preloaded "$work/cpus$cpus.plan" "$work/cancel"
 	same "cancel, $cpus CPUs, joined" joined "posix-$$-$cpus" "$work/cancel"

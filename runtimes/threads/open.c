@@ -557,7 +557,7 @@ WEIR_API void weir_rt_fork_done(void)
 static void fork_child(void)
 {
 	forked();
-	if (!weir_shim_foreign)
+	if (!weir_shim_urgent)
 		weir_rt_fork_done();
 }
 

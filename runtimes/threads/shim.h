@@ -63,6 +63,8 @@ void shim_urgent(void);
 /* Whether the program has it blocked in this thread, as far as it knows. */
 int shim_blocks_urgent(void);
 void shim_block_urgent(int blocked);
+/* For the kernel, which blocks it at other times only while a thread waits. */
+void shim_mask_urgent(int how);
 /* A child has no policy, and the mask that the program knows. */
 void shim_urgent_without_policy(void);
 /* The library's files, which the program must not close. */
