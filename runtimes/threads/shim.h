@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * What the files of the preloaded library share: shim.c (threads, the program's beginning and end), shim-wait.c (calls that may block),
- * shim-sched.c (settings of Linux's scheduler), shim-signal.c, shim-exec.c (other programs and processes).
+ * shim-sched.c (settings of Linux's scheduler), shim-signal.c, shim-exec.c (other programs and processes), shim-filter.c (forbidden system calls).
  */
 #ifndef WEIR_SHIM_H
 #define WEIR_SHIM_H
@@ -28,6 +28,7 @@ struct record {
 		reservation[3]; /* of SCHED_DEADLINE: runtime, deadline, period, ns; likewise */
 	int nice;		/* Linux's */
 	int blocks_urgent;	/* at first */
+	int outside;		/* made by a thread that has left the policy */
 	void *(*run)(void *);
 	void *arg;
 };
@@ -55,6 +56,10 @@ void shim_attributes_got(const long *a);
 /* Call @f on the record of a thread, with the list locked; 0 if there is none. By POSIX's or, if that is 0, by Linux's number. */
 int shim_on(pthread_t thread, int tid, int (*f)(struct record *r, void *with), void *with);
 
+/* The calling thread goes on without the policy, and so does what it starts. */
+void shim_leave(void);
+/* A system call is about to be made; if it forbids others, the thread leaves. */
+void shim_filters(long number, const long *a);
 void *shim_next(const char *name);
 /* In a child with memory of its own that came about without fork(). */
 void shim_follow(void);

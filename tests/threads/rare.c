@@ -776,6 +776,110 @@ static void few_files(void)
 	printf("status %d\n", status_of(fork() ?: (_exit(4), 0)));
 }
 
+/* Filters that end a thread, or the process, at calls that the program does not make. */
+static void forbid(unsigned flags, unsigned action, const int *allowed, unsigned nr)
+{
+	struct sock_filter f[64] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+					      offsetof(struct seccomp_data, nr)) };
+	struct sock_fprog p = { .filter = f };
+	unsigned n = 1;
+
+	for (unsigned i = 0; i < nr; i++) {
+		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+						      (unsigned)allowed[i], 0, 1);
+		f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action);
+	p.len = (unsigned short)n;
+	REQUIRE(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	REQUIRE(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &p));
+}
+
+static void *behind_filter(void *arg)
+{
+	static const int allowed[] = { SYS_write,      SYS_read,	 SYS_exit,
+				       SYS_exit_group, SYS_futex,	 SYS_mmap,
+				       SYS_brk,	       SYS_munmap,	 SYS_mprotect,
+				       SYS_madvise,    SYS_rt_sigreturn, SYS_rt_sigprocmask };
+
+	(void)arg;
+	forbid(0, SECCOMP_RET_KILL_PROCESS, allowed, sizeof(allowed) / sizeof(allowed[0]));
+	for (int i = 0; i < 5; i++) {
+		for (volatile unsigned long n = 0; n < 30000000; n++)
+			;
+		REQUIRE(write(1, "behind\n", 7) == 7);
+	}
+	return 0;
+}
+
+static void filter_of_a_thread(void)
+{
+	pthread_t t;
+
+	busy(2);
+	fflush(stdout);
+	REQUIRE(!pthread_create(&t, 0, behind_filter, 0) && !pthread_join(t, 0));
+	puts("done");
+}
+
+static void filter_before_threads(void)
+{
+	static const int allowed[] = { SYS_write,
+				       SYS_read,
+				       SYS_exit,
+				       SYS_exit_group,
+				       SYS_futex,
+				       SYS_mmap,
+				       SYS_brk,
+				       SYS_munmap,
+				       SYS_mprotect,
+				       SYS_madvise,
+				       SYS_clock_nanosleep,
+				       SYS_clone3,
+				       SYS_rseq,
+				       SYS_set_robust_list,
+				       SYS_rt_sigprocmask,
+				       SYS_newfstatat,
+				       SYS_getrandom,
+				       SYS_rt_sigaction,
+				       SYS_rt_sigreturn };
+	pthread_t t;
+
+	forbid(SECCOMP_FILTER_FLAG_TSYNC, SECCOMP_RET_KILL_PROCESS, allowed,
+	       sizeof(allowed) / sizeof(allowed[0]));
+	for (int i = 0; i < 5; i++) {
+		usleep(10000);
+		REQUIRE(!pthread_create(&t, 0, nothing, 0) && !pthread_join(t, 0));
+		REQUIRE(write(1, "behind\n", 7) == 7);
+	}
+	puts("done");
+}
+
+/* Nothing but reads and writes is left to the process. */
+static void strict_filter(void)
+{
+	int pair[2];
+	char c;
+	pid_t child;
+
+	REQUIRE(!pipe(pair));
+	busy(1);
+	child = fork();
+	if (!child) {
+		if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+			raw(SYS_exit, 9, 0, 0, 0);
+		for (int i = 0; i < 3; i++) {
+			for (volatile unsigned long n = 0; n < 30000000; n++)
+				;
+			(void)!write(pair[1], "x", 1);
+		}
+		raw(SYS_exit, 6, 0, 0, 0);
+	}
+	for (int i = 0; i < 3; i++)
+		REQUIRE(read(pair[0], &c, 1) == 1);
+	printf("status %d\n", status_of(child));
+}
+
 static volatile int refused_calls;
 
 static void is_refused(int sig, siginfo_t *i, void *context)
@@ -1156,7 +1260,7 @@ static void coroutine_runs(int who, int number)
 	}
 }
 
-/* Coroutines with stacks of 8 KiB: the frame of a signal has to fit (CAVEATS.md). */
+/* Coroutines with stacks of 8 KiB: the frame of a signal has to fit (docs/threads.md). */
 static void *switches(void *arg)
 {
 	int who = (int)(long)arg;
@@ -1471,6 +1575,9 @@ static const struct {
 	CASE(limited_processes),
 	CASE(limited_time),
 	CASE(few_files),
+	CASE(filter_of_a_thread),
+	CASE(filter_before_threads),
+	CASE(strict_filter),
 	CASE(calls_answered_by_a_handler),
 	CASE(other_root),
 	CASE(other_user),
