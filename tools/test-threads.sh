@@ -268,7 +268,8 @@ if [[ ${WEIR_LONG:-} ]]; then
 fi
 # Unmodified programs, each a process of its own, and what they start.
 export RUNWEIR_LIB=$work/lib
-threads() { timeout 60 "$debug/runweir" threads "$@"; }
+# Beside a loaded machine two programs that hand over 80,000 times each take up to a minute.
+threads() { timeout 300 "$debug/runweir" threads "$@"; }
 
 # What programs ask of Linux's scheduler is obeyed, or said once; with --strict it ends the program (docs/settings.md).
 "$cc" -std=gnu11 -O2 -Wall -Wextra -Werror -o "$work/asks" tests/threads/asks.c -lpthread

@@ -665,6 +665,11 @@ static void follow(void)
 		weir_rt_fork_done();
 }
 
+int shim_is_single(void)
+{
+	return __atomic_load_n(&nr_program, __ATOMIC_ACQUIRE) == 1;
+}
+
 void shim_leave(void)
 {
 	if (outside)
@@ -678,7 +683,7 @@ void shim_leave(void)
 	weir_thread_leave();
 	syscall(SYS_sched_setaffinity, 0, sizeof(self->cpus), &self->cpus);
 	/* The last one can end as if there had been no runtime, by any call. */
-	if (__atomic_load_n(&nr_program, __ATOMIC_ACQUIRE) == 1 && !weir_rt_close()) {
+	if (shim_is_single() && !weir_rt_close()) {
 		shim_active = 0;
 		shim_urgent_without_policy();
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * What the files of the preloaded library share: shim.c (threads, the program's beginning and end), shim-wait.c (calls that may block),
- * shim-sched.c (settings of Linux's scheduler), shim-signal.c, shim-exec.c (other programs and processes), shim-filter.c (forbidden system calls).
+ * shim-sched.c (settings of Linux's scheduler), shim-signal.c, shim-exec.c (other programs and processes), shim-leave.c (what a thread leaves the policy for).
  */
 #ifndef WEIR_SHIM_H
 #define WEIR_SHIM_H
@@ -58,6 +58,8 @@ int shim_on(pthread_t thread, int tid, int (*f)(struct record *r, void *with), v
 
 /* The calling thread goes on without the policy, and so does what it starts. */
 void shim_leave(void);
+/* The program has one thread. */
+int shim_is_single(void);
 /* A system call is about to be made; if it forbids others, the thread leaves. */
 void shim_filters(long number, const long *a);
 void *shim_next(const char *name);

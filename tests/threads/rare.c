@@ -1491,6 +1491,53 @@ static void a_thousand_threads(void)
 	puts("1200");
 }
 
+static void *protects(void *arg)
+{
+	pthread_mutex_t *m = arg;
+
+	for (int i = 0; i < 50; i++) {
+		REQUIRE(!pthread_mutex_lock(m));
+		if (i % 10 == 0)
+			usleep(200);
+		REQUIRE(!pthread_mutex_unlock(m));
+	}
+	return 0;
+}
+
+static void mutex_with_ceiling(void)
+{
+	pthread_mutexattr_t a;
+	pthread_mutex_t m;
+	pthread_t t[3];
+
+	if (getuid())
+		skip("not root");
+	REQUIRE(!sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ 2 }));
+	pthread_mutexattr_init(&a);
+	REQUIRE(!pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_PROTECT) &&
+		!pthread_mutexattr_setprioceiling(&a, 5));
+	REQUIRE(!pthread_mutex_init(&m, &a));
+	for (int i = 0; i < 3; i++)
+		REQUIRE(!pthread_create(&t[i], 0, protects, &m));
+	for (int i = 0; i < 3; i++)
+		REQUIRE(!pthread_join(t[i], 0));
+	puts("150");
+}
+
+/* A process with several threads is refused these, and this one has one. */
+static void namespace_of_users(void)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(unshare(CLONE_NEWUSER) ? errno : 100);
+	printf("status %d\n", status_of(child));
+	printf("%d\n", unshare(CLONE_NEWUSER) ? errno : 0);
+	busy(2);
+	usleep(5000);
+	puts("threads");
+}
+
 static void *loads(void *arg)
 {
 	long sum = 0;
@@ -1591,6 +1638,8 @@ static const struct {
 	CASE(smallest_stacks),
 	CASE(c11_threads),
 	CASE(a_thousand_threads),
+	CASE(mutex_with_ceiling),
+	CASE(namespace_of_users),
 	CASE(libraries),
 	CASE(files_of_a_thread),
 };

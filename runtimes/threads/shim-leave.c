@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
+ * What a thread does only without the policy.
+ *
  * A program that forbids itself system calls (seccomp). The runtime makes calls of its own in the program's threads, for timers, turns and wake-ups, and the
  * filter would end the program at one of them. So a thread leaves the policy before it has a filter, and what it starts then has no policy, either. If
  * it is the only one, the runtime ends.
+ *
+ * Calls that a process with several threads is refused: the runtime's threads are not the program's.
  */
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -44,4 +49,25 @@ SHIM int prctl(int option, ...)
 	va_end(list);
 	shim_filters(SYS_prctl, a);
 	return real(option, a[1], a[2], a[3], a[4]);
+}
+
+static void be_alone(int needed)
+{
+	if (needed && shim_active && shim_is_single())
+		shim_leave();
+}
+
+SHIM int unshare(int flags)
+{
+	REAL(unshare);
+	be_alone(flags & (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM));
+	return real(flags);
+}
+
+/* Of users, mounts or time; the file may not say which. */
+SHIM int setns(int fd, int kind)
+{
+	REAL(setns);
+	be_alone(!kind || kind & (CLONE_NEWUSER | CLONE_NEWNS | 0x80));
+	return real(fd, kind);
 }
