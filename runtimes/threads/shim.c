@@ -334,6 +334,8 @@ int weir_shim_signalled(int may_end)
 	if (!self || !self->cancels)
 		return 0;
 	if (may_end) {
+		/* Clean-up handlers can be preempted as well. */
+		shim_mask_urgent(SIG_UNBLOCK);
 		shim_asynchronous();
 		shim_deferred();
 	}
@@ -758,6 +760,8 @@ __attribute__((constructor)) static void open_runtime(void)
 	sched_getaffinity(0, sizeof(shim_whole), &shim_whole);
 	shim_urgent();
 	if (plan) {
+		/* The program may limit its address space (RLIMIT_AS). */
+		config.arena_bytes = 256u << 20;
 		config.plan_file = plan;
 		config.flags = WEIR_RT_WATCHDOG | (over ? WEIR_RT_OVERSUBSCRIBE : 0) |
 			       (letter ? 0 : WEIR_RT_FALLBACK);

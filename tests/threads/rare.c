@@ -776,6 +776,17 @@ static void few_files(void)
 	printf("status %d\n", status_of(fork() ?: (_exit(4), 0)));
 }
 
+static void limited_memory(void)
+{
+	struct rlimit l = { 768 << 20, 768 << 20 };
+	pthread_t t;
+
+	REQUIRE(!setrlimit(RLIMIT_AS, &l));
+	REQUIRE(!pthread_create(&t, 0, nothing, 0) && !pthread_join(t, 0));
+	printf("%d\n",
+	       mmap(0, 64 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+}
+
 /* Filters that end a thread, or the process, at calls that the program does not make. */
 static void forbid(unsigned flags, unsigned action, const int *allowed, unsigned nr)
 {
@@ -1622,6 +1633,7 @@ static const struct {
 	CASE(limited_processes),
 	CASE(limited_time),
 	CASE(few_files),
+	CASE(limited_memory),
 	CASE(filter_of_a_thread),
 	CASE(filter_before_threads),
 	CASE(strict_filter),
