@@ -107,7 +107,8 @@ if [[ $(uname -m) == x86_64 ]]; then
 	mutant 'the mode of the vector unit is lost in a switch' switch 's/ldmxcsr (%rsp)/nop/' "$work/long1.plan" 1
 	mutant 'a linkage table between the library and libc' driver '' "$work/long2.plan" 1 -fplt
 	if [[ ${WEIR_LONG:-} ]]; then
-		mutant 'a request during the handling of another is lost' driver '/^void on_signal/,/^}/s/	if (s->pending)/	if (0)/' "$work/long1.plan" 1
+		mutant 'a request during the handling of another is lost' driver \
+			'/^static void handled/,/^}/{s/	obey();//;s/	if (s->pending)/	if (0)/}' "$work/long1.plan" 1
 		# It goes to the bound thread that has just left the CPU to the driver, so there must be both kinds.
 		mutant 'a request before a thread has arrived is lost' driver '/^static void green_begin/,/^}/s/s->pending = 1;/{ }/' "$work/long1.plan" 2
 		mutant 'errno is that of another thread' driver \

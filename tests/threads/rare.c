@@ -199,6 +199,9 @@ static void process_files(void)
 	for (int n = 0; n < 10; n++) {
 		child = fork();
 		if (!child) {
+			char c;
+
+			REQUIRE(read(pair[0], &c, 1) == 1);
 			usleep(5000);
 			if (n % 2)
 				pause();
