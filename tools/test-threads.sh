@@ -269,7 +269,7 @@ if [[ ${WEIR_LONG:-} ]]; then
 fi
 # Unmodified programs, each a process of its own, and what they start.
 export RUNWEIR_LIB=$work/lib
-# Beside a loaded machine two programs that hand over 80,000 times each take up to a minute.
+# Beside a loaded machine, two programs under a policy in a process of its own take more than a minute.
 threads() { timeout 300 "$debug/runweir" threads "$@"; }
 
 # What programs ask of Linux's scheduler is obeyed, or said once; with --strict it ends the program (docs/settings.md).
