@@ -160,6 +160,15 @@ void kick(struct cpu *c)
 		futex_wake(&c->kicked, 1);
 }
 
+void send_own(int pid, int tid)
+{
+	siginfo_t info = { .si_signo = rt.signal, .si_code = SI_QUEUE };
+
+	info.si_pid = getpid();
+	info.si_value.sival_ptr = OWN_MARK;
+	syscall(SYS_rt_tgsigqueueinfo, pid, tid, rt.signal, &info);
+}
+
 /* The CPU is to choose again: signal its holder; a thread that gets the CPU meanwhile sees `resched`. */
 void interrupt(struct cpu *c)
 {
@@ -173,8 +182,7 @@ void interrupt(struct cpu *c)
 	else if (s->cpu == c)
 		s->pending = 1;
 	else
-		syscall(SYS_tgkill, getpid(), __atomic_load_n(&c->holder, __ATOMIC_SEQ_CST),
-			rt.signal);
+		send_own(getpid(), __atomic_load_n(&c->holder, __ATOMIC_SEQ_CST));
 }
 
 void weir_rt_message(struct weir_sched *s, const struct weir_msg *msg)
@@ -197,12 +205,16 @@ void weir_rt_message(struct weir_sched *s, const struct weir_msg *msg)
 /* The preloaded library: a thread may be cancelled (shim.c). Null elsewhere. */
 extern int weir_shim_signalled(int may_end) __attribute__((weak));
 
-/* It raises what it has put off because the thread was disabled. */
-extern void weir_shim_raise(void) __attribute__((weak));
+/*
+ * It sends again what it has put off because the thread was disabled. If @later, all signals are blocked from then on: the return from the handler of
+ * the runtime's signal unblocks them, and they interrupt the program where that one did.
+ */
+extern void weir_shim_raise(int later) __attribute__((weak));
 
 /* A signal of the program came while the thread is disabled. */
 WEIR_API void weir_rt_deferred(void)
 {
+	me()->raises = 1;
 	me()->pending = 1;
 }
 
@@ -750,24 +762,45 @@ static void give_way(struct self *s)
 	switch_out(REQUEST_YIELD, LEFT_PREEMPTED);
 }
 
+static void raise_deferred(struct self *s, int later)
+{
+	if (!s->raises)
+		return;
+	s->raises = 0;
+	weir_shim_raise(later);
+}
+
+/* Disabled once. What was asked for meanwhile. */
+static void obey(void)
+{
+	struct self *s = me();
+
+	while (s->pending) {
+		s->pending = 0;
+		if (!s->cpu || !s->thread)
+			return;
+		if (__atomic_load_n(&s->lost, __ATOMIC_RELAXED))
+			lost_point();
+		else if (must_go(s->cpu, s->thread))
+			give_way(s);
+		s = me();
+	}
+}
+
 /* `disabled` is clear again: handle what came while it was set. */
 void preempt_point(void)
 {
 	struct self *s = me();
 
 	while (s->pending && !s->disabled) {
-		s->pending = 0;
-		if (weir_shim_raise)
-			weir_shim_raise();
-		if (!s->cpu || !s->thread)
-			return;
+		raise_deferred(s, 0);
 		s->disabled = 1;
 		__asm__ volatile("" ::: "memory");
-		if (__atomic_load_n(&s->lost, __ATOMIC_RELAXED))
-			lost_point();
-		else if (must_go(s->cpu, s->thread))
-			give_way(s);
+		obey();
 		s = me();
+		/* Those that came since. */
+		if (s->raises)
+			s->pending = 1;
 		s->disabled = 0;
 		__asm__ volatile("" ::: "memory");
 	}
@@ -800,13 +833,6 @@ static u64 pc_of(const void *context)
 #endif
 }
 
-static int is_ours(const struct self *s, const siginfo_t *info)
-{
-	return info->si_code == SI_TIMER ||
-	       (info->si_code == SI_TKILL &&
-		(rt.joined || (s->cpu && __atomic_load_n(&s->cpu->resched, __ATOMIC_SEQ_CST))));
-}
-
 /*
  * Whether the signal interrupted a system call: the kernel goes back to the instruction (0f 05), or the call returns EINTR. A thread that is just about
  * to make a call looks the same, and is only found running a little later (watch.c).
@@ -825,6 +851,21 @@ static int was_asleep(const void *context)
 #endif
 }
 
+/* The handler has done its work, and is disabled. */
+static void handled(void)
+{
+	struct self *s;
+
+	obey();
+	s = me();
+	s->disabled = 0;
+	if (weir_shim_signalled)
+		weir_shim_signalled(1);
+	raise_deferred(s, 1);
+	if (s->pending)
+		preempt_point();
+}
+
 /* Nested ones are harmless: each has its frame on the stack of the thread that it interrupts. */
 void on_signal(int sig, siginfo_t *info, void *context)
 {
@@ -832,8 +873,9 @@ void on_signal(int sig, siginfo_t *info, void *context)
 	const struct cpu *home = s->home;
 	int was = errno;
 
-	if (weir_shim_foreign && !is_ours(s, info))
-		weir_shim_foreign(sig, info, context);
+	(void)sig;
+	if (weir_shim_urgent)
+		weir_shim_urgent(info, context, is_own(info));
 	if (info->si_code == SI_TIMER) {
 		if (s->home)
 			s->home->armed = 0;
@@ -843,9 +885,7 @@ void on_signal(int sig, siginfo_t *info, void *context)
 	if (__atomic_load_n(&s->lost, __ATOMIC_SEQ_CST) && !s->disabled) {
 		s->disabled = 1;
 		lost_point();
-		s->disabled = 0;
-		if (s->pending)
-			preempt_point();
+		handled();
 		set_errno(was);
 		return;
 	}
@@ -895,12 +935,7 @@ void on_signal(int sig, siginfo_t *info, void *context)
 		else
 			give_way(s);
 	}
-	s = me();
-	s->disabled = 0;
-	if (s->pending)
-		preempt_point();
-	if (weir_shim_signalled)
-		weir_shim_signalled(1);
+	handled();
 	/* The return sets the alternate stack for signals to that of the POSIX thread where the handler began. */
 	if (me()->home != home)
 		syscall(SYS_sigaltstack, 0, &((ucontext_t *)context)->uc_stack);

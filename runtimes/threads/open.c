@@ -557,7 +557,7 @@ WEIR_API void weir_rt_fork_done(void)
 static void fork_child(void)
 {
 	forked();
-	if (!weir_shim_foreign)
+	if (!weir_shim_urgent)
 		weir_rt_fork_done();
 }
 
@@ -617,8 +617,13 @@ static int open_there(const struct weir_rt_config *config)
 
 WEIR_API int weir_rt_open(const struct weir_rt_config *config)
 {
+	/*
+	 * A driver goes on with another green thread inside the handler, so the signal may come again there. Bound threads alone do without: the kernel's
+	 * frame for a second one would take half of a small stack.
+	 */
 	struct sigaction action = { .sa_sigaction = on_signal,
-				    .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
+				    .sa_flags = SA_SIGINFO | SA_RESTART |
+						(weir_shim_urgent ? 0 : SA_NODEFER) };
 	int err = 0;
 
 	if (!config)

@@ -160,6 +160,7 @@ struct self {
 	struct cpu *home;	    /* a driver's CPU */
 	volatile u32 disabled;	    /* it keeps the CPU */
 	volatile u32 pending;	    /* a signal came meanwhile */
+	volatile u32 raises;	    /* so did one of the program */
 	/* weir_blocking_begin()s without an end; the first gave up the CPU */
 	u32 away;
 	u32 lost; /* (a) enum lost */
@@ -211,6 +212,20 @@ struct rt {
 };
 
 extern struct rt rt;
+
+/*
+ * The runtime's signals are its timers', and those that it sends itself, which bear a mark: a program may send the same signal to its threads (Go's
+ * runtime does, to preempt them).
+ */
+#define OWN_MARK ((void *)0x77656972ul)
+
+void send_own(int pid, int tid);
+
+static inline int is_own(const siginfo_t *info)
+{
+	return info->si_code == SI_TIMER ||
+	       (info->si_code == SI_QUEUE && info->si_value.sival_ptr == OWN_MARK);
+}
 
 /* One writer at a time. */
 static inline void count(u64 *n)
@@ -294,7 +309,7 @@ void weir_switch(void **from, void *to);
 void *weir_first_frame(char *top, void (*entry)(void));
 
 /* The preloaded form's: a signal that is the program's. */
-extern void weir_shim_foreign(int sig, siginfo_t *info, void *context) __attribute__((weak));
+extern void weir_shim_urgent(siginfo_t *info, void *context, int own) __attribute__((weak));
 /* open.c: in the child after a fork, which has none of the threads */
 void forked(void);
 

@@ -255,7 +255,7 @@ static void drain(struct client *cl)
 static void signal_to(struct weir_thread *t)
 {
 	__atomic_store_n(&t->control->resched, 1, __ATOMIC_SEQ_CST);
-	syscall(SYS_tgkill, t->pid, t->tid, rt.signal);
+	send_own(t->pid, t->tid);
 }
 
 /*

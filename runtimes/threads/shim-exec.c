@@ -13,18 +13,21 @@
 #include "shim.h"
 
 /*
- * A program that this one starts may run where the program said, not only where the calling thread is pinned now. After a fork,
- * weir_rt_open()'s handler unpins the child; these calls have no such handler.
+ * A program that this one starts may run where the program said, not only where the calling thread is pinned now, and has the runtime's signal blocked
+ * if the program has. After a fork, weir_rt_open()'s handler unpins the child; these calls have no such handler.
  */
 struct place {
 	cpu_set_t was;
 	int changed;
+	int blocked;
 };
 
 static struct place anywhere(void)
 {
-	struct place p = { 0 };
+	struct place p = { .blocked = shim_active && shim_blocks_urgent() };
 
+	if (p.blocked)
+		shim_mask_urgent(SIG_BLOCK);
 	if (shim_mine() && shim_self() &&
 	    syscall(SYS_sched_getaffinity, 0, sizeof(p.was), &p.was) > 0)
 		p.changed =
@@ -36,6 +39,8 @@ static void back(const struct place *p)
 {
 	if (p->changed)
 		syscall(SYS_sched_setaffinity, 0, sizeof(p->was), &p->was);
+	if (p->blocked)
+		shim_mask_urgent(SIG_UNBLOCK);
 }
 
 #define FREED(call)                                                                      \

@@ -200,6 +200,21 @@ SHIM int sched_yield(void)
 	return 0;
 }
 
+/* A ceiling is one of Linux's priorities, by which threads do not run here. */
+SHIM int pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
+{
+	pthread_mutexattr_t copy;
+	int protocol;
+
+	REAL(pthread_mutex_init);
+	if (!shim_active || !attr || pthread_mutexattr_getprotocol(attr, &protocol) ||
+	    protocol != PTHREAD_PRIO_PROTECT)
+		return real(m, attr);
+	copy = *attr;
+	pthread_mutexattr_setprotocol(&copy, PTHREAD_PRIO_NONE);
+	return real(m, &copy);
+}
+
 /* --- nice values ------------------------------------------------------------------------------------------------ */
 
 void shim_nice(struct record *r)

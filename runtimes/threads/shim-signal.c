@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "shim.h"
@@ -23,10 +24,12 @@ static struct sigaction wanted[NR_SIGNALS]; /* by the program */
 static __thread struct {
 	unsigned nr;
 	siginfo_t info[16];
+	sigset_t full; /* blocked, because there was no more room */
 } put_off;
 
 static __thread struct {
-	volatile int blocked; /* by the program */
+	volatile int blocked; /* by the program, */
+	unsigned long beside; /* and these others at that time */
 	volatile int kept;    /* one came meanwhile: */
 	int waited_for;	      /* in the present call */
 	siginfo_t info;
@@ -38,9 +41,37 @@ int shim_blocks_urgent(void)
 	return urgent.blocked;
 }
 
+static unsigned long kernel_mask(void)
+{
+	unsigned long mask = 0;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, 0, &mask, sizeof(mask));
+	return mask & ~(1ul << (SIGURG - 1));
+}
+
 void shim_block_urgent(int blocked)
 {
 	urgent.blocked = blocked;
+	urgent.beside = blocked ? kernel_mask() : 0;
+}
+
+/*
+ * The program may unblock it in ways that are not caught: by a system call of its own (Go's runtime), or a jump that restores a mask. Then others that it
+ * blocked with it are not blocked any more, either.
+ */
+static int was_unblocked(const ucontext_t *context)
+{
+	unsigned long mask;
+
+	memcpy(&mask, &context->uc_sigmask, sizeof(mask));
+	return (urgent.beside & ~mask) != 0;
+}
+
+void shim_mask_urgent(int how)
+{
+	unsigned long set = 1ul << (SIGURG - 1);
+
+	syscall(SYS_rt_sigprocmask, how, &set, 0, sizeof(set));
 }
 
 void shim_urgent(void)
@@ -48,7 +79,7 @@ void shim_urgent(void)
 	sigset_t set;
 
 	sigaction(SIGURG, 0, &wanted[SIGURG]);
-	urgent.blocked = !pthread_sigmask(SIG_BLOCK, 0, &set) && sigismember(&set, SIGURG) == 1;
+	shim_block_urgent(!pthread_sigmask(SIG_BLOCK, 0, &set) && sigismember(&set, SIGURG) == 1);
 }
 
 int weir_shim_waits(void)
@@ -83,8 +114,8 @@ void shim_urgent_without_policy(void)
 	weir_shim_gives();
 }
 
-/* 0: there is no room. */
-static int puts_off(const siginfo_t *info)
+/* Others of the kind stay with the kernel from the last free place on. 0: there is no room. */
+static int puts_off(const siginfo_t *info, void *context)
 {
 	unsigned room = sizeof(put_off.info) / sizeof(put_off.info[0]), at;
 	sigset_t all, was;
@@ -95,29 +126,35 @@ static int puts_off(const siginfo_t *info)
 	for (at = 0; at < put_off.nr; at++)
 		if (info->si_signo < SIGRTMIN && put_off.info[at].si_signo == info->si_signo)
 			break;
-	if (at == put_off.nr && at < room)
+	if (at == put_off.nr && at < room) {
 		put_off.info[put_off.nr++] = *info;
+		if (put_off.nr >= room / 2 && info->si_signo >= SIGRTMIN) {
+			sigaddset(&put_off.full, info->si_signo);
+			sigaddset(&((ucontext_t *)context)->uc_sigmask, info->si_signo);
+		}
+	}
 	pthread_sigmask(SIG_SETMASK, &was, 0);
 	weir_rt_deferred();
 	return at < room;
 }
 
-/* For the runtime: the thread is not disabled any more. */
-void weir_shim_raise(void)
+/* For the runtime: the thread is not disabled any more. In the order in which they came, before those that the kernel still has. */
+void weir_shim_raise(int later)
 {
-	while (put_off.nr) {
-		siginfo_t info = put_off.info[0];
-		unsigned nr = put_off.nr - 1;
-		sigset_t all, was;
+	sigset_t all, was;
 
-		sigfillset(&all);
-		pthread_sigmask(SIG_BLOCK, &all, &was);
-		for (unsigned i = 0; i < nr; i++)
-			put_off.info[i] = put_off.info[i + 1];
-		put_off.nr = nr;
-		syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), info.si_signo, &info);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &was);
+	for (unsigned i = 0; i < put_off.nr; i++)
+		syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid),
+			put_off.info[i].si_signo, &put_off.info[i]);
+	put_off.nr = 0;
+	for (int sig = SIGRTMIN; sig <= SIGRTMAX; sig++)
+		if (sigismember(&put_off.full, sig) == 1)
+			sigdelset(&was, sig);
+	sigemptyset(&put_off.full);
+	if (!later)
 		pthread_sigmask(SIG_SETMASK, &was, 0);
-	}
 }
 
 static void run_handler(int sig, siginfo_t *info, void *context)
@@ -132,20 +169,38 @@ static void run_handler(int sig, siginfo_t *info, void *context)
 
 static void relay(int sig, siginfo_t *info, void *context)
 {
-	if (weir_disabled() && shim_mine() && puts_off(info))
+	/* None overtakes those that are put off. */
+	if ((weir_disabled() || put_off.nr) && shim_mine() && puts_off(info, context))
 		return;
 	run_handler(sig, info, context);
 }
 
-/* For the runtime's signal handler: the signal is not its own. */
-void weir_shim_foreign(int sig, siginfo_t *info, void *context)
+/*
+ * For the runtime's signal handler. One that is the runtime's @own goes to a handler of the program as well: while it was pending, the kernel may have
+ * dropped one of the program's. Go's runtime sends no more until its handler was called, and handlers of this signal are used to be called in vain.
+ */
+void weir_shim_urgent(siginfo_t *info, void *context, int own)
 {
-	if (!urgent.blocked) {
-		relay(sig, info, context);
+	const struct sigaction *w = &wanted[SIGURG];
+	siginfo_t as_sent = *info;
+
+	if (urgent.blocked && context && was_unblocked(context))
+		urgent.blocked = urgent.kept = 0;
+	if (urgent.blocked) {
+		if (own)
+			return;
+		urgent.info = *info;
+		urgent.kept = 1;
 		return;
 	}
-	urgent.info = *info;
-	urgent.kept = 1;
+	if (!(w->sa_flags & SA_SIGINFO) && (w->sa_handler == SIG_DFL || w->sa_handler == SIG_IGN))
+		return;
+	if (own) {
+		as_sent = (siginfo_t){ .si_signo = SIGURG, .si_code = SI_TKILL };
+		as_sent.si_pid = getpid();
+		as_sent.si_uid = getuid();
+	}
+	relay(SIGURG, &as_sent, context);
 }
 
 const sigset_t *shim_with_ours(const sigset_t *set, sigset_t *copy)
@@ -178,13 +233,17 @@ static int change_mask(int (*real)(int, const sigset_t *, sigset_t *), int how, 
 	if (set && (has || how == SIG_SETMASK))
 		urgent.blocked = how != SIG_UNBLOCK && has;
 	err = real(how, how == SIG_UNBLOCK ? set : shim_without_ours(set, &copy), old);
-	if (err)
+	if (err) {
 		urgent.blocked = was;
-	else if (old && was)
+		return err;
+	}
+	if (old && was)
 		sigaddset(old, SIGURG);
-	if (!urgent.blocked)
+	if (urgent.blocked)
+		shim_block_urgent(1);
+	else
 		weir_shim_gives();
-	return err;
+	return 0;
 }
 
 SHIM int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
@@ -262,11 +321,26 @@ static sighandler_t by_signal(int sig, sighandler_t handler, int flags)
 	return sigaction(sig, &act, &old) ? SIG_ERR : old.sa_handler;
 }
 
+static char interrupts[NR_SIGNALS]; /* siginterrupt() said so */
+
 /* libc's are not made of a call that is caught. */
 SHIM sighandler_t signal(int sig, sighandler_t handler)
 {
 	REAL(signal);
-	return shim_active ? by_signal(sig, handler, SA_RESTART) : real(sig, handler);
+	if (!shim_active || sig <= 0 || sig >= NR_SIGNALS)
+		return real(sig, handler);
+	return by_signal(sig, handler, interrupts[sig] ? 0 : SA_RESTART);
+}
+
+SHIM int siginterrupt(int sig, int on)
+{
+	int err;
+
+	REAL_AS(siginterrupt, int(int, int));
+	err = real(sig, on);
+	if (!err)
+		interrupts[sig] = on != 0;
+	return err;
 }
 
 SHIM sighandler_t sysv_signal(int sig, sighandler_t handler)

@@ -242,6 +242,7 @@ SHIM long syscall(long number, ...)
 		return BLOCKING(real(number, a[0], a[1], a[2], a[3], a[4], a[5]));
 	if (shim_scheduling(number, a, &result))
 		return result;
+	shim_filters(number, a);
 	child = shim_active && forks(number, a);
 	if (child)
 		weir_rt_fork_begins();

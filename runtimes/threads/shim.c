@@ -33,6 +33,7 @@ int shim_clones;
 static pthread_key_t ends;
 static struct weir_thread_attr attributes; /* of new threads */
 static __thread struct record *self;
+static __thread int outside; /* it has left the policy */
 
 static void *find(const char *name)
 {
@@ -171,6 +172,12 @@ static void *begin(void *arg)
 	struct record *r = arg;
 
 	shim_block_urgent(r->blocks_urgent);
+	if (r->outside) {
+		self = r;
+		outside = 1;
+		pthread_setspecific(ends, r);
+		return r->run(r->arg);
+	}
 	weir_thread_adopt(&attributes);
 	enlist(r);
 	shim_nice(r);
@@ -184,6 +191,7 @@ static void inherit(struct record *r, const pthread_attr_t *attr)
 	const struct record *from = shim_self();
 	int inherits = PTHREAD_INHERIT_SCHED;
 
+	r->outside = outside;
 	r->blocks_urgent = shim_blocks_urgent();
 	r->cpus = from ? from->cpus : shim_whole;
 	r->policy = from ? from->policy : SCHED_OTHER;
@@ -326,6 +334,8 @@ int weir_shim_signalled(int may_end)
 	if (!self || !self->cancels)
 		return 0;
 	if (may_end) {
+		/* Clean-up handlers can be preempted as well. */
+		shim_mask_urgent(SIG_UNBLOCK);
 		shim_asynchronous();
 		shim_deferred();
 	}
@@ -649,12 +659,36 @@ static void follow(void)
 	self = 0;
 	memset(&list_lock, 0, sizeof(list_lock));
 	pthread_setspecific(ends, 0);
-	if (getenv("WEIR_THREADS_JOINED") && join_runtime(&config, 1))
+	if (!outside && getenv("WEIR_THREADS_JOINED") && join_runtime(&config, 1))
 		take_in();
 	if (!shim_active)
 		shim_urgent_without_policy();
 	if (shim_active || !blocked)
 		weir_rt_fork_done();
+}
+
+int shim_is_single(void)
+{
+	return __atomic_load_n(&nr_program, __ATOMIC_ACQUIRE) == 1;
+}
+
+void shim_leave(void)
+{
+	if (outside)
+		return;
+	outside = 1;
+	if (!self)
+		return;
+	lock_list();
+	self->own = 0;
+	unlock_list();
+	weir_thread_leave();
+	syscall(SYS_sched_setaffinity, 0, sizeof(self->cpus), &self->cpus);
+	/* The last one can end as if there had been no runtime, by any call. */
+	if (shim_is_single() && !weir_rt_close()) {
+		shim_active = 0;
+		shim_urgent_without_policy();
+	}
 }
 
 void shim_follow(void)
@@ -726,6 +760,8 @@ __attribute__((constructor)) static void open_runtime(void)
 	sched_getaffinity(0, sizeof(shim_whole), &shim_whole);
 	shim_urgent();
 	if (plan) {
+		/* The program may limit its address space (RLIMIT_AS). */
+		config.arena_bytes = 256u << 20;
 		config.plan_file = plan;
 		config.flags = WEIR_RT_WATCHDOG | (over ? WEIR_RT_OVERSUBSCRIBE : 0) |
 			       (letter ? 0 : WEIR_RT_FALLBACK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * What the files of the preloaded library share: shim.c (threads, the program's beginning and end), shim-wait.c (calls that may block),
- * shim-sched.c (settings of Linux's scheduler), shim-signal.c, shim-exec.c (other programs and processes).
+ * shim-sched.c (settings of Linux's scheduler), shim-signal.c, shim-exec.c (other programs and processes), shim-leave.c (what a thread leaves the policy for).
  */
 #ifndef WEIR_SHIM_H
 #define WEIR_SHIM_H
@@ -28,6 +28,7 @@ struct record {
 		reservation[3]; /* of SCHED_DEADLINE: runtime, deadline, period, ns; likewise */
 	int nice;		/* Linux's */
 	int blocks_urgent;	/* at first */
+	int outside;		/* made by a thread that has left the policy */
 	void *(*run)(void *);
 	void *arg;
 };
@@ -55,6 +56,12 @@ void shim_attributes_got(const long *a);
 /* Call @f on the record of a thread, with the list locked; 0 if there is none. By POSIX's or, if that is 0, by Linux's number. */
 int shim_on(pthread_t thread, int tid, int (*f)(struct record *r, void *with), void *with);
 
+/* The calling thread goes on without the policy, and so does what it starts. */
+void shim_leave(void);
+/* The program has one thread. */
+int shim_is_single(void);
+/* A system call is about to be made; if it forbids others, the thread leaves. */
+void shim_filters(long number, const long *a);
 void *shim_next(const char *name);
 /* In a child with memory of its own that came about without fork(). */
 void shim_follow(void);
@@ -63,6 +70,8 @@ void shim_urgent(void);
 /* Whether the program has it blocked in this thread, as far as it knows. */
 int shim_blocks_urgent(void);
 void shim_block_urgent(int blocked);
+/* For the kernel, which blocks it at other times only while a thread waits. */
+void shim_mask_urgent(int how);
 /* A child has no policy, and the mask that the program knows. */
 void shim_urgent_without_policy(void);
 /* The library's files, which the program must not close. */

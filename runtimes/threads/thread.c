@@ -750,7 +750,6 @@ WEIR_API int weir_thread_hand_over(weir_thread *to)
 
 /* The preloaded library: the program waits for the runtime's signal itself, in a call or by a file; it has kept one for that (shim-signal.c). */
 extern int weir_shim_waits(void) __attribute__((weak));
-extern void weir_shim_foreign(int sig, siginfo_t *info, void *context) __attribute__((weak));
 extern void weir_shim_gives(void) __attribute__((weak));
 
 /* The signal is blocked: only the program's ones are to be pending. */
@@ -763,8 +762,8 @@ static void quiet(struct weir_thread *t, u64 set)
 	t->armed = 0;
 	timer_settime(t->timer, 0, &never, 0);
 	while (syscall(SYS_rt_sigtimedwait, &set, &info, &at_once, sizeof(set)) > 0)
-		if (info.si_code != SI_TIMER && info.si_code != SI_TKILL)
-			weir_shim_foreign(info.si_signo, &info, 0);
+		if (!is_own(&info))
+			weir_shim_urgent(&info, 0, 0);
 	weir_shim_gives();
 }
 

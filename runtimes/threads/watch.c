@@ -234,7 +234,7 @@ static int look_for_strays(void)
 		ran = clock_of(t->tid);
 		if (ran == t->ran || sleeps(t))
 			continue;
-		syscall(SYS_tgkill, getpid(), t->tid, rt.signal);
+		send_own(getpid(), t->tid);
 	}
 	return some;
 }

@@ -516,7 +516,8 @@ static void urgent_signal(void)
 		kill(getpid(), SIGURG);
 		for (int n = 0; urgent < i && n < 3000; n++)
 			usleep(1000);
-		REQUIRE(urgent == i);
+		/* It may be called in vain as well. */
+		REQUIRE(urgent >= i);
 	}
 	REQUIRE(!sigaction(SIGURG, 0, &old) && old.sa_handler == is_urgent);
 	puts("5 urgent signals");
@@ -567,7 +568,7 @@ static void urgent_signal_taken(void)
 	signal(SIGURG, is_urgent);
 	kill(getpid(), SIGURG);
 	usleep(10000);
-	REQUIRE(!urgent && !sigprocmask(SIG_UNBLOCK, &set, 0) && urgent == 1);
+	REQUIRE(!urgent && !sigprocmask(SIG_UNBLOCK, &set, 0) && urgent >= 1);
 	printf("%d urgent signals taken\n", taken);
 }
 

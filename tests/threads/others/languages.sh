@@ -44,10 +44,13 @@ row_go() {
 package main
 // #include <pthread.h>
 import "C"
-import ("fmt"; "sync"; "time")
+import ("fmt"; "runtime"; "sync"; "time")
 func main() { var w sync.WaitGroup; c := make(chan int, 10); s := 0
  for i := 0; i < 20; i++ { w.Add(1); go func(n int) { defer w.Done(); for j := 0; j < 200000; j++ { n += j % 3 }; time.Sleep(time.Millisecond); c <- n }(i) }
- go func() { w.Wait(); close(c) }(); for n := range c { s += n }; fmt.Println(s) }
+ go func() { w.Wait(); close(c) }(); for n := range c { s += n }
+ // The collector stops a loop without calls by a signal.
+ t := s; go func() { for { s++; if false { return } } }(); for i := 0; i < 3; i++ { time.Sleep(5 * time.Millisecond); runtime.GC() }
+ fmt.Println(t) }
 END
 		(cd "$work" && GOFLAGS=-mod=mod GO111MODULE=off go build -o go t.go) >/dev/null 2>&1 || return 77
 	}
