@@ -131,6 +131,8 @@ WEIR_GLOBAL int weir_next_listed(struct weir_sched weir_mem *s weir_arg)
 
 		if (to != responder) {
 			ctx->recipient = to;
+			if (ctx->delivery == 3 && ctx->sub_at == ctx->sub_end)
+				ctx->delivery = 4;
 			return 1;
 		}
 	}

@@ -9,17 +9,12 @@
 #include "internal.h"
 
 /* The lock of @h is taken if it is free. 1: it is the caller's. */
-static int try_home(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h)
+static int try_home(struct weir_pipe weir_mem *h)
 {
-	u64 w = weir_load(&h->word);
-
-	if (w & ~WEIR_RECORDED || weir_cas(&h->word, w, w | WEIR_LOCKED) != w)
-		return 0;
-	weir_op(s, WEIR_OP_LOCK, h->idx, 0);
-	return 1;
+	return !weir_load(&h->word) && !weir_cas(&h->word, 0, WEIR_LOCKED);
 }
 
-/* Another CPU has the lock, or it is recorded: wait a bounded time for it, and count the wait. */
+/* Another CPU has the lock: wait a bounded time for it, and count the wait. */
 WEIR_GLOBAL WEIR_RARE int weir_wait_for(struct weir_pipe weir_mem *h weir_arg)
 {
 	struct weir_sched weir_mem *s = h->sched;
@@ -30,11 +25,11 @@ WEIR_GLOBAL WEIR_RARE int weir_wait_for(struct weir_pipe weir_mem *h weir_arg)
 	weir_valid(s, h);
 	if (weir_port_gives_up())
 		return err;
-	if (try_home(s, h))
+	if (try_home(h))
 		return 0;
 	began = weir_port_clock();
 	while (err && weir_wait(ctx->waited, s->patience) && weir_loop)
-		if (try_home(s, h))
+		if (try_home(h))
 			err = 0;
 	if (!began)
 		return err;
@@ -99,14 +94,12 @@ WEIR_GLOBAL WEIR_RARE int weir_let_go(struct weir_sched weir_mem *s weir_arg,
 	while (weir_loop) {
 		u64 w = weir_load(&h->word), seen;
 
-		if (!(w & ~(WEIR_LOCKED | WEIR_RECORDED))) {
-			if (w & WEIR_RECORDED)
-				weir_op(s, WEIR_OP_UNLOCK, h->idx, 0);
-			if (weir_cas(&h->word, w, w & ~WEIR_LOCKED) == w)
+		if (w == WEIR_LOCKED) {
+			if (weir_cas(&h->word, w, 0) == w)
 				break;
 			continue;
 		}
-		seen = weir_cas(&h->word, w, w & (WEIR_LOCKED | WEIR_RECORDED));
+		seen = weir_cas(&h->word, w, WEIR_LOCKED);
 		if (seen != w)
 			continue;
 		take_over(s, h, (u32)(w >> 32));
@@ -138,8 +131,6 @@ WEIR_INLINE void leave(struct weir_sched weir_mem *s, struct weir_pipe weir_mem 
 	if (w & WEIR_LOCKED)
 		return;
 	weir_note_locked(s, h);
-	if (w & WEIR_RECORDED)
-		weir_op(s, WEIR_OP_LOCK, h->idx, 0);
 	weir_home_unlock(s, h);
 }
 
@@ -228,23 +219,29 @@ WEIR_GLOBAL u32 weir_take_posted(struct weir_pipe weir_mem *p weir_arg)
 	return reversed(p->sched, (u32)(w >> 32));
 }
 
-/* What was put off comes into this CPU's hand: it goes its way again, from the entry on. */
+WEIR_GLOBAL int weir_recall_from(struct weir_pipe weir_mem *p weir_arg, int onward)
+{
+	struct weir_sched weir_mem *s = p->sched;
+	u32 id = p->postponed && weir_load(&p->word) ? weir_take_posted(p) : 0;
+
+	while (id && weir_loop) {
+		struct weir_task weir_mem *t = weir_record(s, id - 1);
+
+		id = weir_load(&t->in_next);
+		weir_fetch_add(&p->behind, (u32)-1);
+		if (onward)
+			weir_send_onward(t, p);
+		weir_own(s, weir_ctx(s), t);
+	}
+	return 0;
+}
+
 WEIR_GLOBAL int weir_recall_posted(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_graph weir_mem *g = s->graph;
 
-	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++) {
-		struct weir_pipe weir_mem *p = &g->pipes[i];
-		u32 id = p->postponed && weir_load(&p->word) ? weir_take_posted(p) : 0;
-
-		while (id && weir_loop) {
-			struct weir_task weir_mem *t = weir_record(s, id - 1);
-
-			id = weir_load(&t->in_next);
-			weir_fetch_add(&p->behind, (u32)-1);
-			weir_own(s, weir_ctx(s), t);
-		}
-	}
+	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++)
+		weir_recall_from(&g->pipes[i], 0);
 	return 0;
 }
 

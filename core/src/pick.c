@@ -93,20 +93,8 @@ WEIR_GLOBAL int weir_catch_up(struct weir_sched weir_mem *s weir_arg, u32 target
 {
 	const struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[target];
 
-	for (u32 i = 0; i < pc->nr_postponed && weir_loop; i++) {
-		struct weir_pipe weir_mem *p =
-			&s->graph->pipes[s->graph->lists[pc->first_postponed + i]];
-		u32 id = p->postponed && weir_load(&p->word) ? weir_take_posted(p) : 0;
-
-		while (id && weir_loop) {
-			struct weir_task weir_mem *t = weir_record(s, id - 1);
-
-			id = weir_load(&t->in_next);
-			weir_fetch_add(&p->behind, (u32)-1);
-			weir_send_onward(t, p);
-			weir_own(s, weir_ctx(s), t);
-		}
-	}
+	for (u32 i = 0; i < pc->nr_postponed && weir_loop; i++)
+		weir_recall_from(&s->graph->pipes[s->graph->lists[pc->first_postponed + i]], 1);
 	return weir_ctx(s)->own_first != 0;
 }
 
@@ -149,17 +137,14 @@ WEIR_GLOBAL int weir_lock_or_want(struct weir_sched weir_mem *s weir_arg,
 	u64 w = 0, seen;
 
 	while (weir_loop) {
-		seen = weir_cas(&exit->word, w,
-				w & ~WEIR_RECORDED ? w | WEIR_WANT : w | WEIR_LOCKED);
+		seen = weir_cas(&exit->word, w, w ? w | WEIR_WANT : WEIR_LOCKED);
 		if (seen == w)
 			break;
 		w = seen;
 	}
-	if (w & ~WEIR_RECORDED)
+	if (w)
 		return 0;
 	weir_note_locked(s, exit);
-	if (w)
-		weir_op(s, WEIR_OP_LOCK, exit->idx, 0);
 	return 1;
 }
 

@@ -72,8 +72,7 @@ WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg,
 		if (subs->responder)
 			return -WEIR_EEXIST;
 		subs->responder = inst;
-		/* (What is asked is recorded.) */
-		subs->answer_at = s->log ? 0 : inst->answer_at;
+		subs->answer_at = inst->answer_at;
 	}
 	return 0;
 }
