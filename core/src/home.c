@@ -219,7 +219,7 @@ WEIR_GLOBAL u32 weir_take_posted(struct weir_pipe weir_mem *p weir_arg)
 	return reversed(p->sched, (u32)(w >> 32));
 }
 
-WEIR_GLOBAL int weir_recall_from(struct weir_pipe weir_mem *p weir_arg, int onward)
+WEIR_FLAT int weir_recall_from(struct weir_pipe weir_mem *p, int onward)
 {
 	struct weir_sched weir_mem *s = p->sched;
 	u32 id = p->postponed && weir_load(&p->word) ? weir_take_posted(p) : 0;
