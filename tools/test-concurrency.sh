@@ -255,7 +255,7 @@ done
 mutant "no second look before idling" idle-admit pick.c '/^WEIR_GLOBAL int weir_lock_or_want/,/^}/s/^\tu64 w = 0, seen;/\tu64 w = 0, seen; if (1) return 0;/'
 mutant "a look in vain leaves no wish" stop-kick pick.c 's/? w . WEIR_WANT : w/? w : w/'
 mutant "a wish that nobody grants" stop-kick home.c 's/if (w & WEIR_WANT \&\& h->nr)/if (0)/'
-mutant "an unlock that ignores the inbox" stop-inbox home.c '/weir_let_go(/,/^}/s/seen = weir_cas(&h->word, w, WEIR_LOCKED);/seen = weir_cas(\&h->word, w, 0); if (seen == w) break;/'
+mutant "an unlock that ignores the inbox" stop-inbox home.c '/weir_let_go(/,/^}/s/seen = weir_cas(&h->word, w, w & (WEIR_LOCKED . WEIR_RECORDED));/seen = weir_cas(\&h->word, w, 0); if (seen == w) break;/'
 mutant "a task finds no inbox" stop-inbox home.c 's/^\t\tleave(s, h, t, 0);/\t\t;/'
 mutant "notes that are cleared unseen" move-block settle.c 's/return weir_cas(&t->pend, WEIR_TOKEN, 0) == WEIR_TOKEN;/weir_store(\&t->pend, 0); return 1;/'
 mutant "a block leaves no note" move-block schedule.h '/^WEIR_INLINE int weir_leave_home/,/^}/s/if (weir_unlikely(weir_load_acquire(&t->pend)))/if (0)/'

@@ -45,7 +45,7 @@ static int check_pipe(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *
 	struct weir_task weir_mem *prev = 0, *t;
 	u32 n = 0;
 
-	REQUIRE(!pipe->word || pipe->postponed);
+	REQUIRE(!(pipe->word & ~WEIR_RECORDED) || pipe->postponed);
 	weir_for_task(t, pipe) {
 		REQUIRE(t->landing == pipe->idx + 1);
 		REQUIRE(t->home == h->idx + 1);

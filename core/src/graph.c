@@ -285,6 +285,8 @@ static void what_follows(struct weir_pipe weir_mem *p)
 	p->apart |= p->counts || p->sched->log || weir_holder(p) != p;
 	p->simple =
 		p->kind == WEIR_AT_END && p->nr_cpus == 1 && !p->keyed && !p->gated && !p->apart;
+	if (p->sched->log && !p->postponed && !p->word)
+		p->word = WEIR_RECORDED;
 	/* (An exit of a home in which tasks are withheld has its members alone.) */
 	p->tally = 0;
 	if (p->whole && !p->postponed)

@@ -9,12 +9,17 @@
 #include "internal.h"
 
 /* The lock of @h is taken if it is free. 1: it is the caller's. */
-static int try_home(struct weir_pipe weir_mem *h)
+static int try_home(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h)
 {
-	return !weir_load(&h->word) && !weir_cas(&h->word, 0, WEIR_LOCKED);
+	u64 w = weir_load(&h->word);
+
+	if (w & ~WEIR_RECORDED || weir_cas(&h->word, w, w | WEIR_LOCKED) != w)
+		return 0;
+	weir_op(s, WEIR_OP_LOCK, h->idx, 0);
+	return 1;
 }
 
-/* Another CPU has the lock: wait a bounded time for it, and count the wait. */
+/* Another CPU has the lock, or it is recorded: wait a bounded time for it, and count the wait. */
 WEIR_GLOBAL WEIR_RARE int weir_wait_for(struct weir_pipe weir_mem *h weir_arg)
 {
 	struct weir_sched weir_mem *s = h->sched;
@@ -25,11 +30,11 @@ WEIR_GLOBAL WEIR_RARE int weir_wait_for(struct weir_pipe weir_mem *h weir_arg)
 	weir_valid(s, h);
 	if (weir_port_gives_up())
 		return err;
-	if (try_home(h))
+	if (try_home(s, h))
 		return 0;
 	began = weir_port_clock();
 	while (err && weir_wait(ctx->waited, s->patience) && weir_loop)
-		if (try_home(h))
+		if (try_home(s, h))
 			err = 0;
 	if (!began)
 		return err;
@@ -94,12 +99,14 @@ WEIR_GLOBAL WEIR_RARE int weir_let_go(struct weir_sched weir_mem *s weir_arg,
 	while (weir_loop) {
 		u64 w = weir_load(&h->word), seen;
 
-		if (w == WEIR_LOCKED) {
-			if (weir_cas(&h->word, w, 0) == w)
+		if (!(w & ~(WEIR_LOCKED | WEIR_RECORDED))) {
+			if (w & WEIR_RECORDED)
+				weir_op(s, WEIR_OP_UNLOCK, h->idx, 0);
+			if (weir_cas(&h->word, w, w & ~WEIR_LOCKED) == w)
 				break;
 			continue;
 		}
-		seen = weir_cas(&h->word, w, WEIR_LOCKED);
+		seen = weir_cas(&h->word, w, w & (WEIR_LOCKED | WEIR_RECORDED));
 		if (seen != w)
 			continue;
 		take_over(s, h, (u32)(w >> 32));
@@ -131,6 +138,8 @@ WEIR_INLINE void leave(struct weir_sched weir_mem *s, struct weir_pipe weir_mem 
 	if (w & WEIR_LOCKED)
 		return;
 	weir_note_locked(s, h);
+	if (w & WEIR_RECORDED)
+		weir_op(s, WEIR_OP_LOCK, h->idx, 0);
 	weir_home_unlock(s, h);
 }
 

@@ -27,6 +27,14 @@ _Static_assert(WEIR_MAX_TOPICS <= 64, "topics fit into a word");
 #define WEIR_FIRST_MSGS \
 	4u /* there from the beginning, so that a call always has room for its own */
 int weir_msgs_room(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
+void weir_op_add(struct weir_oplog *log, u32 kind, u32 object, u32 n);
+
+WEIR_INLINE void weir_op(struct weir_sched weir_mem *s, u32 kind, u32 object, u32 n)
+{
+	if (WEIR_OPLOG && s->oplog)
+		weir_op_add(s->log, kind, object, n);
+}
+
 /* A call of this CPU has waited too long for another one and leaves work undone: see weir_gave_up(). */
 WEIR_INLINE void weir_give_up(struct weir_sched weir_mem *s)
 {
@@ -77,7 +85,9 @@ void weir_task_number_back(struct weir_sched weir_mem *s, u32 id);
 #define WEIR_LOCKED 1ull
 #define WEIR_WANT   2ull /* a CPU looked in vain */
 #define WEIR_ANEW   4ull /* all tasks there are to be reviewed from their entries on */
-#define WEIR_BITS   7ull
+#define WEIR_RECORDED \
+	8ull /* always set where operations are recorded: so locking takes the longer way, which does that */
+#define WEIR_BITS 15ull
 
 /*
  * Bits of a task's `pend`. It is not 0 as long as exactly one inbox or one CPU has the task in work: who raises it from 0 has the TOKEN,
@@ -135,10 +145,9 @@ WEIR_INLINE void weir_set_online(struct weir_cpu weir_mem *cpu, u32 online)
 		weir_fetch_or(&cpu->away, (u32)WEIR_CPU_OFF);
 }
 
-/* For the record. Strict: one home at a time. */
+/* Strict: one home at a time. */
 WEIR_INLINE void weir_note_locked(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *h)
 {
-	weir_op(s, WEIR_OP_LOCK, h->idx, 0);
 	if (WEIR_STRICT) {
 		weir_assert(!weir_ctx(s)->held);
 		weir_ctx(s)->held = h->idx + 1;
@@ -148,7 +157,6 @@ WEIR_INLINE void weir_note_locked(struct weir_sched weir_mem *s, const struct we
 WEIR_INLINE void weir_note_unlocked(struct weir_sched weir_mem *s,
 				    const struct weir_pipe weir_mem *h)
 {
-	weir_op(s, WEIR_OP_UNLOCK, h->idx, 0);
 	if (WEIR_STRICT) {
 		weir_assert(weir_ctx(s)->held == h->idx + 1);
 		weir_ctx(s)->held = 0;

@@ -137,14 +137,17 @@ WEIR_GLOBAL int weir_lock_or_want(struct weir_sched weir_mem *s weir_arg,
 	u64 w = 0, seen;
 
 	while (weir_loop) {
-		seen = weir_cas(&exit->word, w, w ? w | WEIR_WANT : WEIR_LOCKED);
+		seen = weir_cas(&exit->word, w,
+				w & ~WEIR_RECORDED ? w | WEIR_WANT : w | WEIR_LOCKED);
 		if (seen == w)
 			break;
 		w = seen;
 	}
-	if (w)
+	if (w & ~WEIR_RECORDED)
 		return 0;
 	weir_note_locked(s, exit);
+	if (w)
+		weir_op(s, WEIR_OP_LOCK, exit->idx, 0);
 	return 1;
 }
 

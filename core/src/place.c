@@ -509,7 +509,7 @@ WEIR_GLOBAL int weir_review_all(struct weir_instance weir_mem *self weir_arg)
 		struct weir_pipe weir_mem *p = &g->pipes[i];
 
 		if (weir_holder(p) == p && !p->postponed &&
-		    (weir_home_nr(p) || weir_load(&p->word)))
+		    (weir_home_nr(p) || weir_load(&p->word) & ~WEIR_RECORDED))
 			weir_ask_home(s, p, WEIR_ANEW);
 	}
 	return 0;

@@ -72,7 +72,9 @@ WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg,
 		if (subs->responder)
 			return -WEIR_EEXIST;
 		subs->responder = inst;
-		subs->answer_at = inst->answer_at;
+		/* (What is asked is recorded.) */
+		subs->answer_at =
+			s->log || inst->answer_at & WEIR_ASK_FURTHER ? 0 : inst->answer_at;
 	}
 	return 0;
 }
