@@ -55,11 +55,11 @@ WEIR_COMPONENT(
 			       "a task whose CPUs are all offline may run everywhere until one "
 			       "of them is back")));
 
-/* With `fallback` the answer depends on more than the task's word. */
+/* With `fallback` the answer about a task that is bound depends on more than its word. */
 WEIR_ENTRY int affinity_construct(struct affinity weir_mem *self)
 {
 	if (self->fallback)
-		self->inst.answer_at = 0;
+		self->inst.answer_at |= WEIR_ASK_FURTHER;
 	return 0;
 }
 

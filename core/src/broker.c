@@ -131,6 +131,8 @@ WEIR_GLOBAL int weir_next_listed(struct weir_sched weir_mem *s weir_arg)
 
 		if (to != responder) {
 			ctx->recipient = to;
+			if (ctx->delivery == 3 && ctx->sub_at == ctx->sub_end)
+				ctx->delivery = 4;
 			return 1;
 		}
 	}
@@ -230,7 +232,16 @@ WEIR_COLD u64 weir_property_asked(struct weir_sched weir_mem *s, u32 topic,
 				  struct weir_task weir_mem *t)
 {
 	struct weir_msg msg = { .topic = topic, .task = t };
+	const struct weir_instance weir_mem *r = weir_subs(s, topic)->responder;
+	u32 at = r->answer_at & ~WEIR_ASK_FURTHER;
+	u64 answer =
+		at ? weir_load_acquire((u64 weir_mem *)((char weir_mem *)weir_priv(r, t) + at - 1))
+		   : 0;
 
+	if (at && (!answer || at == r->answer_at)) {
+		weir_op(s, WEIR_OP_REQUEST, topic, 0);
+		return answer;
+	}
 	if (weir_request_here(s, &msg))
 		return 0;
 	return topic == WEIR_TOPIC_AFFINITY ? (u64)msg.mask : msg.value;

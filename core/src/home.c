@@ -228,23 +228,29 @@ WEIR_GLOBAL u32 weir_take_posted(struct weir_pipe weir_mem *p weir_arg)
 	return reversed(p->sched, (u32)(w >> 32));
 }
 
-/* What was put off comes into this CPU's hand: it goes its way again, from the entry on. */
+WEIR_FLAT int weir_recall_from(struct weir_pipe weir_mem *p, int onward)
+{
+	struct weir_sched weir_mem *s = p->sched;
+	u32 id = p->postponed && weir_load(&p->word) ? weir_take_posted(p) : 0;
+
+	while (id && weir_loop) {
+		struct weir_task weir_mem *t = weir_record(s, id - 1);
+
+		id = weir_load(&t->in_next);
+		weir_fetch_add(&p->behind, (u32)-1);
+		if (onward)
+			weir_send_onward(t, p);
+		weir_own(s, weir_ctx(s), t);
+	}
+	return 0;
+}
+
 WEIR_GLOBAL int weir_recall_posted(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_graph weir_mem *g = s->graph;
 
-	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++) {
-		struct weir_pipe weir_mem *p = &g->pipes[i];
-		u32 id = p->postponed && weir_load(&p->word) ? weir_take_posted(p) : 0;
-
-		while (id && weir_loop) {
-			struct weir_task weir_mem *t = weir_record(s, id - 1);
-
-			id = weir_load(&t->in_next);
-			weir_fetch_add(&p->behind, (u32)-1);
-			weir_own(s, weir_ctx(s), t);
-		}
-	}
+	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++)
+		weir_recall_from(&g->pipes[i], 0);
 	return 0;
 }
 

@@ -129,6 +129,9 @@ int weir_post(struct weir_pipe weir_mem *h, struct weir_task weir_mem *t, u32 bi
 int weir_ask_home(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *h, u64 bit);
 /* All changes of a postponed pipe, the latest first: 1 + number, 0: none. */
 u32 weir_take_posted(struct weir_pipe weir_mem *p);
+/* What was put off in @p, if that is a postponed pipe, comes into this CPU's hand: it goes on from there (@onward), or from its entry. */
+int weir_recall_from(struct weir_pipe weir_mem *p, int onward);
+/* What was put off anywhere, from its entry. */
 int weir_recall_posted(struct weir_sched weir_mem *s);
 int weir_put_off(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *p,
 		 struct weir_task weir_mem *t, int wake);

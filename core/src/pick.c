@@ -93,20 +93,8 @@ WEIR_GLOBAL int weir_catch_up(struct weir_sched weir_mem *s weir_arg, u32 target
 {
 	const struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[target];
 
-	for (u32 i = 0; i < pc->nr_postponed && weir_loop; i++) {
-		struct weir_pipe weir_mem *p =
-			&s->graph->pipes[s->graph->lists[pc->first_postponed + i]];
-		u32 id = p->postponed && weir_load(&p->word) ? weir_take_posted(p) : 0;
-
-		while (id && weir_loop) {
-			struct weir_task weir_mem *t = weir_record(s, id - 1);
-
-			id = weir_load(&t->in_next);
-			weir_fetch_add(&p->behind, (u32)-1);
-			weir_send_onward(t, p);
-			weir_own(s, weir_ctx(s), t);
-		}
-	}
+	for (u32 i = 0; i < pc->nr_postponed && weir_loop; i++)
+		weir_recall_from(&s->graph->pipes[s->graph->lists[pc->first_postponed + i]], 1);
 	return weir_ctx(s)->own_first != 0;
 }
 

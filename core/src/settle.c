@@ -506,7 +506,7 @@ WEIR_INLINE u32 delivered(struct weir_sched weir_mem *s, struct weir_ctx weir_me
 /* The message in the context, to all its recipients. */
 void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
-	while (weir_next_recipient(s) && weir_loop)
+	while (ctx->delivery != 4 && weir_next_recipient(s) && weir_loop)
 		weir_class_on(ctx->recipient, &ctx->msg);
 	ctx->delivery = 0;
 	if (ctx->msg.task && s->graph->reviewed >> ctx->msg.topic & 1)

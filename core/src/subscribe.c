@@ -73,7 +73,8 @@ WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg,
 			return -WEIR_EEXIST;
 		subs->responder = inst;
 		/* (What is asked is recorded.) */
-		subs->answer_at = s->log ? 0 : inst->answer_at;
+		subs->answer_at =
+			s->log || inst->answer_at & WEIR_ASK_FURTHER ? 0 : inst->answer_at;
 	}
 	return 0;
 }

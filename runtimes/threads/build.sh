@@ -8,6 +8,8 @@
 # core beside it, and the code gets a section of its own, by which the signal handler knows what it must not leave. OPT is the unit's
 # level of optimisation, 3 if it is not set: tests take 1, which the compiler is through with sooner.
 #
+# No operations are recorded here, and all CPUs share memory: the unit has neither.
+#
 # -fno-plt: a procedure linkage table is neither in that section nor in libc, so a green thread would be preempted on the way from one to the other,
 # where the library holds addresses that belong to the CPU it is on.
 set -euo pipefail
@@ -18,7 +20,7 @@ shift 2
 cc=${CC:-gcc} ld=${LD:-ld} objcopy=${OBJCOPY:-objcopy} ar=${AR:-ar}
 flags=(-std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -fno-reorder-functions -fno-reorder-blocks-and-partition
 	-fno-strict-aliasing -Wall -Wextra -Werror -Wno-unused-parameter -I"$root/core/include" -I"$root/core/port/native" -I"$root/core/src"
-	-I"$here/include" "$@")
+	-I"$here/include" -DWEIR_OPLOG=0 -DWEIR_DOMAINS=0 "$@")
 mkdir -p "$out"
 objects=()
 compile() { # FILE FLAGS...

@@ -105,7 +105,7 @@ __attribute__((noinline)) int get_errno(void)
 	return errno;
 }
 
-void hold(void)
+struct self *hold(void)
 {
 	struct self *s = me();
 
@@ -113,6 +113,7 @@ void hold(void)
 	__asm__ volatile("" ::: "memory");
 	if (__builtin_expect(__atomic_load_n(&s->lost, __ATOMIC_RELAXED) && s->disabled == 1, 0))
 		lost_point();
+	return s;
 }
 
 void release(void)
@@ -126,10 +127,8 @@ void release(void)
 
 u32 core_enter(void)
 {
-	struct self *s;
+	struct self *s = hold();
 
-	hold();
-	s = me();
 	if (s->cpu)
 		return s->cpu->id;
 	spin(&rt.out_lock);
@@ -367,6 +366,14 @@ struct weir_thread *cpu_choose(struct cpu *c)
 	return chosen(c, weir_pick(rt.sched, c->id, c->id));
 }
 
+void call_over(struct weir_thread *t)
+{
+	u32 spins = 0;
+
+	while (__atomic_load_n(&t->lock, __ATOMIC_ACQUIRE))
+		weir_port_relax(spins++);
+}
+
 struct weir_thread *cpu_yield(struct cpu *c, struct weir_thread *t, enum left why)
 {
 	int blocks = why == LEFT_BLOCKED;
@@ -381,9 +388,8 @@ struct weir_thread *cpu_yield(struct cpu *c, struct weir_thread *t, enum left wh
 	}
 	clear(&c->resched);
 	leaves(t);
-	spin(&t->lock);
+	call_over(t);
 	weir_assert(!weir_yield(rt.sched, c->id, t->task, blocks, &next));
-	unspin(&t->lock);
 	return chosen(c, next);
 }
 

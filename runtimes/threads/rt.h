@@ -54,7 +54,7 @@ struct timer {
 struct weir_thread {
 	struct weir_task *task;
 	u32 kind;
-	u32 lock;      /* serialises the calls about the task */
+	u32 lock; /* serialises the calls about the task of all but the thread itself; see call_over() */
 	u32 park;      /* (a) enum park */
 	u32 on_cpu;    /* (a) green: its stack is in use */
 	u32 gate;      /* (a) bound: futex, enum gate */
@@ -249,14 +249,19 @@ void shared_wake(u32 *word);
 void pin(int tid, u32 linux_cpu);
 void spin(u32 *lock);
 void unspin(u32 *lock);
-/* Keep the CPU, if the caller has one. */
-void hold(void);
+/* Keep the CPU, if the caller has one, as whom it returns. */
+struct self *hold(void);
 void release(void);
 /* The CPU in whose name the caller may call the core until core_leave(). */
 u32 core_enter(void);
 void core_leave(u32 cpu);
 void kick(struct cpu *c);
 void interrupt(struct cpu *c);
+/*
+ * @t runs, so it alone calls about its task, apart from messages, which may overlap with that: it needs no lock. But the call by which another one let it
+ * in may not be over.
+ */
+void call_over(struct weir_thread *t);
 void cpu_begin(struct cpu *c, struct weir_thread *t);
 /* The next thread of a CPU that the caller holds, or null. From here on, `resched` is about the new thread. */
 struct weir_thread *cpu_choose(struct cpu *c);

@@ -217,7 +217,6 @@ void task_unblock(struct weir_thread *t)
 
 int task_hand_over(struct cpu *c, struct weir_thread *t, struct weir_thread *to, int woken)
 {
-	struct weir_thread *first = t < to ? t : to, *second = t < to ? to : t;
 	int passed = 1;
 
 	if (rt.joined) {
@@ -225,16 +224,18 @@ int task_hand_over(struct cpu *c, struct weir_thread *t, struct weir_thread *to,
 		return 1;
 	}
 	leaves(t);
-	spin(&first->lock);
-	spin(&second->lock);
-	if (to->task && (woken || weir_state(to->task) == WEIR_SCHEDULABLE)) {
-		__atomic_store_n(&c->resched, 0, __ATOMIC_SEQ_CST);
+	call_over(t);
+	spin(&to->lock);
+	__atomic_store_n(&c->resched, 0, __ATOMIC_SEQ_CST);
+	if (to->task && woken) {
 		passed = weir_hand_over(rt.sched, c->id, t->task, to->task);
 		weir_assert(passed >= 0);
 	} else {
 		weir_assert(!weir_relinquish(rt.sched, c->id, t->task));
+		/* It may run or block meanwhile: then it is not given. */
+		if (to->task)
+			passed = !weir_give(rt.sched, c->id, c->id, to->task);
 	}
-	unspin(&second->lock);
-	unspin(&first->lock);
+	unspin(&to->lock);
 	return passed;
 }

@@ -621,15 +621,9 @@ WEIR_API uint64_t weir_thread_deallocations(const weir_thread *t)
 
 WEIR_API void weir_thread_yield(void)
 {
-	struct weir_thread *t;
-	struct self *s;
+	struct self *s = hold();
 
-	if (me()->disabled)
-		return;
-	hold();
-	s = me();
-	t = s->thread;
-	if (t && s->cpu) {
+	if (s->disabled == 1 && s->thread && s->cpu) {
 		count(&s->cpu->n.yields);
 		switch_out(REQUEST_YIELD, LEFT_YIELD);
 	}
@@ -648,10 +642,8 @@ void thread_finish_park(struct weir_thread *t)
 /* For threads of the runtime only. */
 static void park(struct weir_thread *t)
 {
-	struct self *s;
+	struct self *s = hold();
 
-	hold();
-	s = me();
 	if (__sync_bool_compare_and_swap(&t->park, PARK_PERMIT, PARK_NONE)) {
 		release();
 		return;

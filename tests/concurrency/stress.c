@@ -28,13 +28,14 @@
 		}                                                                          \
 	} while (0)
 
-/* What the runtime believes of a task. The lock serialises its calls about the task. */
+/* What the runtime believes of a task. The lock serialises its calls about the task; messages about it overlap with all but its creation and its end. */
 enum belief { GONE, BLOCKED, READY };
 
 static struct {
 	u32 lock;
 	enum belief belief;
-	struct weir_task *task;
+	u32 talk;		/* held for a message; taken after `lock` */
+	struct weir_task *task; /* changed under both */
 } tasks[NR_TASKS];
 
 enum count {
@@ -129,7 +130,10 @@ static int notify_task(u32 cpu, struct weir_task *t, u32 topic, u64 value,
 static void task_exit(u32 cpu, u32 i)
 {
 	count(EXITS);
+	weir_spin_lock(&tasks[i].talk);
 	REQUIRE(!weir_exit(sched, cpu, tasks[i].task));
+	tasks[i].task = 0;
+	weir_spin_unlock(&tasks[i].talk);
 	tasks[i].belief = GONE;
 }
 
@@ -145,8 +149,10 @@ static void step_task(u32 cpu, u32 i, u64 *random)
 {
 	switch (tasks[i].belief) {
 	case GONE:
+		weir_spin_lock(&tasks[i].talk);
 		tasks[i].task = weir_task_new(sched, cpu, i);
 		REQUIRE(tasks[i].task);
+		weir_spin_unlock(&tasks[i].talk);
 		tasks[i].belief = BLOCKED;
 		/* fall through */
 	case BLOCKED:
@@ -171,13 +177,10 @@ static void step_task(u32 cpu, u32 i, u64 *random)
 	}
 }
 
-static void step_note(u32 cpu, u32 i, u64 *random)
+static void note(u32 cpu, struct weir_task *t, u64 *random)
 {
-	struct weir_task *t = tasks[i].task;
 	struct weir_cpumask mask;
 
-	if (tasks[i].belief == GONE)
-		return;
 	switch (below(random, 4)) {
 	case 0:
 		random_mask(random, &mask);
@@ -193,6 +196,14 @@ static void step_note(u32 cpu, u32 i, u64 *random)
 		notify_task(cpu, t, WEIR_TOPIC_DEADLINE, 1 + below(random, 1000), 0);
 		break;
 	}
+}
+
+static void step_note(u32 cpu, u32 i, u64 *random)
+{
+	weir_spin_lock(&tasks[i].talk);
+	if (tasks[i].task)
+		note(cpu, tasks[i].task, random);
+	weir_spin_unlock(&tasks[i].talk);
 }
 
 /* From task @i, whose lock is held, to another one, if its lock is free to take in the order of numbers. */
@@ -314,13 +325,12 @@ static void *work(void *arg)
 
 		if (what < 45) {
 			step_schedule(w->cpu, &w->random);
-		} else if (what < 98) {
+		} else if (what < 75) {
 			weir_spin_lock(&tasks[i].lock);
-			if (what < 75)
-				step_task(w->cpu, i, &w->random);
-			else
-				step_note(w->cpu, i, &w->random);
+			step_task(w->cpu, i, &w->random);
 			weir_spin_unlock(&tasks[i].lock);
+		} else if (what < 98) {
+			step_note(w->cpu, i, &w->random);
 		} else {
 			step_machine(w->cpu, &w->random);
 		}

@@ -3,7 +3,7 @@
 #ifndef WEIR_ASK_H
 #define WEIR_ASK_H
 
-/* The responder is called. */
+/* The responder is called, unless the word is known to be the answer. */
 u64 weir_property_asked(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t);
 
 WEIR_PART u64 weir_property(struct weir_sched weir_mem *s weir_arg, u32 topic,

@@ -231,7 +231,8 @@ struct weir_descriptor {
 
 /*
  * Among the facts of an annotator: what it answers is field @field, a u64, of its private data of the task, so the core need not call it. Its
- * answer function says the same, and what else there is. An instance of which that is not true has `answer_at` 0 (struct weir_instance).
+ * answer function says the same, and what else there is. An instance of which that is not true has `answer_at` 0 (struct weir_instance), or
+ * WEIR_ASK_FURTHER in it.
  */
 #define WEIR_ANSWER_AT(data, field) .answer_at = 1 + __builtin_offsetof(struct data, field)
 
@@ -348,7 +349,7 @@ struct weir_instance {
 	u32 ties;      /* (b) it has keys of its own; that from before is the tie */
 	u32 came_at; /* (c) several in-pipes: where in a task's private data the port is by which it came */
 	u32 careful; /* (b) its steps need more than the call: weir_take_step() */
-	/* (b) the class's, see WEIR_ANSWER_AT(); construct may set it to 0: then this instance is called for its answer */
+	/* (b) the class's, see WEIR_ANSWER_AT(); construct may set it to 0: then this instance is called for its answer; or add WEIR_ASK_FURTHER */
 	u32 answer_at;
 	u32 stamp; /* of a serial one without a home, under `step_lock`: the latest arrival that it knows */
 	struct weir_pipe weir_mem

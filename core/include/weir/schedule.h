@@ -3,7 +3,8 @@
  * All that a runtime calls.
  *
  * @cpu is the CPU that makes the call; no two calls with the same @cpu may overlap. Calls about one
- * task are serialised by the runtime, but weir_pick() may claim a schedulable task at any time, and
+ * task are serialised by the runtime. But weir_notify() and weir_ask() may overlap with all of them,
+ * except with its creation and its end, and weir_pick() may claim a schedulable task at any time:
  * another CPU may block or destroy that task before the picking CPU reads the result. Two picks for
  * one @target do not overlap either, nor does a pick with calls that take its task away.
  */
@@ -171,7 +172,7 @@ struct weir_ctx {
 	u32 move_port;
 	u32 next_msg;	 /* the first undelivered one of `msgs` */
 	u32 from_remote; /* the message being delivered came from another domain */
-	u32 delivery; /* 0: none; 1: not begun; 2: subscribers that hear all; 3: subscribers in its scope; 4: its only recipient has it */
+	u32 delivery; /* 0: none; 1: not begun; 2: subscribers that hear all; 3: subscribers in its scope; 4: its last recipient has it */
 	u32 sub_at;   /* the next one in the present part of `sub_list` */
 	u32 sub_end;
 	struct weir_instance weir_mem *recipient; /* the instance to be called next */
@@ -330,9 +331,9 @@ int weir_yield(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem
 int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *from,
 		   struct weir_task weir_mem *to);
 /*
- * Where WEIR_DECLINES is 1: @t, which waits, is given to CPU @target, which a KICK for @t has just taken out of the idle set, so that it need not
- * choose: as if it had chosen @t. 1: it runs there, and a choice that @target has begun finds @t; 0: the policy has something else for @target,
- * which is to be kicked.
+ * @t, which may wait, is given to CPU @target, which runs nothing, so that it need not choose: as if it had chosen @t. @target makes the call,
+ * or, where WEIR_DECLINES is 1, a KICK for @t has just taken it out of the idle set. 1: it runs there, and a choice that @target has begun
+ * finds @t; 0: the policy has something else for @target, which is to choose, or to be kicked.
  */
 int weir_give(struct weir_sched weir_mem *s, u32 cpu, u32 target, struct weir_task weir_mem *t);
 /* Publish a message from the runtime or from user space. */

@@ -69,6 +69,9 @@ struct weir_plan {
 	u32 unused;
 };
 
+/* In an instance's `answer_at`: if the word is not 0, the responder is called nevertheless. */
+#define WEIR_ASK_FURTHER (1u << 31)
+
 /* Subscriptions of one topic; see core/src/subscribe.c. */
 struct weir_subs {
 	u32 nr;		  /* subscribers that hear every message */
@@ -77,7 +80,7 @@ struct weir_subs {
 	u32 first_scoped; /* likewise */
 	/* into graph->scopes, if there are scoped ones: for each CPU, where its part of sub_list begins */
 	u32 scope;
-	u32 answer_at; /* the responder's: 1 + where the answer is in the private data of a task, 0: it is called */
+	u32 answer_at; /* the responder's: 1 + where the answer is in the private data of a task, 0: weir_property_asked() */
 	struct weir_instance weir_mem *responder;
 };
 
