@@ -88,7 +88,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
 }
 
 fn plan(text: &str, machine: &Machine) -> Done<Plan> {
-    lab::plan_of("pause", text, machine)
+    lab::plan_of("pause", text, machine, &[])
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
