@@ -34,7 +34,6 @@ const GROUPS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /// The source's topology (figure 8.10), and what stands for Linux 4.4.
 const PLAIN: &str = "headq";
 const FAIR: &str = "cfs";
-const LINUX: &str = include_str!("../../../experiments/cobas-8.7/linux.weir");
 
 /// The same with a wake-up granularity of nothing.
 const EAGER: &str = "cfs, waking preempts";
@@ -62,8 +61,8 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
     let groups: &[u32] = lab.pick(&GROUPS, &[1, 2, 8, 16]);
     let plans = BTreeMap::from([
         (PLAIN, lab::plan(PLAIN, &machine, &[])?),
-        (FAIR, lab::plan_of("linux", LINUX, &machine, &[])?),
-        (EAGER, lab::plan_of("linux", LINUX, &machine, &[("cfs", "wakeup", "0ns".into())])?),
+        (FAIR, cobas::linux_plan(&machine, &[])?),
+        (EAGER, cobas::linux_plan(&machine, &[("cfs", "wakeup", "0ns".into())])?),
     ]);
     let grid: Vec<(u32, &str)> = groups.iter().flat_map(|g| plans.keys().map(move |p| (*g, *p))).collect();
     let runs = lab.points(&grid, |(groups, policy)| {
