@@ -32,7 +32,7 @@ pub struct ReproduceArgs {
     /// Run all experiments
     #[arg(long, conflicts_with = "id")]
     pub all: bool,
-    /// A reduced sweep: all experiments take less than two minutes together
+    /// A reduced sweep: all simulations take less than two minutes of computing together
     #[arg(long)]
     pub quick: bool,
     /// Charge scheduler code by this cost table (a name or FILE.toml) instead of the experiments' own ones, to see which verdicts depend on it
