@@ -49,7 +49,7 @@ pub use plan::{InstanceIdx, PipeIdx, Plan, PlanCpu, PlanInstance, PlanPipe};
 pub use sched::strict_impatience;
 pub use sched::{
     Config, Error, Msg, OpKind, OpRecord, OutMsg, Picked, Reply, Sched, SwapStats, TaskId, Topic, What,
-    error_name, not_built,
+    error_name, not_built, thread_time_ns,
 };
 pub use shape::{CpuShape, MachineShape};
 pub use tables::Image;

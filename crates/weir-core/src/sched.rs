@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::resume_unwind;
 use std::ptr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use memmap2::{MmapMut, MmapOptions};
 
@@ -270,8 +269,8 @@ fn done(code: i32, doing: &str) -> Result<(), Error> {
 struct Host {
     head: Head,
     now: u64,
-    /// Real time from here on, for measurements.
-    began: Option<Instant>,
+    /// Its clock is [`thread_time_ns`], for measurements.
+    measured: bool,
     messages: Vec<OutMsg>,
     /// Time armed for each instance, and the same by time.
     timers: BTreeMap<u32, u64>,
@@ -403,7 +402,7 @@ impl Sched {
         let host = Box::into_raw(Box::new(Host {
             head: Head { ops: &OPS },
             now: 0,
-            began: None,
+            measured: false,
             messages: Vec::new(),
             timers: BTreeMap::new(),
             due: BTreeSet::new(),
@@ -588,10 +587,10 @@ impl Sched {
         unsafe { (*self.host).now = ns };
     }
 
-    /// From now on the clock is that of this computer: for measuring pauses, not for runs that are to be repeated.
-    pub fn use_real_time(&mut self) {
+    /// From now on the clock is [`thread_time_ns`]: for measuring pauses, not for runs that are to be repeated.
+    pub fn use_thread_time(&mut self) {
         // SAFETY: `host` is valid; no other reference to it exists between calls.
-        unsafe { (*self.host).began = Some(Instant::now()) };
+        unsafe { (*self.host).measured = true };
     }
 
     /// Create an unconsidered task. `cookie` comes back from [`Sched::cookie`].
@@ -1412,6 +1411,15 @@ pub fn to_mask(set: &CpuSet) -> CMask {
     m
 }
 
+/// The processor time that the calling thread has used, ns: what a computation takes, whatever else the computer does.
+pub fn thread_time_ns() -> u64 {
+    let mut used = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: it writes one `timespec`.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut used) };
+    assert_eq!(failed, 0, "Linux has this clock");
+    used.tv_sec.unsigned_abs() * 1_000_000_000 + used.tv_nsec.unsigned_abs()
+}
+
 /// The functions of a [`Host`].
 static OPS: Ops = Ops { now, message, timer };
 
@@ -1420,7 +1428,7 @@ static OPS: Ops = Ops { now, message, timer };
 unsafe extern "C" fn now(head: *mut Head) -> u64 {
     // SAFETY: see above.
     let host = unsafe { &*head.cast::<Host>() };
-    host.began.map_or(host.now, |t| u64::try_from(t.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    if host.measured { thread_time_ns() } else { host.now }
 }
 
 unsafe extern "C" fn message(head: *mut Head, msg: *const CMsg) {

@@ -32,7 +32,7 @@ pub struct ReproduceArgs {
     /// Run all experiments
     #[arg(long, conflicts_with = "id")]
     pub all: bool,
-    /// A reduced sweep: all experiments take less than five minutes together
+    /// A reduced sweep: all simulations take less than two minutes of computing together
     #[arg(long)]
     pub quick: bool,
     /// Charge scheduler code by this cost table (a name or FILE.toml) instead of the experiments' own ones, to see which verdicts depend on it
@@ -153,6 +153,7 @@ fn list(args: &ReproduceArgs) -> Result<ExitCode> {
             serde_json::json!({
                 "id": e.id, "aliases": e.aliases, "title": e.title, "source": e.source,
                 "claims": recorded(e.id).map_or(Vec::new(), |r| r.claims),
+                "full_run_s": recorded::took_s(e.id),
             })
         };
         print(&json(&EXPERIMENTS.iter().map(entry).collect::<Vec<_>>())?)?;
@@ -160,9 +161,19 @@ fn list(args: &ReproduceArgs) -> Result<ExitCode> {
     }
     let row = |e: &Experiment| {
         let last = recorded(e.id).map_or("not run yet".to_string(), |r| r.verdicts());
-        (e.id.to_string(), format!("{} ({}); last verdicts: {last}", e.title, e.source))
+        let time =
+            recorded::took_s(e.id).map_or("was not timed".to_string(), |s| format!("takes {}", computing(s)));
+        (e.id.to_string(), format!("{} ({}); last verdicts: {last}; a full run {time}", e.title, e.source))
     };
     let rows: Vec<(String, String)> = EXPERIMENTS.iter().map(row).collect();
     print(&pairs(&rows, &screen()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Processor time in words.
+fn computing(seconds: f64) -> String {
+    match seconds {
+        s if s < 100.0 => format!("{} s of computing", s.ceil()),
+        s => format!("{} min of computing", (s / 60.0).round()),
+    }
 }

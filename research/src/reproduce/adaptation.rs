@@ -14,7 +14,6 @@ use crate::reproduce::cobas;
 use crate::reproduce::lab::{self, Done, Figures, Lab, Reshaping, Run};
 use crate::reproduce::registry::Experiment;
 use crate::reproduce::report::{Claim, FAR, Judged, Line, NEAR, Picture, Report, Table, short};
-use weir::catalogue::{self, TOPOLOGIES};
 
 pub const EXPERIMENT: Experiment = Experiment {
     id: "cobas-8.8",
@@ -67,17 +66,17 @@ impl Bench {
         // The source's i7-2600 with its second threads switched off.
         let machine = Machine::smp(4);
         let costs = cobas::on_hardware();
-        let mut plans = BTreeMap::new();
-        for name in ["headq"].into_iter().chain(FAIR.into_iter().filter(|f| has(f))) {
-            plans.insert(name, lab::plan(name, &machine, &[])?);
-        }
+        let plans = BTreeMap::from([
+            ("headq", lab::plan("headq", &machine, &[])?),
+            (FAIR, cobas::linux_plan(&machine, &[])?),
+        ]);
         Ok(Self { machine, costs, plans })
     }
 
     /// One policy all the time.
     fn fixed(&self, lab: &Lab<'_>, policy: &str, workload: &Workload) -> Done<Time> {
         // The source's CFS was that of an unchanged Linux.
-        let costs = if FAIR.contains(&policy) { cobas::linux() } else { self.costs };
+        let costs = if policy == FAIR { cobas::linux() } else { self.costs };
         let run = Run::new(&self.machine, &self.plans[policy], workload, &costs);
         Ok(Time { ns: lab.run(&run, &mut ())?.end_ns, pauses: Vec::new() })
     }
@@ -95,23 +94,15 @@ impl Bench {
     }
 }
 
-/// Fair schedulers of the catalogue; the first that there is stands for the source's CFS.
-const FAIR: [&str; 2] = ["cfs", "eevdf"];
-
-fn has(name: &str) -> bool {
-    catalogue::find(TOPOLOGIES, name).is_some()
-}
-
 /// Schedulers by the names of the source's table.
 const ADAPTIVE: &str = "adaptive";
 const ROUND_ROBIN: &str = "round robin";
+const FAIR: &str = "cfs";
 
 fn run(lab: &Lab<'_>) -> Done<Report> {
     let bench = Bench::new()?;
-    let fair = FAIR.into_iter().find(|f| has(f));
     let threads: &[u32] = lab.pick(&THREADS, &[1, 2, 8, 32]);
-    let mut policies = vec![ROUND_ROBIN, ADAPTIVE];
-    policies.extend(fair);
+    let policies = [ROUND_ROBIN, ADAPTIVE, FAIR];
     let mut grid = Vec::new();
     for (load, _) in LOADS {
         grid.extend(threads.iter().flat_map(|n| policies.iter().map(move |p| (load, *n, *p))));
@@ -123,22 +114,15 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
         match *policy {
             ROUND_ROBIN => bench.fixed(lab, "headq", &workload),
             ADAPTIVE => bench.adaptive(lab, &workload),
-            other => bench.fixed(lab, other, &workload),
+            _ => bench.fixed(lab, FAIR, &workload),
         }
     })?;
-    let study = Study {
-        times: grid.iter().copied().zip(runs).collect(),
-        there: Figures::parse(SOURCE),
-        fair,
-        threads,
-    };
+    let study =
+        Study { times: grid.iter().copied().zip(runs).collect(), there: Figures::parse(SOURCE), threads };
     let mut report = Report { claims: study.claims(), ..Report::default() };
     report.tables.push(study.table(&grid));
     for (load, _) in LOADS {
         report.pictures.push(study.picture(load, &policies));
-    }
-    if fair.is_none() {
-        report.notes.push("The catalogue has no fair scheduler: nothing is said about CFS.".into());
     }
     Ok(report)
 }
@@ -148,7 +132,6 @@ type At = (&'static str, u32, &'static str);
 struct Study<'a> {
     times: BTreeMap<At, Time>,
     there: Figures,
-    fair: Option<&'static str>,
     threads: &'a [u32],
 }
 
@@ -158,7 +141,6 @@ impl Study<'_> {
     }
 
     fn source(&self, load: &str, n: u32, policy: &str) -> f64 {
-        let policy = if FAIR.contains(&policy) { "cfs" } else { policy };
         let column = format!("{load}_s");
         self.there.at(&[("policy", policy), ("threads", &n.to_string())], &column).unwrap_or(f64::NAN)
     }
@@ -179,7 +161,7 @@ impl Study<'_> {
         let mut claims = Vec::new();
         let n = self.most();
         for (load, _) in LOADS {
-            for policy in [Some(ROUND_ROBIN), self.fair].into_iter().flatten() {
+            for policy in [ROUND_ROBIN, FAIR] {
                 let (here, there) = self.gain(load, n, policy);
                 let claim = Claim::new(
                     format!("{load} stages, {n} threads: adaptive is faster than {policy} by"),
@@ -196,9 +178,7 @@ impl Study<'_> {
             }
         }
         claims.push(self.shape(ROUND_ROBIN, "round robin grows with the square of the threads", 2.0));
-        if let Some(fair) = self.fair {
-            claims.push(self.shape(fair, "the fair scheduler, too", 2.0));
-        }
+        claims.push(self.shape(FAIR, "the fair scheduler, too", 2.0));
         claims.push(self.shape(ADAPTIVE, "the adaptive one grows in proportion", 1.0));
         claims.push(self.law());
         claims.extend(self.break_even());

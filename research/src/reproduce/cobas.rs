@@ -4,8 +4,14 @@
 //! Each value of [`Costs::source`] has its place in the source, which `docs/costs.md` gives. What an experiment's own machine or program
 //! makes different stands in its file.
 
-use weir_model::Costs;
+use weir_core::Plan;
 use weir_model::costs::{CoreCosts, Wakeups};
+use weir_model::{Costs, Machine};
+
+use super::lab::{self, Done};
+
+/// The fair class of an unchanged Linux 4.4, a baseline: its placement, and slices that end at ticks.
+const LINUX_TOPOLOGY: &str = include_str!("../../../experiments/cobas-8.7/linux.weir");
 
 /// Instructions of each step of Linux's fair scheduler, counted in a guest by `tools/linux-price.sh`.
 const LINUX: &str = include_str!("../../../experiments/cobas-8.7/linux.csv");
@@ -34,6 +40,11 @@ pub fn linux() -> Costs {
     let native = Costs::native();
     let more = (instructions() * PS_AN_INSTRUCTION / 1000).saturating_sub(NATIVE_NS) / CALLS;
     Costs { core: CoreCosts { call: native.core.call + more, ..native.core }, ..native }
+}
+
+/// The plan of that baseline.
+pub fn linux_plan(machine: &Machine, sets: &[(&str, &str, String)]) -> Done<Plan> {
+    lab::plan_of("linux", LINUX_TOPOLOGY, machine, sets)
 }
 
 /// Of all steps of a wake-up and its switch.

@@ -26,7 +26,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
     let workload = lab::workload(lab.pick("hackbench:groups=25,loops=20", "hackbench:groups=4,loops=4"))?;
     let plans = [
         ("bilingual", lab::plan("bilingual", &machine, &[])?),
-        ("one language", lab::plan_of("one_language", ONE_LANGUAGE, &machine)?),
+        ("one language", lab::plan_of("one_language", ONE_LANGUAGE, &machine, &[])?),
     ];
     let runs = lab.points(&plans, |(_, plan)| {
         let mut calls = Calls::new(&costs);

@@ -295,7 +295,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
     report.claims.push(
         Claim::new(
             "the CPU-bound threads of one run are served more evenly beside a gang",
-            "E18: CPU-bound less noisy",
+            "-",
             format!("relative deviation of their CPU times {calm:.4} instead of {noisy:.4}"),
             // Below a hundredth there is no noise that could fall.
             Judged::of(
@@ -304,7 +304,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
                 "less, and at least 0.01 beside best effort; partly up to half more",
             ),
         )
-        .remark("between the eight threads of one run; the source's noise is between runs"),
+        .remark("between the eight threads of one run; the source's noise is between runs, so this is our question"),
     );
 
     let heads = [

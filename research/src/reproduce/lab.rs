@@ -187,8 +187,8 @@ impl Reshaping {
 }
 
 /// A topology given as text.
-pub fn plan_of(name: &str, text: &str, machine: &Machine) -> Done<Plan> {
-    compile(&Source { name: format!("{name}.weir"), text: text.into() }, machine, &[])
+pub fn plan_of(name: &str, text: &str, machine: &Machine, sets: &[(&str, &str, String)]) -> Done<Plan> {
+    compile(&Source { name: format!("{name}.weir"), text: text.into() }, machine, sets)
 }
 
 fn compile(source: &Source, machine: &Machine, sets: &[(&str, &str, String)]) -> Done<Plan> {

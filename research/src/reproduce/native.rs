@@ -101,7 +101,7 @@ fn round(sched: &mut Sched, running: &mut TaskId) -> Done<f64> {
 /// `entry -> component … -> cpus` with a task that runs.
 fn chain(component: &str, stages: usize) -> Done<(Sched, TaskId)> {
     let text = format!("entry -> {} -> cpus;\n", vec![component; stages].join(" -> "));
-    let plan = lab::plan_of("chain", &text, &Machine::smp(1))?;
+    let plan = lab::plan_of("chain", &text, &Machine::smp(1), &[])?;
     let config = Config { nr_cpus: 1, arena_bytes: 64 << 20, checks: false, oplog: false, seed: 1 };
     Sched::for_threads();
     let mut sched = Sched::new(&config).map_err(|e| failed(&e))?;

@@ -2,11 +2,10 @@
 //! Source 0, 7.3.3: how long a reconfiguration holds callers off, by schedulable tasks and CPUs, and what being able to
 //! reconfigure costs otherwise.
 //!
-//! Native: real time on this computer, one measurement after the other on one thread.
+//! Native: processor time of this computer, one measurement after the other on one thread. So the computer's other load does not count, except
+//! by what it does to the caches.
 
-use std::time::Instant;
-
-use weir_core::{Config, Plan, Sched};
+use weir_core::{Config, Plan, Sched, thread_time_ns};
 use weir_model::Machine;
 
 use crate::reproduce::hotpath::{self, Hot};
@@ -82,13 +81,13 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
             report.notes.push(format!("The hot path with and without swapping was not measured: {why}."))
         }
     }
-    report.notes.push("Wall-clock time of the computer that it ran on: not the same each time.".into());
+    report.notes.push("Processor time of the computer that it ran on: not the same each time.".into());
     report.pictures = pictures(&points, cpus, tasks);
     Ok(report)
 }
 
 fn plan(text: &str, machine: &Machine) -> Done<Plan> {
-    lab::plan_of("pause", text, machine)
+    lab::plan_of("pause", text, machine, &[])
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -112,15 +111,15 @@ fn measure(cpus: u32, tasks: u32, repeats: usize) -> Done<Point> {
         let t = sched.task_new(i % cpus, u64::from(i)).map_err(|e| failed(&e))?;
         sched.admit(i % cpus, t).map_err(|e| failed(&e))?;
     }
-    sched.use_real_time();
+    sched.use_thread_time();
     // An even number of swaps of the whole leaves the first topology in force.
     let repeats = if tasks >= 100_000 { 6 } else { repeats + repeats % 2 };
     let us = |ns: u64| ns as f64 / 1_000.0;
     let (mut pauses, mut calls) = (Vec::new(), Vec::new());
     for i in 0..repeats {
-        let began = Instant::now();
+        let began = thread_time_ns();
         let stats = sched.swap(&plans[(i + 1) % 2]).map_err(|e| failed(&e))?;
-        calls.push(began.elapsed().as_secs_f64() * 1e6);
+        calls.push(us(thread_time_ns() - began));
         pauses.push(us(stats.pause_ns));
         assert_eq!(stats.represented, tasks, "every schedulable task is re-enqueued");
     }

@@ -7,6 +7,15 @@ use weir::fault::Fault;
 
 include!(concat!(env!("OUT_DIR"), "/recorded.rs"));
 
+/// What a full run of each experiment takes, by `tools/experiment-times.sh`.
+const TIMES: &str = include_str!("../../../experiments/times.csv");
+
+/// Processor time of a full run, s; `None`: it was not timed.
+pub fn took_s(id: &str) -> Option<f64> {
+    let times = TIMES.lines().skip(1).filter_map(|line| line.split_once(','));
+    times.filter(|(of, _)| *of == id).find_map(|(_, seconds)| seconds.parse().ok())
+}
+
 /// All records, by folder. One that cannot be read, which a test keeps from happening, is left out.
 pub fn all() -> Vec<Record> {
     RECORDED.iter().filter_map(|text| serde_json::from_str(text).ok()).collect()
@@ -31,6 +40,16 @@ pub fn instead(id: &str, why: &str, help: &str) -> Done<Report> {
 mod tests {
     use super::*;
     use crate::reproduce::registry::EXPERIMENTS;
+
+    #[test]
+    fn times_are_of_experiments() {
+        for line in TIMES.lines().skip(1) {
+            let id = line.split(',').next().unwrap_or_default();
+            assert!(EXPERIMENTS.iter().any(|e| e.id == id), "{line}");
+            assert!(took_s(id).is_some_and(|s| s > 0.0), "{line}");
+        }
+        assert_eq!(took_s("none"), None);
+    }
 
     #[test]
     fn records_are_whole_and_of_full_runs() {

@@ -29,6 +29,7 @@ fn without_an_id_it_lists_the_experiments() {
         assert!(text.contains(&id), "{text}");
     }
     assert!(text.contains("section 8.5") && text.contains("last verdicts"), "{text}");
+    assert!(text.contains("a full run takes"), "{text}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub(super) const HACKBENCH: GeneratorInfo = GeneratorInfo {
         param("mode", "pipe", "channel between them: pipe or socket"),
         param("work", "1us", "computing for each message, on either side"),
         param("create", "20us", "computing to create a task"),
+        param("begin", "0us", "computing of a task before it is ready"),
     ],
 };
 
@@ -45,13 +46,14 @@ pub(super) fn hackbench(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> R
     let socket = args.choice("mode", &["pipe", "socket"])? == 1;
     let work = args.ns("work", 0)?;
     let create = args.ns("create", 0)?;
+    let begin = args.ns("begin", 0)?;
     if bytes > 1 << 20 {
         return Err(args.wrong("bytes", "bytes is more than 1MiB", "write a size up to 1MiB"));
     }
     let tasks = groups * fds * 2;
     builder.room_for_tasks(tasks + 1)?;
-    // Two steps of the creator a task, seven of each receiver, and the shared program of the senders.
-    builder.room_for_ops(tasks * 2 + groups * fds * 7 + groups * (fds * 2 + 4))?;
+    // Two steps of the creator a task, eight of each receiver, and the shared program of the senders.
+    builder.room_for_ops(tasks * 2 + groups * fds * 8 + groups * (fds * 2 + 5))?;
 
     let start = builder.object(Kind::Barrier, "start");
     builder.workload.barriers[start as usize].1 = tasks as u32 + 1;
@@ -64,6 +66,8 @@ pub(super) fn hackbench(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> R
     let creator = builder.program(creator)?;
     builder.task(TaskSpec::new("hackbench", "hackbench", creator))?;
 
+    let ready =
+        (begin > 0).then_some(Op::Run { ns: begin }).into_iter().chain([Op::Barrier { barrier: start }]);
     let room = capacity(socket, bytes);
     for g in 0..groups {
         let group = format!("group{g}");
@@ -72,7 +76,7 @@ pub(super) fn hackbench(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> R
             builder.workload.channels.push((format!("group{g}.{r}"), room));
             let channel = first + r as u32;
             let body = vec![Op::Read { channel, bytes }, Op::Run { ns: work }];
-            let mut ops = vec![Op::Barrier { barrier: start }];
+            let mut ops: Vec<Op> = ready.clone().collect();
             ops.extend(repeat(Some(loops * fds), body));
             let program = builder.program(ops)?;
             let mut task = TaskSpec::new(format!("group{g}.receiver{r}"), group.clone(), program);
@@ -84,7 +88,7 @@ pub(super) fn hackbench(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> R
             body.push(Op::Run { ns: work });
             body.push(Op::Write { channel: first + r, bytes });
         }
-        let mut ops = vec![Op::Barrier { barrier: start }];
+        let mut ops: Vec<Op> = ready.clone().collect();
         ops.extend(repeat(Some(loops), body));
         let program = builder.program(ops)?;
         for s in 0..fds {
