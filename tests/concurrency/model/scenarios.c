@@ -1225,6 +1225,42 @@ static void take_away_check(void)
 	all_run(tasks, 1);
 }
 
+/* A message about a, whose CPU gives it up meanwhile: it runs on there or waits where it is bound to now. */
+static void yield_rebind_setup(void)
+{
+	begin_balanced();
+	bind(CTL, a, 0);
+	admit(0, a);
+	REQUIRE(weir_pick(sched, 0, 0) == a);
+}
+
+static void rebind_a_away_1(void)
+{
+	bind(1, a, 1);
+}
+
+static void yield_rebind_check(void)
+{
+	struct weir_task *const tasks[] = { a };
+
+	if (outcome.picked[0]) {
+		REQUIRE(running(a) && outcome.picked[0] == a && !length(0) && !length(1));
+	} else {
+		REQUIRE(waits_in(a, 1) && length(1) == 1 && !length(0));
+		no_lost_wakeup(1);
+	}
+	all_run(tasks, 1);
+}
+
+static void yield_block_rebind_check(void)
+{
+	struct weir_task *const tasks[] = { a };
+
+	REQUIRE(weir_state(a) == WEIR_UNCONSIDERED && !outcome.picked[0]);
+	REQUIRE(!length(0) && !length(1));
+	all_run(tasks, 1);
+}
+
 /* CPU 0 has a in work and stops; CPU 1 claims a, and CPU 2 takes it away. */
 static void stop_block_setup(void)
 {
@@ -1515,6 +1551,9 @@ const struct scenario scenarios[] = {
 	TWO("yield-pick", runs_waits_setup, yield_a_0, pick_1, yield_pick_check),
 	TWO("yield-block", runs_setup, yield_block_a_0, admit_b_1, yield_block_check),
 	TWO("yield-swap", runs_setup, yield_a_0, swap_ctl, swap_pick_check),
+	TWO("yield-rebind", yield_rebind_setup, yield_a_0, rebind_a_away_1, yield_rebind_check),
+	TWO("yield-block-rebind", yield_rebind_setup, yield_block_a_0, rebind_a_away_1,
+	    yield_block_rebind_check),
 	TWO("yield-leave", yield_leave_setup, cpu_1_leaves, yield_b_1, yield_leave_check),
 	TWO("give-pick", give_setup, admit_give_a_0, pick_1, give_check),
 	THREE("give-admit-pick", give_setup, admit_give_a_0, pick_1, admit_b_2, give_check),
