@@ -28,8 +28,8 @@
  * source:    Linux 6.12, kernel/sched/fair.c: select_task_rq_fair(), newidle_balance(), load_balance(); pelt.c
  * long:      placing, pulling and pushing keep one account of the load of each CPU
  *
- * A task that gave up its CPU stays there. A waking task goes to its previous CPU or to the CPU of its waker, to the one
- * that is idle or has the smaller load, and from there to an idle CPU of the same last-level cache: an entirely idle core
+ * A task that gave up its CPU stays there. A waking task goes to its previous CPU or to the CPU of its waker: to the waker's if that is alone there and
+ * about to block (a synchronous wake-up), else to the one that is idle or has the smaller load; and from there to an idle CPU of the same last-level cache: an entirely idle core
  * comes before one with a busy sibling, and if CPUs differ, only those count that fit the task
  * with a quarter to spare. A CPU that has only tasks of SCHED_IDLE (weight 3) counts as idle for other tasks. New tasks go to the largest idle CPU, else to the least loaded one. A running task that has outgrown its CPU
  * leaves it at a tick, or when its slice ends, for an idle core of larger CPUs. A CPU that runs out of work takes a task from the
@@ -124,6 +124,13 @@ WEIR_COMPONENT(
 
 /* --- choice of a pipe --------------------------------------------------------------------------------- */
 
+/* Whether @here is free as soon as it has woken a task: only what it runs is there, and that is about to block. */
+WEIR_INLINE int fair_balancer_frees(const struct fair_balancer weir_mem *self, u32 here)
+{
+	return weir_cpu_leaves(self->inst.sched, here) && weir_cpu_curr(self->inst.sched, here) &&
+	       !weir_pipe_nr(weir_port_to(&self->inst, &self->loads.map, here));
+}
+
 /* Where a waking task's search begins: where it was, or where it was woken. */
 WEIR_HELPER u32 fair_balancer_target(struct fair_balancer weir_mem *self weir_arg, u32 prev,
 				     u32 here, u64 load)
@@ -135,6 +142,8 @@ WEIR_HELPER u32 fair_balancer_target(struct fair_balancer weir_mem *self weir_ar
 		return prev;
 	if (weir_cpu_waits(s, here) && weir_distance(s, here, prev) < 2)
 		return weir_cpu_waits(s, prev) ? prev : here;
+	if (fair_balancer_frees(self, here))
+		return here;
 	if (weir_cpu_waits(s, prev))
 		return prev;
 	mine = (weir_rq_load_of(&self->loads, here, now) + load) * weir_cpu_capacity(s, prev) * 100;
