@@ -28,8 +28,8 @@
  * source:    Linux 6.12, kernel/sched/fair.c: select_task_rq_fair(), newidle_balance(), load_balance(); pelt.c
  * long:      placing, pulling and pushing keep one account of the load of each CPU
  *
- * A task that gave up its CPU stays there. A waking task goes to its previous CPU or to the CPU of its waker, to the one
- * that is idle or has the smaller load, and from there to an idle CPU of the same last-level cache: an entirely idle core
+ * A task that gave up its CPU stays there. A waking task goes to its previous CPU or to the CPU of its waker: to the waker's if that is alone there and
+ * about to block (a synchronous wake-up), else to the one that is idle or has the smaller load; and from there to an idle CPU of the same last-level cache: an entirely idle core
  * comes before one with a busy sibling, and if CPUs differ, only those count that fit the task
  * with a quarter to spare. A CPU that has only tasks of SCHED_IDLE (weight 3) counts as idle for other tasks. New tasks go to the largest idle CPU, else to the least loaded one. A running task that has outgrown its CPU
  * leaves it at a tick, or when its slice ends, for an idle core of larger CPUs. A CPU that runs out of work takes a task from the
@@ -124,6 +124,13 @@ WEIR_COMPONENT(
 
 /* --- choice of a pipe --------------------------------------------------------------------------------- */
 
+/* Whether @here is free as soon as it has woken a task: only what it runs is there, and that is about to block. */
+WEIR_INLINE int fair_balancer_frees(const struct fair_balancer weir_mem *self, u32 here)
+{
+	return weir_cpu_leaves(self->inst.sched, here) && weir_cpu_curr(self->inst.sched, here) &&
+	       !weir_pipe_nr(weir_port_to(&self->inst, &self->loads.map, here));
+}
+
 /* Where a waking task's search begins: where it was, or where it was woken. */
 WEIR_HELPER u32 fair_balancer_target(struct fair_balancer weir_mem *self weir_arg, u32 prev,
 				     u32 here, u64 load)
@@ -135,6 +142,8 @@ WEIR_HELPER u32 fair_balancer_target(struct fair_balancer weir_mem *self weir_ar
 		return prev;
 	if (weir_cpu_waits(s, here) && weir_distance(s, here, prev) < 2)
 		return weir_cpu_waits(s, prev) ? prev : here;
+	if (fair_balancer_frees(self, here))
+		return here;
 	if (weir_cpu_waits(s, prev))
 		return prev;
 	mine = (weir_rq_load_of(&self->loads, here, now) + load) * weir_cpu_capacity(s, prev) * 100;
@@ -143,34 +152,50 @@ WEIR_HELPER u32 fair_balancer_target(struct fair_balancer weir_mem *self weir_ar
 	return mine < theirs ? here : prev;
 }
 
-/* The largest CPU of an idle core in @cpu's node, the nearest of equals; WEIR_NO_CPU: there is none. */
-WEIR_HELPER u32 fair_balancer_largest(struct fair_balancer weir_mem *self weir_arg, u32 cpu,
-				      const struct weir_cpumask weir_mem *mask weir_arg)
+/*
+ * How well idle CPU @i suits, 0: not at all. With @home: in node @home - 1, large enough for @room, then of an idle core. Without: of an
+ * idle core in @cpu's node, the largest, then the nearest.
+ */
+WEIR_INLINE u32 fair_balancer_rank(const struct fair_balancer weir_mem *self, u32 i, u32 cpu,
+				   u64 home, u64 room)
 {
-	const struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
 	struct weir_sched weir_mem *s = self->inst.sched;
-	u32 best = WEIR_NO_CPU, most = 0, n = 0;
+	u32 idle = (u32)weir_core_idle(s, &self->loads.near, i), far;
 
-	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
-		u64 bits = in->cpus->word[w] & weir_idle_word(s, w);
+	if (home)
+		return weir_cpu_node(s, i) + 1 == home
+			       ? 1 + 2 * (room <= weir_cpu_capacity(s, i)) + idle
+			       : 0;
+	far = weir_distance(s, cpu, i);
+	return idle && far < 3 ? weir_cpu_capacity(s, i) * 4 + 3 - far : 0;
+}
 
+/* The idle CPU in @mask that suits best; WEIR_NO_CPU: none does. */
+WEIR_HELPER u32 fair_balancer_idle(struct fair_balancer weir_mem *self weir_arg, u32 cpu, u64 home,
+				   u64 room, const struct weir_cpumask weir_mem *mask weir_arg)
+{
+	/* The rank, then the CPU: the kernel's stack is short. */
+	u64 best = WEIR_NO_CPU;
+
+	for (u32 w = weir_in(&self->inst, 0)->word_lo;
+	     w <= weir_in(&self->inst, 0)->word_hi && weir_loop; w++) {
+		u64 bits = weir_in(&self->inst, 0)->cpus->word[w] &
+			   weir_idle_word(self->inst.sched, w);
+
+		weir_note_scan(&self->inst, weir_count_bits(bits));
 		while (bits && weir_loop) {
-			u32 i = w * 64 + weir_lowest_bit(bits), rank;
+			u32 i = w * 64 + weir_lowest_bit(bits);
+			u64 rank;
 
 			bits &= bits - 1;
-			n++;
-			if (!weir_cpu_may(s, i, mask) || !weir_core_idle(s, &self->loads.near, i) ||
-			    weir_distance(s, cpu, i) > 2)
+			if (!weir_cpu_may(self->inst.sched, i, mask))
 				continue;
-			rank = weir_cpu_capacity(s, i) * 4 + 3 - weir_distance(s, cpu, i);
-			if (rank > most) {
-				most = rank;
-				best = i;
-			}
+			rank = (u64)fair_balancer_rank(self, i, cpu, home, room) << 32;
+			if (rank > best)
+				best = rank | i;
 		}
 	}
-	weir_note_scan(&self->inst, n);
-	return best;
+	return (u32)best;
 }
 
 /* Ask what @t wants of a CPU, if they differ. */
@@ -203,36 +228,6 @@ WEIR_INLINE u64 fair_balancer_home(struct fair_balancer weir_mem *self,
 	struct fair_balancer_task weir_mem *p = weir_priv(&self->inst, t);
 
 	return weir_load(&p->home);
-}
-
-/* An idle CPU of node @home - 1, of an idle core and large enough if there is one; WEIR_NO_CPU: none. */
-WEIR_HELPER u32 fair_balancer_at_home(struct fair_balancer weir_mem *self weir_arg, u64 home,
-				      u64 room, const struct weir_cpumask weir_mem *mask weir_arg)
-{
-	const struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-	struct weir_sched weir_mem *s = self->inst.sched;
-	u32 best = WEIR_NO_CPU, most = 0, n = 0;
-
-	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
-		u64 bits = in->cpus->word[w] & weir_idle_word(s, w);
-
-		while (bits && weir_loop) {
-			u32 i = w * 64 + weir_lowest_bit(bits), rank;
-
-			bits &= bits - 1;
-			n++;
-			if (weir_cpu_node(s, i) + 1 != home || !weir_cpu_may(s, i, mask))
-				continue;
-			rank = 1 + 2 * (room <= weir_cpu_capacity(s, i)) +
-			       (u32)weir_core_idle(s, &self->loads.near, i);
-			if (rank > most) {
-				most = rank;
-				best = i;
-			}
-		}
-	}
-	weir_note_scan(&self->inst, n);
-	return best;
 }
 
 /* Where no CPU near @cpu is idle for @t: the one with least load of the node of its memory, if that is no more than @cpu's; else @cpu. */
@@ -272,9 +267,9 @@ WEIR_HELPER u32 fair_balancer_apart(struct fair_balancer weir_mem *self weir_arg
 	u32 to = WEIR_NO_CPU;
 
 	if (home && weir_cpu_node(self->inst.sched, cpu) + 1 != home)
-		to = fair_balancer_at_home(self, home, fair_balancer_room(self, t), mask);
+		to = fair_balancer_idle(self, cpu, home, fair_balancer_room(self, t), mask);
 	if (to == WEIR_NO_CPU && self->pack && self->kinds & FAIR_BALANCER_CAPACITIES)
-		to = fair_balancer_largest(self, cpu, mask);
+		to = fair_balancer_idle(self, cpu, 0, 0, mask);
 	return to;
 }
 
@@ -290,7 +285,7 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 	if (prev >= weir_nr_cpus(s) || !weir_port_to(&self->inst, &self->loads.map, prev)) {
 		u64 home = fair_balancer_home(self, t);
 
-		return home ? fair_balancer_at_home(self, home, fair_balancer_room(self, t), mask)
+		return home ? fair_balancer_idle(self, cpu, home, fair_balancer_room(self, t), mask)
 			    : WEIR_NO_CPU;
 	}
 	if (self->loads.uses) {
@@ -304,7 +299,7 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 	    weir_port_to(&self->inst, &self->loads.map, here))
 		cpu = weir_cpu_may(s, prev, mask)
 			      ? fair_balancer_target(self, prev, here,
-						     weight * weir_pelt_load(&p->load.pelt))
+						     weir_rq_load_mean(&p->load, weight))
 			      : here;
 	last = cpu;
 	if (weir_unlikely(self->kinds)) {
@@ -337,12 +332,12 @@ WEIR_FLAT static u32 fair_balancer_better(struct fair_balancer weir_mem *self,
 	if (cpu >= weir_nr_cpus(s))
 		return WEIR_NO_CPU;
 	if (home && weir_cpu_node(s, cpu) + 1 != home)
-		to = fair_balancer_at_home(self, home, room, mask);
+		to = fair_balancer_idle(self, cpu, home, room, mask);
 	if (to != WEIR_NO_CPU && weir_core_idle(s, &self->loads.near, to))
 		return to;
 	if (!room || (!self->pack && room <= weir_cpu_capacity(s, cpu)))
 		return WEIR_NO_CPU;
-	to = self->pack ? fair_balancer_largest(self, cpu, mask)
+	to = self->pack ? fair_balancer_idle(self, cpu, 0, 0, mask)
 			: weir_idle_sibling(&self->loads.near, cpu, cpu, room | WEIR_SIBLING_WAITS,
 					    mask);
 	return to != WEIR_NO_CPU && weir_core_idle(s, &self->loads.near, to) &&
@@ -509,8 +504,8 @@ WEIR_FLAT static u64 fair_balancer_find(struct fair_balancer weir_mem *self,
 }
 
 /* When a task of @from must have stopped before it may move to @cpu, ns: one that ran lately stays in its cache. */
-WEIR_HELPER u64 fair_balancer_cold(struct fair_balancer weir_mem *self weir_arg,
-				   struct weir_pipe weir_mem *from weir_arg, u32 cpu)
+WEIR_INLINE u64 fair_balancer_cold(struct fair_balancer weir_mem *self,
+				   struct weir_pipe weir_mem *from, u32 cpu)
 {
 	u64 now = weir_now(self->inst.sched);
 
@@ -552,8 +547,8 @@ WEIR_ENTRY int fair_balancer_on_idle(struct fair_balancer weir_mem *self, u32 cp
 }
 
 /* An idle CPU, if more tasks wait in @out, the pipe of @cpu, than @cpu runs; WEIR_NO_CPU: none. */
-WEIR_HELPER u32 fair_balancer_needs_work(struct fair_balancer weir_mem *self weir_arg,
-					 struct weir_pipe weir_mem *out weir_arg, u32 cpu)
+WEIR_INLINE u32 fair_balancer_needs_work(struct fair_balancer weir_mem *self,
+					 struct weir_pipe weir_mem *out, u32 cpu)
 {
 	struct weir_task weir_mem *t = weir_cpu_curr(self->inst.sched, cpu);
 

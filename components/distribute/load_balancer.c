@@ -10,6 +10,7 @@
  * answers:   -
  * params:    quick flag 0 [0, 1]; find an idle CPU in the set of idle CPUs instead of by a scan
  *            full flag 0 [0, 1]; look at every out-pipe, also if the task's last CPU is idle
+ *            sync flag 0 [0, 1]; a task whose waker is about to block goes to the waker's CPU if nothing waits there
  * cost:      O(out-pipes) per added task unless its last CPU is idle, O(tasks) when a CPU goes offline or
  *            online; no lock of its own
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
@@ -24,6 +25,9 @@
  * `full` makes no other choice. It is what the source's balancer costs: table B.17 has the same time for a wake-up as for an
  * admission, where there is no last CPU.
  *
+ * With `sync`, two tasks that answer each other share a CPU, as under Linux: no CPU has to be woken. But a waker that does not block after all
+ * keeps the task waiting while other CPUs are idle.
+ *
  * example:   annotate affinity; entry -> load_balancer -> each cpu { round_robin -> cpu };
  */
 #include <weir/cpus.h>
@@ -34,6 +38,7 @@ struct load_balancer {
 	struct weir_port_map map;
 	u64 quick; /* (c) */
 	u64 full;  /* (c) */
+	u64 sync;  /* (c) */
 };
 
 WEIR_COMPONENT(
@@ -47,7 +52,10 @@ WEIR_COMPONENT(
 		    WEIR_PARAM(load_balancer, quick, FLAG, 0, 0, 1,
 			       "find an idle CPU in the set of idle CPUs instead of by a scan"),
 		    WEIR_PARAM(load_balancer, full, FLAG, 0, 0, 1,
-			       "look at every out-pipe, also if the task's last CPU is idle")));
+			       "look at every out-pipe, also if the task's last CPU is idle"),
+		    WEIR_PARAM(load_balancer, sync, FLAG, 0, 0, 1,
+			       "a task whose waker is about to block goes to the waker's CPU if "
+			       "nothing waits there")));
 
 /* Where a task must not go has the greatest cost, and one with an idle CPU less than any other. */
 #define LOAD_BALANCER_NEVER (~0u)
@@ -87,6 +95,24 @@ WEIR_PART u32 load_balancer_cost(const struct weir_pipe weir_mem *out weir_arg,
 	if (weir_unlikely(!load))
 		return 0;
 	return load | LOAD_BALANCER_BUSY;
+}
+
+/* The out-port of the CPU that woke @t, if that is about to be free for it; WEIR_WITHHOLD: it is not. */
+WEIR_HELPER u32 load_balancer_freed(struct load_balancer weir_mem *self weir_arg,
+				    struct weir_task weir_mem *t weir_arg,
+				    const struct weir_cpumask weir_mem *mask weir_arg)
+{
+	u32 here = weir_load(&t->entry_cpu), port;
+	struct weir_pipe weir_mem *out;
+
+	if (here >= self->map.nr || !weir_cpu_leaves(self->inst.sched, here))
+		return WEIR_WITHHOLD;
+	port = self->map.port[here] - 1u;
+	if (port >= self->inst.nr_out)
+		return WEIR_WITHHOLD;
+	out = weir_out(&self->inst, port);
+	return out->only && !weir_home_nr(out->tally) && weir_out_allows(out, mask) ? port
+										    : WEIR_WITHHOLD;
 }
 
 static u32 load_balancer_choose(struct load_balancer weir_mem *self, struct weir_task weir_mem *t,
@@ -134,6 +160,8 @@ WEIR_ENTRY u32 load_balancer_step(struct load_balancer weir_mem *self, u32 what,
 	u32 port = weir_stays(&self->inst, what, t, mask);
 
 	weir_use(s);
+	if (port == WEIR_WITHHOLD && weir_unlikely(self->sync))
+		port = load_balancer_freed(self, t, mask);
 	if (port == WEIR_WITHHOLD)
 		port = load_balancer_choose(self, t, mask);
 	return port != WEIR_WITHHOLD ? port : weir_withhold(&self->inst, what, t, 0);

@@ -32,8 +32,7 @@
  * A deadline counts as it was when the task was placed; a task whose deadline changes while it waits or runs is looked at again
  * when its CPU chooses. If the numbers of in-ports and out-ports differ, a task goes to its last CPU, or to the out-pipe with the fewest tasks.
  * Out-pipes that lead to several CPUs are no targets of pushing. Differences from Linux: idle CPUs are preferred, and a task that waits is
- * pushed also if it has not been preempted. Capacities of CPUs are not looked at. In the kernel it fits with few components: with those of
- * the topology `classes` a program would have too many functions.
+ * pushed also if it has not been preempted. Capacities of CPUs are not looked at.
  *
  * example:   annotate affinity, executed, policy, priority;
  *            topology lane { in -> out; }
@@ -187,7 +186,6 @@ static void push_pull_link(struct push_pull weir_mem *self, struct weir_task wei
 		before = push_pull_of(self, before)->prev;
 	p->limit = limit;
 	p->port = port;
-	p->goes = 0;
 	p->epoch = self->epoch;
 	p->prev = before;
 	p->next = before ? push_pull_of(self, before)->next : self->head[level];
@@ -207,23 +205,33 @@ static void push_pull_link(struct push_pull weir_mem *self, struct weir_task wei
 	self->levels[word] |= 1ull << (level % 64);
 }
 
-/* From now on @t waits at @port - 1, 0: nowhere, with @limit. */
+/*
+ * From now on @t waits at @port - 1, 0: nowhere, with @limit. With @from only if it waits at @from - 1 and is to go nowhere yet: then it is
+ * to go to @port - 1, with the limit that it has. 1: so it is.
+ */
 WEIR_HELPER int push_pull_note(struct push_pull weir_mem *self weir_arg,
-			       struct weir_task weir_mem *t weir_arg, u32 port, u64 limit)
+			       struct weir_task weir_mem *t weir_arg, u32 port, u64 limit, u32 from)
 {
 	struct push_pull_task weir_mem *p = push_pull_of(self, t);
+	int waits, does;
 
 	if (!port && !weir_load(&p->level))
 		return 0;
 	if (weir_instance_lock(&self->inst))
 		return 0;
-	if (push_pull_waits(self, p))
-		push_pull_unlink(self, p);
-	weir_store(&p->level, 0);
-	if (port && port <= self->inst.nr_out)
-		push_pull_link(self, t, p, port - 1, limit);
+	waits = push_pull_waits(self, p);
+	does = !from || (waits && p->port == from - 1 && !p->goes);
+	if (does) {
+		limit = from ? p->limit : limit;
+		if (waits)
+			push_pull_unlink(self, p);
+		weir_store(&p->level, 0);
+		if (port && port <= self->inst.nr_out)
+			push_pull_link(self, t, p, port - 1, limit);
+		weir_store(&p->goes, from != 0);
+	}
 	weir_instance_unlock(&self->inst);
-	return 0;
+	return does;
 }
 
 /*
@@ -342,17 +350,17 @@ WEIR_HELPER u32 push_pull_place(struct push_pull weir_mem *self weir_arg, u32 in
 	u64 limit = push_pull_limit_of(self, t);
 	u32 port = push_pull_home(self, in, t, mask), lower;
 
-	push_pull_note(self, t, 0, 0);
+	push_pull_note(self, t, 0, 0, 0);
 	if (!port || limit == WEIR_KEY_NONE)
 		return port;
 	lower = push_pull_urgency(self, port - 1) > limit
 			? 0
 			: push_pull_lowest(self, weir_last_cpu(t), mask, limit, port);
 	port = lower ? lower : port;
-	push_pull_note(self, t, port, limit);
+	push_pull_note(self, t, port, limit, 0);
 	/* A CPU that has got it meanwhile says so before or after this: then it waits no longer. */
 	if (weir_state(t) != WEIR_SCHEDULABLE)
-		push_pull_note(self, t, 0, 0);
+		push_pull_note(self, t, 0, 0, 0);
 	return port;
 }
 
@@ -367,9 +375,8 @@ static int push_pull_is_next(const struct push_pull weir_mem *self,
 }
 
 /* REVIEW: 1 + the port where @t, which is to be moved, goes, or where it stays; 0: it is to be placed anew. */
-WEIR_HELPER u32 push_pull_again(struct push_pull weir_mem *self weir_arg,
-				struct weir_task weir_mem *t weir_arg,
-				const struct weir_cpumask weir_mem *mask weir_arg)
+WEIR_FLAT static u32 push_pull_again(struct push_pull weir_mem *self, struct weir_task weir_mem *t,
+				     const struct weir_cpumask weir_mem *mask)
 {
 	struct push_pull_task weir_mem *p = push_pull_of(self, t);
 	u32 now = weir_stays(&self->inst, WEIR_REVIEW, t, mask), port = weir_load(&p->port);
@@ -391,28 +398,18 @@ WEIR_HELPER u32 push_pull_again(struct push_pull weir_mem *self weir_arg,
 WEIR_HELPER int push_pull_move(struct push_pull weir_mem *self weir_arg,
 			       struct weir_task weir_mem *t weir_arg, u32 from, u32 to)
 {
-	struct push_pull_task weir_mem *p = push_pull_of(self, t);
 	u32 now = weir_port_of(&self->inst, t);
-	int moves;
 
 	if (now != from) {
 		/* A stage before has it: it is noted again when it comes. */
 		if (now == WEIR_WITHHOLD && weir_load(&t->home))
-			push_pull_note(self, t, 0, 0);
+			push_pull_note(self, t, 0, 0, 0);
 		return 0;
 	}
-	if (weir_instance_lock(&self->inst))
+	if (!push_pull_note(self, t, to + 1, 0, from + 1))
 		return 0;
-	moves = push_pull_waits(self, p) && p->port == from && !p->goes;
-	if (moves) {
-		push_pull_unlink(self, p);
-		push_pull_link(self, t, p, to, p->limit);
-		weir_store(&p->goes, 1);
-	}
-	weir_instance_unlock(&self->inst);
-	if (moves)
-		weir_review(&self->inst, t);
-	return moves;
+	weir_review(&self->inst, t);
+	return 1;
 }
 
 /* --- push and pull ------------------------------------------------------------------------------------------ */
@@ -503,7 +500,7 @@ WEIR_ENTRY int push_pull_on_dispatch(struct push_pull weir_mem *self, const stru
 {
 	u32 port;
 
-	push_pull_note(self, msg->task, 0, 0);
+	push_pull_note(self, msg->task, 0, 0, 0);
 	port = push_pull_at(self, msg->cpu);
 	if (!port)
 		return 0;
@@ -517,7 +514,7 @@ WEIR_FLAT static int push_pull_leave(struct push_pull weir_mem *self, struct wei
 {
 	u32 cpu = weir_last_cpu(t), port;
 
-	push_pull_note(self, t, 0, 0);
+	push_pull_note(self, t, 0, 0, 0);
 	port = push_pull_at(self, cpu);
 	if (port && !weir_cpu_curr(self->inst.sched, cpu))
 		push_pull_pull(self, port - 1, push_pull_urgency(self, port - 1));

@@ -59,7 +59,7 @@ WEIR_GLOBAL u32 weir_fair_nice(s64 nice)
 	return fair_table[fair_row(nice) & 63][0];
 }
 
-WEIR_GLOBAL u32 weir_fair_nice_inverse(s64 nice)
+WEIR_FLAT u32 weir_fair_nice_inverse(s64 nice)
 {
 	return fair_table[fair_row(nice) & 63][1];
 }
@@ -81,8 +81,7 @@ WEIR_GLOBAL int weir_fair_weigh(struct weir_sched weir_mem *s weir_arg,
 	return (msg.value2 & WEIR_FAIR_UNTOLD) != 0;
 }
 
-WEIR_GLOBAL u64 weir_fair_latency(struct weir_sched weir_mem *s weir_arg,
-				  struct weir_task weir_mem *t weir_arg)
+WEIR_FLAT u64 weir_fair_latency(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
 	return weir_property(s, WEIR_TOPIC_LATENCY, t);
 }

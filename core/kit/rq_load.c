@@ -19,8 +19,8 @@ WEIR_FLAT int weir_rq_load_construct(struct weir_instance weir_mem *self,
 	return weir_port_map(self, &loads->map);
 }
 
-WEIR_GLOBAL int weir_rq_load_take(struct weir_rq_loads weir_mem *loads weir_arg,
-				  const struct weir_rq_loads weir_mem *old weir_arg)
+WEIR_FLAT int weir_rq_load_take(struct weir_rq_loads weir_mem *loads,
+				const struct weir_rq_loads weir_mem *old)
 {
 	for (u32 i = 0; i < loads->inst->nr_out && i < old->inst->nr_out && weir_loop; i++) {
 		loads->port[i].pelt.at = old->port[i].pelt.at;
@@ -98,8 +98,8 @@ static void rq_load_stop(struct weir_rq_loads weir_mem *loads,
 	weir_store(&loads->port[port - 1].running, 0);
 }
 
-WEIR_GLOBAL int weir_rq_load_start(struct weir_rq_loads weir_mem *loads weir_arg,
-				   struct weir_rq_load_task weir_mem *p weir_arg, u32 cpu, u64 now)
+WEIR_FLAT int weir_rq_load_start(struct weir_rq_loads weir_mem *loads,
+				 struct weir_rq_load_task weir_mem *p, u32 cpu, u64 now)
 {
 	u32 port = cpu < loads->map.nr ? loads->map.port[cpu] : 0;
 

@@ -449,8 +449,7 @@ WEIR_GLOBAL int weir_topics_bind(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-WEIR_GLOBAL int weir_topics_unbind(struct weir_sched weir_mem *s weir_arg,
-				   struct weir_instance weir_mem *inst weir_arg)
+WEIR_FLAT int weir_topics_unbind(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst)
 {
 	for (u32 k = 0; k < weir_limit(WEIR_MAX_OWN) && weir_loop; k++) {
 		u32 topic = inst->topics[k] & (WEIR_MAX_TOPICS - 1);

@@ -363,7 +363,7 @@ WEIR_GLOBAL int weir_graph_follow(struct weir_graph weir_mem *g weir_arg)
 }
 
 /* The pipes of each home, and its way in. */
-WEIR_GLOBAL int weir_graph_homes(struct weir_graph weir_mem *g weir_arg)
+WEIR_FLAT int weir_graph_homes(struct weir_graph weir_mem *g)
 {
 	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++) {
 		struct weir_pipe weir_mem *p = &g->pipes[i], *h = p->home;
@@ -465,8 +465,7 @@ WEIR_GLOBAL int weir_instance_free(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-WEIR_GLOBAL int weir_graph_free(struct weir_sched weir_mem *s weir_arg,
-				struct weir_graph weir_mem *g weir_arg)
+WEIR_FLAT int weir_graph_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g)
 {
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
 		if (weir_gap(g->instances[i]))

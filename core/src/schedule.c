@@ -80,6 +80,12 @@ WEIR_FLAT int weir_unblock(struct weir_sched weir_mem *s, u32 cpu, struct weir_t
 	return enter(s, cpu, t, WEIR_WHY_WOKE);
 }
 
+WEIR_FLAT int weir_wakes_and_leaves(struct weir_sched weir_mem *s, u32 cpu, u32 leaves)
+{
+	weir_store(&s->cpus[cpu].leaves, leaves);
+	return 0;
+}
+
 WEIR_FLAT int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
 {
 	return enter(s, cpu, t, WEIR_WHY_REQUEUED);

@@ -354,8 +354,7 @@ WEIR_GLOBAL int weir_next_comes(struct weir_sched weir_mem *s weir_arg)
 }
 
 /* It waits in the postponed pipe to which it has come; or 0. */
-WEIR_GLOBAL int weir_waits_before(struct weir_sched weir_mem *s weir_arg,
-				  struct weir_pipe weir_mem *to weir_arg)
+WEIR_FLAT int weir_waits_before(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *to)
 {
 	struct weir_graph weir_mem *g = s->graph;
 
@@ -388,8 +387,7 @@ WEIR_GLOBAL u32 weir_present(struct weir_sched weir_mem *s weir_arg)
 }
 
 /* Private data for the tasks that exist, beside the old; nothing in use is touched. */
-WEIR_GLOBAL int weir_prepare(struct weir_sched weir_mem *s weir_arg,
-			     struct weir_graph weir_mem *g weir_arg)
+WEIR_FLAT int weir_prepare(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g)
 {
 	int err = 0;
 

@@ -97,7 +97,7 @@ static void set_limit(u32 number, u64 period_us, u64 quota_us, u64 burst_us)
 }
 
 /* A new graph may have components that have received no reports yet. */
-WEIR_GLOBAL int weir_linux_republish_groups(void)
+WEIR_FLAT int weir_linux_republish_groups(void)
 {
 	for (u32 i = 1; i < MAX_GROUPS && weir_loop; i++)
 		if (weir_load(&GROUP(i)->used))

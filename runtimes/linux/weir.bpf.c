@@ -71,6 +71,10 @@ WEIR_GLOBAL int weir_absent(void)
 SEC("struct_ops/weir_select_cpu")
 s32 weir_select_cpu(u64 *ctx)
 {
+	struct weir_linux_task *own = of((struct task_struct *)ctx[0]);
+
+	if (own)
+		own->flags = (own->flags & ~SYNC) | (ctx[2] & SCX_WAKE_SYNC ? SYNC : 0);
 	/* The graph decides where a task waits, when the task enters. */
 	return (s32)ctx[1];
 }
@@ -162,6 +166,7 @@ int weir_enqueue(u64 *ctx)
 	       : own->flags & KNOWN  ? WEIR_CALL_UNBLOCK
 				     : WEIR_CALL_ADMIT;
 	call_begins(call);
+	weir_wakes_and_leaves(SCHED, weir_port_cpu(), own->flags & SYNC);
 	err = weir_let_in(SCHED, weir_port_cpu(), t,
 			  call == WEIR_CALL_RELINQUISH ? WEIR_WHY_REQUEUED
 			  : call == WEIR_CALL_UNBLOCK  ? WEIR_WHY_WOKE

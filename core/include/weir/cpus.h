@@ -69,6 +69,12 @@ WEIR_INLINE u32 weir_cpu_runs(const struct weir_cpu weir_mem *c, int now)
 	return now ? weir_load(&c->curr) != 0 : weir_load(&c->runs);
 }
 
+/* @cpu wakes a task now, and what it runs is about to block: a hint, for a step with WEIR_WHY_WOKE, and lost if the task waits on its way. */
+WEIR_INLINE int weir_cpu_leaves(const struct weir_sched weir_mem *s, u32 cpu)
+{
+	return weir_load(&s->cpus[cpu].leaves) != 0;
+}
+
 /* The urgency of that task, 0 while the CPU chooses; a component may set it to that of the task about to run. */
 WEIR_INLINE u64 weir_cpu_key(const struct weir_sched weir_mem *s, u32 cpu)
 {

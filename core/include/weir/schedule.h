@@ -104,7 +104,9 @@ struct weir_cpu {
 	u64 nr_gave_up;
 	/* (a) likewise: tasks left in the inbox of a pipe whose lock was taken */
 	u64 nr_inboxed;
-	u64 unused[4];
+	u32 leaves; /* (a) what it runs wakes a task and is about to block: see weir_wakes_and_leaves() */
+	u32 unused0;
+	u64 unused[3];
 	/* What balancers on all CPUs read, and what rarely changes: another line. */
 	/*
 	 * (a) WEIR_CPU_SLEEPS: it found nothing when it looked last: only then may it be among the idle ones; set before it is put there.
@@ -299,6 +301,11 @@ struct weir_task weir_mem *weir_task_get(struct weir_sched weir_mem *s, u32 id);
 /* unconsidered -> schedulable; the first time, and after a block. */
 int weir_admit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
 int weir_unblock(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
+/*
+ * @leaves: until it is called with 0, what @cpu wakes is woken by a thread that is about to block, so that @cpu will be free (Linux: a synchronous
+ * wake-up, as of pipes and sockets). A hint for policies, which may leave the woken task there.
+ */
+int weir_wakes_and_leaves(struct weir_sched weir_mem *s, u32 cpu, u32 leaves);
 /* running -> schedulable. */
 int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
 /* One of the three: WEIR_WHY_ADMITTED, _WOKE or _REQUEUED. (In the kernel each of them is a copy of its code.) */

@@ -356,6 +356,7 @@ core_functions! {
     fn weir_task_get(s: *mut CSched, id: u32) -> *mut CTask;
     fn weir_admit(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
     fn weir_unblock(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
+    fn weir_wakes_and_leaves(s: *mut CSched, cpu: u32, leaves: u32) -> c_int;
     fn weir_relinquish(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
     fn weir_block(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
     fn weir_exit(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;

@@ -696,6 +696,14 @@ impl Sched {
         self.on_task(cpu, t, ffi::weir_unblock, Some(Call::Unblock), "unblocking a task")
     }
 
+    /// Until it is called with `false`, what `cpu` wakes is woken by a thread that is about to block: a hint for policies.
+    pub fn wakes_and_leaves(&mut self, cpu: u32, leaves: bool) {
+        assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
+        let s = self.domains.as_ref().map_or(self.s, |d| d.open_for(cpu));
+        // SAFETY: valid scheduler, and the CPU is one of its.
+        unsafe { ffi::weir_wakes_and_leaves(s, cpu, u32::from(leaves)) };
+    }
+
     /// running -> schedulable.
     #[inline(always)]
     pub fn relinquish(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {

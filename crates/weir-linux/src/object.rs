@@ -471,6 +471,31 @@ mod tests {
         }
     }
 
+    /// The catalogue's largest topology.
+    #[test]
+    fn push_pull_with_all_classes_fits() {
+        let names = [
+            "affinity",
+            "cbs",
+            "executed",
+            "job",
+            "policy",
+            "priority",
+            "weight",
+            "fair",
+            "latency",
+            "throttle",
+            "fair_balancer",
+            "push_pull",
+            "eevdf",
+            "rt",
+            "edf",
+            "fair_server",
+        ];
+        let (_, chosen) = with_components(&selection(&names, true), false, usize::MAX).expect("it fits");
+        assert_eq!(chosen.len(), names.len());
+    }
+
     /// An older kernel takes what has short chains of calls, and says of the rest what it would need.
     #[test]
     fn chains_of_calls_are_short_enough_for_older_kernels() {

@@ -304,7 +304,7 @@ impl Calls {
                 format!(
                     "the components of these topologies have {least} functions together, and a program in the kernel may have {MAX_FUNCTIONS}"
                 ),
-                "name fewer topologies at once; one that has more by itself, such as `push-pull`, can only be simulated",
+                "name fewer topologies at once; one that has more by itself can only be simulated",
             ));
         }
         let frames = self.frames(&chosen);

@@ -49,6 +49,12 @@ WEIR_INLINE u32 weir_rq_load_weight(const struct weir_rq_load_task weir_mem *p)
 	return (u32)weir_load(&p->counted);
 }
 
+/* What the task adds to the mean load of a pipe, with @weight. */
+WEIR_INLINE u64 weir_rq_load_mean(const struct weir_rq_load_task weir_mem *p, u32 weight)
+{
+	return (u64)weight * p->pelt.load_sum / weir_pelt_divider(&p->pelt);
+}
+
 struct weir_rq_loads {
 	struct weir_instance weir_mem *inst; /* (c) */
 	struct weir_port_map map;

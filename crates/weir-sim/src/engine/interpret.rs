@@ -443,8 +443,14 @@ impl Sim<'_> {
         mut wakes: Vec<TaskNo>,
         wait: Wait,
     ) -> Result<Next> {
-        for other in wakes.drain(..) {
-            self.wake(other, c)?;
+        // As of Linux's pipes and sockets: who writes or reads is about to wait for the other side.
+        let h = self.caller(c);
+        if !wakes.is_empty() {
+            self.sched_on(h).wakes_and_leaves(h, true);
+            for other in wakes.drain(..) {
+                self.wake(other, c)?;
+            }
+            self.sched_on(h).wakes_and_leaves(h, false);
         }
         self.wakes = wakes;
         match pass {

@@ -99,6 +99,23 @@ fn shares_hold_across_cpus() {
     }
 }
 
+/// Who writes to a channel is about to wait for the answer: the task that it wakes goes to its CPU, also from another cache, and both stay there.
+#[test]
+fn a_synchronous_wake_up_stays_with_its_waker() {
+    let text = "name = \"two\"\nllc_level = 3\n[[cpus]]\ncount = 1\nllc = 0\nllc_size = \"8MiB\"\n\
+                [[cpus]]\ncount = 1\nllc = 1\nllc_size = \"8MiB\"\n";
+    let machine = Machine::resolve("m.toml", &|_| Ok(text.as_bytes().to_vec()), &[]).expect("a machine");
+    let load = "[[task]]\nname = \"ping\"\nprogram = [\"loop { run 20us; write there 1B; read back 1B }\"]\n\
+                [[task]]\nname = \"pong\"\nprogram = [\"loop { read there 1B; run 20us; write back 1B }\"]\n";
+    let mut g = Gantt::default();
+    let plan = plan(&catalogue("linux"), &machine.shape);
+    let cfg = RunConfig { duration_ns: Some(100 * MS), ..RunConfig::default() };
+    weir_sim::run(&machine, &plan, &toml(load), &Costs::default(), &cfg, &mut g).expect("it runs");
+    let late: Vec<_> = g.bars.iter().filter(|b| b.2 > 50 * MS).collect();
+    assert!(late.len() > 1000, "{} turns", late.len());
+    assert!(late.iter().all(|b| b.1 == late[0].1), "they run on both CPUs");
+}
+
 /// The heavy task of two keeps its share although others come and go on its CPU.
 #[test]
 fn weights_hold_across_cpus() {
