@@ -8,4 +8,4 @@
 . "$(dirname "$0")/lib.sh"
 
 load_sets "linux capacity-aware scx-interactive bvt" "p-rm p-dm p-fp p-edf-vd" \
-	"cbs p-cbs sched-deadline sporadic rt-rr" "classes" "cool thrifty paced"
+	"cbs p-cbs sched-deadline sporadic rt-rr" "classes" "push-pull" "cool thrifty paced"
