@@ -317,7 +317,7 @@ fn partitioned(load: &Load<'_>, m: u32, fit: Fit, bound_pct: u64, local: &Policy
         remark = format!("CPU {cpu} is {verdict}; {remark}");
     }
     if placed.overload {
-        remark = format!("{remark}; one fits on no CPU beside the others and went to the emptiest");
+        remark = format!("{remark}; one had no room on any CPU and went to the emptiest");
     }
     if response.iter().all(Option::is_none) {
         response.clear();
