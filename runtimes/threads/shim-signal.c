@@ -314,6 +314,36 @@ SHIM int sigaction(int sig, const struct sigaction *restrict act, struct sigacti
 	return 0;
 }
 
+/* The kernel's form of it. */
+struct action {
+	void (*handler)(int);
+	unsigned long flags;
+	void (*restorer)(void);
+	unsigned long mask;
+};
+
+/* Daemons reset all signals, some by calls of their own. The handlers of others than the runtime's signal are called directly then. */
+int shim_actions(long number, const long *a, long *result)
+{
+	const struct action *by = (const struct action *)a[1];
+	struct action *to = (struct action *)a[2];
+	struct sigaction act = { 0 }, old;
+
+	if (number != SYS_rt_sigaction || a[0] != SIGURG || !shim_active)
+		return 0;
+	if (by) {
+		act.sa_handler = by->handler;
+		act.sa_flags = (int)by->flags;
+		memcpy(&act.sa_mask, &by->mask, sizeof(by->mask));
+	}
+	*result = sigaction(SIGURG, by ? &act : 0, &old);
+	if (to) {
+		*to = (struct action){ .handler = old.sa_handler, .flags = (unsigned)old.sa_flags };
+		memcpy(&to->mask, &old.sa_mask, sizeof(to->mask));
+	}
+	return 1;
+}
+
 static sighandler_t by_signal(int sig, sighandler_t handler, int flags)
 {
 	struct sigaction act = { .sa_handler = handler, .sa_flags = flags }, old;

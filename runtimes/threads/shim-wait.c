@@ -253,7 +253,8 @@ SHIM long syscall(long number, ...)
 	/* The runtime's own calls come by here, too. */
 	if (may_wait(number, a) && !weir_disabled())
 		return BLOCKING(real(number, a[0], a[1], a[2], a[3], a[4], a[5]));
-	if (shim_scheduling(number, a, &result) || shim_files(number, a, &result))
+	if (shim_scheduling(number, a, &result) || shim_files(number, a, &result) ||
+	    shim_actions(number, a, &result))
 		return result;
 	shim_before(number, a);
 	child = shim_active && forks(number, a);

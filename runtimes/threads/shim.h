@@ -76,6 +76,8 @@ void shim_block_urgent(int blocked);
 void shim_mask_urgent(int how);
 /* A child has no policy, and the mask that the program knows. */
 void shim_urgent_without_policy(void);
+/* A system call that sets what the runtime's signal does, and its result; 0: it is another call. */
+int shim_actions(long number, const long *a, long *result);
 /* The library's files, which the program must not close. */
 int shim_owns(int fd);
 /* A system call that closes or replaces files, and its result; 0: it is another call. */

@@ -496,8 +496,7 @@ struct shared {
 
 static void shared_barrier(void)
 {
-	struct shared *s =
-		mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct shared *s = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pthread_barrierattr_t b;
 	pthread_mutexattr_t m;
 	pthread_condattr_t c;
@@ -876,6 +875,23 @@ static void old_masks(void)
 		usleep(500);
 }
 
+/* By a call of its own, as some daemons begin. */
+static void resets_all(void)
+{
+	unsigned long none[4] = { 0 }, all = 0;
+	int n = 0;
+
+	busy(2);
+	for (int sig = 1; sig < 65; sig++)
+		n += !syscall(SYS_rt_sigaction, sig, none, 0, 8);
+	REQUIRE(!syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, 8));
+	for (int i = 0; i < 20; i++) {
+		run(nothing, 0);
+		usleep(500);
+	}
+	printf("%d\n", n);
+}
+
 static pthread_t threads_hit[3];
 
 static void set_by_sigset(int sig)
@@ -1236,7 +1252,8 @@ static void clocks_of_threads(void)
 	pthread_t burner;
 
 	REQUIRE(!pthread_create(&burner, 0, burns, 0));
-	REQUIRE(!pthread_getcpuclockid(burner, &c) && !pthread_getcpuclockid(pthread_self(), &mine));
+	REQUIRE(!pthread_getcpuclockid(burner, &c) &&
+		!pthread_getcpuclockid(pthread_self(), &mine));
 	while (t.tv_nsec < 20000000 && !t.tv_sec) {
 		usleep(1000);
 		REQUIRE(!clock_gettime(c, &t));
@@ -1314,11 +1331,11 @@ static void all_memory_locked(void)
 
 static void code_made_and_changed(void)
 {
-	unsigned char *code = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-				   -1, 0);
+	unsigned char *code =
+		mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	/* mov eax, N; ret, after a loop of 2^20 rounds */
-	static const unsigned char text[] = { 0xb9, 0,	  0, 0x10, 0, 0xff, 0xc9,
-					      0x75, 0xfc, 0xb8, 0, 0, 0,    0, 0xc3 };
+	static const unsigned char text[] = { 0xb9, 0,	  0, 0x10, 0, 0xff, 0xc9, 0x75,
+					      0xfc, 0xb8, 0, 0,	   0, 0,    0xc3 };
 	int sum = 0;
 
 	busy(2);
@@ -1568,7 +1585,9 @@ static void children_by_clone3(void)
 		REQUIRE(p > 0 && !waitid(P_PIDFD, (id_t)fd, &i, WEXITED) && i.si_status == n);
 		close(fd);
 	}
-	struct clone_args bad = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = 9999 };
+	struct clone_args bad = { .flags = CLONE_INTO_CGROUP,
+				  .exit_signal = SIGCHLD,
+				  .cgroup = 9999 };
 
 	REQUIRE(syscall(SYS_clone3, &bad, sizeof(bad)) == -1);
 	printf("%d\n", errno);
@@ -1650,6 +1669,7 @@ static const struct {
 	ONCE(closes_all_by_hand),
 	ONCE(masks_of_attributes),
 	ONCE(old_masks),
+	ONCE(resets_all),
 	CASE(old_handlers),
 	CASE(recovered_overflows),
 	CASE(small_signal_stacks),
