@@ -154,6 +154,7 @@ done
 # What POSIX and Linux promise: the same output and status as without us, alone and joined.
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/posix" tests/threads/posix.c -lpthread -lrt
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/rare" tests/threads/rare.c -lpthread -lrt -ldl
+"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/seldom" tests/threads/seldom.c -lpthread -lrt -ldl -lutil
 for n in 0 1; do "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -DLIBRARY -shared -fPIC -o "$work/rare$n.so" tests/threads/rare.c; done
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/cancel" tests/threads/cancel.c -lpthread -lrt
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -o "$work/spins" tests/threads/spins.c -lpthread
@@ -191,7 +192,7 @@ for cpus in "${sizes[@]}"; do
 	compile decentral -m "smp-$cpus" -o "$work/cpus$cpus.plan"
 	served_plan "$work/cpus$cpus.plan" "posix-$$-$cpus"
 	first=$server
-	for program in "$work/posix" "$work/rare"; do
+	for program in "$work/posix" "$work/rare" "$work/seldom"; do
 		while read -r case; do
 			outcome timeout 60 "$program" "$case" >"$work/plain" 2>/dev/null
 			same "$case, $cpus CPUs" preloaded "$work/cpus$cpus.plan" "$program" "$case"

@@ -393,13 +393,22 @@ struct weir_thread *cpu_yield(struct cpu *c, struct weir_thread *t, enum left wh
 	return chosen(c, next);
 }
 
+/* The program is told another set, the one that it asked for. */
+void set_cpus(int tid, const cpu_set_t *set)
+{
+	if (weir_shim_call)
+		weir_shim_call(SYS_sched_setaffinity, tid, sizeof(*set), (long)set);
+	else
+		syscall(SYS_sched_setaffinity, tid, sizeof(*set), set);
+}
+
 void pin(int tid, u32 linux_cpu)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(linux_cpu, &set);
-	syscall(SYS_sched_setaffinity, tid, sizeof(set), &set);
+	set_cpus(tid, &set);
 }
 
 /* The caller holds @c no longer. */
@@ -599,6 +608,14 @@ void switch_out(enum request request, enum left why)
 
 /* --- the driver ------------------------------------------------------------------------------------------------- */
 
+static void make_timer(timer_t *timer, int tid)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = rt.signal };
+
+	event._sigev_un._tid = tid;
+	weir_assert(!timer_create(CLOCK_MONOTONIC, &event, timer));
+}
+
 /* Run @t, and the green threads that follow it without the driver, until one of them leaves the CPU to the driver. */
 static void run_green(struct cpu *c, struct weir_thread *t)
 {
@@ -609,6 +626,7 @@ static void run_green(struct cpu *c, struct weir_thread *t)
 	if (!c->works) {
 		c->works = 1;
 		be_prompt(0);
+		make_timer(&c->timer, c->driver);
 	}
 	/* Another CPU may not have left the thread's stack yet; it leaves it without waiting for another CPU. */
 	while (__atomic_load_n(&t->on_cpu, __ATOMIC_ACQUIRE))
@@ -657,14 +675,6 @@ static void idle(struct cpu *c)
 	__atomic_store_n(&c->n.idle_ns, c->n.idle_ns + (now() - from), __ATOMIC_RELAXED);
 }
 
-static void make_timer(timer_t *timer, int tid)
-{
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = rt.signal };
-
-	event._sigev_un._tid = tid;
-	weir_assert(!timer_create(CLOCK_MONOTONIC, &event, timer));
-}
-
 static void *driver(void *arg)
 {
 	struct cpu *c = arg;
@@ -682,7 +692,6 @@ static void *driver(void *arg)
 	prctl(PR_SET_NAME, "weir-driver");
 	be_prompt(1);
 	c->driver = gettid();
-	make_timer(&c->timer, c->driver);
 	__atomic_store_n(&c->holder, c->driver, __ATOMIC_SEQ_CST);
 	while (!__atomic_load_n(&rt.stop, __ATOMIC_ACQUIRE)) {
 		struct weir_thread *t = c->next;
@@ -711,7 +720,8 @@ static void *driver(void *arg)
 		__atomic_store_n(&c->gate, 0, __ATOMIC_RELAXED);
 		s->cpu = c;
 	}
-	timer_delete(c->timer);
+	if (c->works)
+		timer_delete(c->timer);
 	return 0;
 }
 

@@ -372,7 +372,7 @@ int cpus_new(u32 nr)
 
 void unpin(int tid)
 {
-	syscall(SYS_sched_setaffinity, tid, sizeof(allowed), &allowed);
+	set_cpus(tid, &allowed);
 }
 
 int quiet_thread(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *arg)
@@ -674,6 +674,7 @@ WEIR_API int weir_rt_open(const struct weir_rt_config *config)
 void forked(void)
 {
 	struct self *s = me();
+	int pinned = s->thread != 0;
 
 	status_forked();
 	watch_forked();
@@ -686,7 +687,8 @@ void forked(void)
 	*s = (struct self){ 0 };
 	memset(&one_at_a_time, 0, sizeof(one_at_a_time));
 	memset(&rt, 0, sizeof(rt));
-	unpin(0);
+	if (pinned)
+		unpin(0);
 }
 
 WEIR_API void weir_rt_forked(void)

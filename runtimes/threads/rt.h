@@ -125,7 +125,7 @@ struct cpu {
 	u32 gate;    /* (a) the driver's futex: 1, the CPU is the driver's */
 	u32 kicked;  /* (a) futex: there may be work */
 	u32 asleep;  /* (a) the driver waits at `kicked` */
-	u32 works;   /* the driver has run green threads */
+	u32 works;   /* the driver has run green threads, and has a timer for them */
 	u32 resched; /* (a) the policy wants it to choose again */
 	int holder;  /* (a) Linux's number of the thread that has the CPU */
 	int driver;
@@ -246,6 +246,7 @@ void futex_wake(u32 *word, int n);
 /* The same at a word that several processes share; wakes one. */
 int shared_wait(u32 *word, u32 value, u64 at);
 void shared_wake(u32 *word);
+void set_cpus(int tid, const cpu_set_t *set);
 void pin(int tid, u32 linux_cpu);
 void spin(u32 *lock);
 void unspin(u32 *lock);
@@ -313,7 +314,9 @@ void overflow_stack(char *stack, size_t bytes);
 void weir_switch(void **from, void *to);
 void *weir_first_frame(char *top, void (*entry)(void));
 
-/* The preloaded form's: a signal that is the program's. */
+/* The preloaded form's: a system call that is not the program's. */
+extern long weir_shim_call(long number, long a, long b, long c) __attribute__((weak));
+/* Likewise: a signal that is the program's. */
 extern void weir_shim_urgent(siginfo_t *info, void *context, int own) __attribute__((weak));
 /* open.c: in the child after a fork, which has none of the threads */
 void forked(void);

@@ -29,16 +29,16 @@ static struct place anywhere(void)
 	if (p.blocked)
 		shim_mask_urgent(SIG_BLOCK);
 	if (shim_mine() && shim_self() &&
-	    syscall(SYS_sched_getaffinity, 0, sizeof(p.was), &p.was) > 0)
-		p.changed =
-			!syscall(SYS_sched_setaffinity, 0, sizeof(cpu_set_t), &shim_self()->cpus);
+	    weir_shim_call(SYS_sched_getaffinity, 0, sizeof(p.was), (long)&p.was) > 0)
+		p.changed = !weir_shim_call(SYS_sched_setaffinity, 0, sizeof(cpu_set_t),
+					    (long)&shim_self()->cpus);
 	return p;
 }
 
 static void back(const struct place *p)
 {
 	if (p->changed)
-		syscall(SYS_sched_setaffinity, 0, sizeof(p->was), &p->was);
+		weir_shim_call(SYS_sched_setaffinity, 0, sizeof(p->was), (long)&p->was);
 	if (p->blocked)
 		shim_mask_urgent(SIG_UNBLOCK);
 }
@@ -226,6 +226,8 @@ static int close_others(unsigned from, unsigned to, int flags)
 {
 	int err = 0;
 
+	REAL(close_range);
+
 	/* Files of the runtime have large numbers, so this is one call or a few. */
 	while (from <= to && !err) {
 		unsigned last = from;
@@ -238,7 +240,7 @@ static int close_others(unsigned from, unsigned to, int flags)
 			last++;
 		if (last >= 1u << 16)
 			last = to;
-		err = (int)syscall(SYS_close_range, from, last, flags);
+		err = real(from, last, flags);
 		if (last == ~0u)
 			break;
 		from = last + 1;
@@ -277,4 +279,26 @@ SHIM int dup3(int from, int to, int flags)
 		return -1;
 	}
 	return real(from, to, flags);
+}
+
+/* Daemons close all numbers by calls of their own. */
+int shim_files(long number, const long *a, long *result)
+{
+	switch (number) {
+	case SYS_close:
+		*result = close((int)a[0]);
+		return 1;
+	case SYS_close_range:
+		*result = close_range((unsigned)a[0], (unsigned)a[1], (int)a[2]);
+		return 1;
+#ifdef SYS_dup2
+	case SYS_dup2:
+		*result = dup2((int)a[0], (int)a[1]);
+		return 1;
+#endif
+	case SYS_dup3:
+		*result = dup3((int)a[0], (int)a[1], (int)a[2]);
+		return 1;
+	}
+	return 0;
 }

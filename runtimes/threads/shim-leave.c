@@ -7,7 +7,11 @@
  * it is the only one, the runtime ends.
  *
  * Calls that a process with several threads is refused: the runtime's threads are not the program's.
+ *
+ * Rights of one thread. libc changes users and groups of all threads, the runtime's with them, and ends a program of which some may do so and others
+ * may not. So a program with one thread leaves before that has other rights than the runtime's threads.
  */
+#include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -25,9 +29,36 @@ static int forbids(long operation, long flags, long program)
 						      : 0;
 }
 
-void shim_filters(long number, const long *a)
+static void be_alone(int needed)
+{
+	if (needed && shim_active && shim_is_single())
+		shim_leave();
+}
+
+/* By libc's functions, users and groups are those of all threads. */
+static int has_own_rights(long number, const long *a)
+{
+	switch (number) {
+	case SYS_prctl:
+		return (a[0] == PR_SET_KEEPCAPS && a[1]) || a[0] == PR_SET_SECUREBITS;
+	case SYS_capset:
+	case SYS_setuid:
+	case SYS_setgid:
+	case SYS_setreuid:
+	case SYS_setregid:
+	case SYS_setresuid:
+	case SYS_setresgid:
+	case SYS_setgroups:
+		return 1;
+	}
+	return 0;
+}
+
+void shim_before(long number, const long *a)
 {
 	int some = 0;
+
+	be_alone(has_own_rights(number, a));
 
 	if (number == SYS_seccomp)
 		some = forbids(a[0], a[1], a[2]);
@@ -47,14 +78,17 @@ SHIM int prctl(int option, ...)
 	for (int i = 1; i < 5; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
-	shim_filters(SYS_prctl, a);
+	shim_before(SYS_prctl, a);
 	return real(option, a[1], a[2], a[3], a[4]);
 }
 
-static void be_alone(int needed)
+SHIM int capset(cap_user_header_t header, const cap_user_data_t data)
 {
-	if (needed && shim_active && shim_is_single())
-		shim_leave();
+	const long a[2] = { (long)header, (long)data };
+
+	REAL_AS(capset, int(cap_user_header_t, const cap_user_data_t));
+	shim_before(SYS_capset, a);
+	return real(header, data);
 }
 
 SHIM int unshare(int flags)

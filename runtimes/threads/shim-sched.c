@@ -220,7 +220,7 @@ SHIM int pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
 void shim_nice(struct record *r)
 {
 	r->nice = getpriority(PRIO_PROCESS, 0);
-	if (r->nice)
+	if (r->nice || r->at.sched_priority)
 		shim_prioritise(r);
 }
 
@@ -352,7 +352,27 @@ static int set_attributes(const long *a, long *result)
 	return found;
 }
 
-/* chrt makes system calls of its own. */
+/* A set of the size that the caller has. */
+struct cpus {
+	size_t bytes;
+	cpu_set_t *to;
+	const cpu_set_t *from;
+};
+
+static int get_cpus(struct record *r, void *with);
+
+/* As many bytes as the kernel answers. */
+static long cpus_by_call(const long *a)
+{
+	long bytes = weir_shim_call(SYS_sched_getaffinity, a[0], a[1], a[2]);
+	struct cpus c = { .bytes = (size_t)bytes, .to = (cpu_set_t *)a[2] };
+
+	if (shim_active && bytes > 0 && a[0] >= 0)
+		shim_on(0, tid_of((pid_t)a[0]), get_cpus, &c);
+	return bytes;
+}
+
+/* chrt makes system calls of its own, and so does numactl. */
 int shim_scheduling(long number, const long *a, long *result)
 {
 	switch (number) {
@@ -366,6 +386,12 @@ int shim_scheduling(long number, const long *a, long *result)
 		return 1;
 	case SYS_sched_getscheduler:
 		*result = sched_getscheduler((pid_t)a[0]);
+		return 1;
+	case SYS_sched_setaffinity:
+		*result = sched_setaffinity((pid_t)a[0], (size_t)a[1], (const void *)a[2]);
+		return 1;
+	case SYS_sched_getaffinity:
+		*result = cpus_by_call(a);
 		return 1;
 	case SYS_sched_getparam:
 		*result = sched_getparam((pid_t)a[0], (void *)a[1]);
@@ -399,13 +425,6 @@ int get_by_call(pid_t pid, struct all *attr, unsigned bytes, unsigned flags)
 }
 
 /* --- sets of CPUs ------------------------------------------------------------------------------------------------- */
-
-/* A set of the size that the caller has. */
-struct cpus {
-	size_t bytes;
-	cpu_set_t *to;
-	const cpu_set_t *from;
-};
 
 static int get_cpus(struct record *r, void *with)
 {

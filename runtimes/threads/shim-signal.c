@@ -314,6 +314,36 @@ SHIM int sigaction(int sig, const struct sigaction *restrict act, struct sigacti
 	return 0;
 }
 
+/* The kernel's form of it. */
+struct action {
+	void (*handler)(int);
+	unsigned long flags;
+	void (*restorer)(void);
+	unsigned long mask;
+};
+
+/* Daemons reset all signals, some by calls of their own. The handlers of others than the runtime's signal are called directly then. */
+int shim_actions(long number, const long *a, long *result)
+{
+	const struct action *by = (const struct action *)a[1];
+	struct action *to = (struct action *)a[2];
+	struct sigaction act = { 0 }, old;
+
+	if (number != SYS_rt_sigaction || a[0] != SIGURG || !shim_active)
+		return 0;
+	if (by) {
+		act.sa_handler = by->handler;
+		act.sa_flags = (int)by->flags;
+		memcpy(&act.sa_mask, &by->mask, sizeof(by->mask));
+	}
+	*result = sigaction(SIGURG, by ? &act : 0, &old);
+	if (to) {
+		*to = (struct action){ .handler = old.sa_handler, .flags = (unsigned)old.sa_flags };
+		memcpy(&to->mask, &old.sa_mask, sizeof(to->mask));
+	}
+	return 1;
+}
+
 static sighandler_t by_signal(int sig, sighandler_t handler, int flags)
 {
 	struct sigaction act = { .sa_handler = handler, .sa_flags = flags }, old;
@@ -323,7 +353,7 @@ static sighandler_t by_signal(int sig, sighandler_t handler, int flags)
 
 static char interrupts[NR_SIGNALS]; /* siginterrupt() said so */
 
-/* libc's are not made of a call that is caught. */
+/* libc's are not made of calls that are caught, from here to sigpause(). */
 SHIM sighandler_t signal(int sig, sighandler_t handler)
 {
 	REAL(signal);
@@ -348,6 +378,119 @@ SHIM sighandler_t sysv_signal(int sig, sighandler_t handler)
 	REAL(sysv_signal);
 	return shim_active ? by_signal(sig, handler, SA_RESETHAND | SA_NODEFER)
 			   : real(sig, handler);
+}
+
+/* The same by other names. */
+SHIM sighandler_t bsd_signal(int sig, sighandler_t handler)
+{
+	return signal(sig, handler);
+}
+
+SHIM sighandler_t ssignal(int sig, sighandler_t handler)
+{
+	return signal(sig, handler);
+}
+
+SHIM sighandler_t __sysv_signal(int sig, sighandler_t handler)
+{
+	return sysv_signal(sig, handler);
+}
+
+/* The one signal, or 0 if there is no such signal. */
+static int only(int sig, sigset_t *set)
+{
+	sigemptyset(set);
+	return !sigaddset(set, sig);
+}
+
+SHIM int sighold(int sig)
+{
+	sigset_t set;
+
+	return only(sig, &set) ? sigprocmask(SIG_BLOCK, &set, 0) : -1;
+}
+
+SHIM int sigrelse(int sig)
+{
+	sigset_t set;
+
+	return only(sig, &set) ? sigprocmask(SIG_UNBLOCK, &set, 0) : -1;
+}
+
+SHIM int sigignore(int sig)
+{
+	return by_signal(sig, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
+}
+
+SHIM sighandler_t sigset(int sig, sighandler_t handler)
+{
+	sighandler_t old;
+	sigset_t set, was;
+
+	if (!only(sig, &set))
+		return SIG_ERR;
+	if (handler == SIG_HOLD) {
+		struct sigaction now;
+
+		if (sigprocmask(SIG_BLOCK, &set, &was) || sigaction(sig, 0, &now))
+			return SIG_ERR;
+		old = now.sa_handler;
+	} else {
+		old = by_signal(sig, handler, 0);
+		if (old == SIG_ERR || sigprocmask(SIG_UNBLOCK, &set, &was))
+			return SIG_ERR;
+	}
+	return sigismember(&was, sig) == 1 ? SIG_HOLD : old;
+}
+
+/* Masks of 32 signals. */
+static sigset_t wide(int mask)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	memcpy(&set, &mask, sizeof(mask));
+	return set;
+}
+
+static int by_mask(int how, int mask)
+{
+	sigset_t set = wide(mask), was;
+
+	if (sigprocmask(how, &set, &was))
+		return -1;
+	memcpy(&mask, &was, sizeof(mask));
+	return mask;
+}
+
+SHIM int sigblock(int mask)
+{
+	return by_mask(SIG_BLOCK, mask);
+}
+
+SHIM int sigsetmask(int mask)
+{
+	return by_mask(SIG_SETMASK, mask);
+}
+
+/* BSD's takes a mask, System V's (which the header may mean) a signal. */
+SHIM int waits_with_mask(int mask) __asm__("sigpause");
+SHIM int waits_without(int sig) __asm__("__xpg_sigpause");
+
+int waits_with_mask(int mask)
+{
+	sigset_t set = wide(mask);
+
+	return sigsuspend(&set);
+}
+
+int waits_without(int sig)
+{
+	sigset_t set;
+
+	if (sigprocmask(SIG_BLOCK, 0, &set) || sigdelset(&set, sig))
+		return -1;
+	return sigsuspend(&set);
 }
 
 SHIM int signalfd(int fd, const sigset_t *set, int flags)

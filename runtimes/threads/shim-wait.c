@@ -40,13 +40,20 @@ SHIM int pthread_mutex_lock(pthread_mutex_t *m)
 	return err == EBUSY ? BLOCKING(real(m)) : err;
 }
 
+/* libc refuses others, even where it would not wait. */
+static int is_right(clockid_t clock, const struct timespec *t)
+{
+	return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && t && t->tv_nsec >= 0 &&
+	       t->tv_nsec < 1000000000;
+}
+
 /* With a time limit: try at once, else the real call waits without a CPU. */
 SHIM int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *t)
 {
 	int err;
 
 	REAL(pthread_mutex_timedlock);
-	err = pthread_mutex_trylock(m);
+	err = is_right(CLOCK_REALTIME, t) ? pthread_mutex_trylock(m) : EBUSY;
 	return err == EBUSY ? BLOCKING(real(m, t)) : err;
 }
 
@@ -55,7 +62,7 @@ SHIM int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const stru
 	int err;
 
 	REAL(pthread_mutex_clocklock);
-	err = pthread_mutex_trylock(m);
+	err = is_right(clock, t) ? pthread_mutex_trylock(m) : EBUSY;
 	return err == EBUSY ? BLOCKING(real(m, clock, t)) : err;
 }
 
@@ -107,7 +114,7 @@ SHIM int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *
 	int err;
 
 	REAL(pthread_rwlock_timedrdlock);
-	err = pthread_rwlock_tryrdlock(l);
+	err = is_right(CLOCK_REALTIME, t) ? pthread_rwlock_tryrdlock(l) : EBUSY;
 	return err == EBUSY ? BLOCKING(real(l, t)) : err;
 }
 
@@ -116,7 +123,7 @@ SHIM int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *
 	int err;
 
 	REAL(pthread_rwlock_timedwrlock);
-	err = pthread_rwlock_trywrlock(l);
+	err = is_right(CLOCK_REALTIME, t) ? pthread_rwlock_trywrlock(l) : EBUSY;
 	return err == EBUSY ? BLOCKING(real(l, t)) : err;
 }
 
@@ -125,7 +132,7 @@ SHIM int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock, const 
 	int err;
 
 	REAL(pthread_rwlock_clockrdlock);
-	err = pthread_rwlock_tryrdlock(l);
+	err = is_right(clock, t) ? pthread_rwlock_tryrdlock(l) : EBUSY;
 	return err == EBUSY ? BLOCKING(real(l, clock, t)) : err;
 }
 
@@ -134,7 +141,7 @@ SHIM int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock, const 
 	int err;
 
 	REAL(pthread_rwlock_clockwrlock);
-	err = pthread_rwlock_trywrlock(l);
+	err = is_right(clock, t) ? pthread_rwlock_trywrlock(l) : EBUSY;
 	return err == EBUSY ? BLOCKING(real(l, clock, t)) : err;
 }
 
@@ -142,7 +149,7 @@ SHIM int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *t)
 {
 	REAL(sem_clockwait);
 	pthread_testcancel();
-	return sem_trywait(s) ? BLOCKING(real(s, clock, t)) : 0;
+	return is_right(clock, t) && !sem_trywait(s) ? 0 : BLOCKING(real(s, clock, t));
 }
 
 SHIM int sem_wait(sem_t *s)
@@ -156,7 +163,7 @@ SHIM int sem_timedwait(sem_t *s, const struct timespec *t)
 {
 	REAL(sem_timedwait);
 	pthread_testcancel();
-	return sem_trywait(s) ? BLOCKING(real(s, t)) : 0;
+	return is_right(CLOCK_REALTIME, t) && !sem_trywait(s) ? 0 : BLOCKING(real(s, t));
 }
 
 /*
@@ -226,6 +233,12 @@ static int forks(long number, const long *a)
 	return 0;
 }
 
+long weir_shim_call(long number, long a, long b, long c)
+{
+	REAL(syscall);
+	return real(number, a, b, c);
+}
+
 SHIM long syscall(long number, ...)
 {
 	long a[6], result;
@@ -240,9 +253,10 @@ SHIM long syscall(long number, ...)
 	/* The runtime's own calls come by here, too. */
 	if (may_wait(number, a) && !weir_disabled())
 		return BLOCKING(real(number, a[0], a[1], a[2], a[3], a[4], a[5]));
-	if (shim_scheduling(number, a, &result))
+	if (shim_scheduling(number, a, &result) || shim_files(number, a, &result) ||
+	    shim_actions(number, a, &result))
 		return result;
-	shim_filters(number, a);
+	shim_before(number, a);
 	child = shim_active && forks(number, a);
 	if (child)
 		weir_rt_fork_begins();

@@ -190,6 +190,7 @@ static void inherit(struct record *r, const pthread_attr_t *attr)
 {
 	const struct record *from = shim_self();
 	int inherits = PTHREAD_INHERIT_SCHED;
+	sigset_t mask;
 
 	r->outside = outside;
 	r->blocks_urgent = shim_blocks_urgent();
@@ -198,6 +199,8 @@ static void inherit(struct record *r, const pthread_attr_t *attr)
 	r->at = from ? from->at : (struct sched_param){ 0 };
 	if (!attr)
 		return;
+	if (pthread_attr_getsigmask_np(attr, &mask) != PTHREAD_ATTR_NO_SIGMASK_NP)
+		r->blocks_urgent = sigismember(&mask, SIGURG) == 1;
 	pthread_attr_getinheritsched(attr, &inherits);
 	if (inherits != PTHREAD_EXPLICIT_SCHED)
 		return;
@@ -628,8 +631,8 @@ static int join_runtime(struct weir_rt_config *config, int follows)
 	return 1;
 }
 
-/* The calling thread, with the attributes that all have. */
-static int take_in(void)
+/* The calling thread, with the attributes that all have, and the settings @as that it has already. */
+static int take_in(const struct record *as)
 {
 	struct record *r = calloc(1, sizeof(*r));
 
@@ -638,6 +641,12 @@ static int take_in(void)
 		return -1;
 	}
 	r->cpus = shim_whole;
+	if (as) {
+		r->cpus = as->cpus;
+		r->policy = as->policy;
+		r->at = as->at;
+		memcpy(r->reservation, as->reservation, sizeof(r->reservation));
+	}
 	enlist(r);
 	shim_nice(r);
 	pthread_setspecific(ends, r);
@@ -651,6 +660,7 @@ static void follow(void)
 {
 	struct weir_rt_config config = { 0 };
 	int blocked = shim_blocks_urgent();
+	const struct record *was = outside ? 0 : self;
 
 	shim_active = 0;
 	shim_clones = 0;
@@ -660,9 +670,11 @@ static void follow(void)
 	memset(&list_lock, 0, sizeof(list_lock));
 	pthread_setspecific(ends, 0);
 	if (!outside && getenv("WEIR_THREADS_JOINED") && join_runtime(&config, 1))
-		take_in();
+		take_in(was);
 	if (!shim_active)
 		shim_urgent_without_policy();
+	if (!shim_active && was)
+		weir_shim_call(SYS_sched_setaffinity, 0, sizeof(was->cpus), (long)&was->cpus);
 	if (shim_active || !blocked)
 		weir_rt_fork_done();
 }
@@ -683,7 +695,7 @@ void shim_leave(void)
 	self->own = 0;
 	unlock_list();
 	weir_thread_leave();
-	syscall(SYS_sched_setaffinity, 0, sizeof(self->cpus), &self->cpus);
+	weir_shim_call(SYS_sched_setaffinity, 0, sizeof(self->cpus), (long)&self->cpus);
 	/* The last one can end as if there had been no runtime, by any call. */
 	if (shim_is_single() && !weir_rt_close()) {
 		shim_active = 0;
@@ -784,7 +796,7 @@ __attribute__((constructor)) static void open_runtime(void)
 		_exit(2);
 	if (trace && weir_rt_trace(trace))
 		failed(weir_rt_error());
-	if (pthread_key_create(&ends, gone) || take_in() || pthread_atfork(0, 0, follow)) {
+	if (pthread_key_create(&ends, gone) || take_in(0) || pthread_atfork(0, 0, follow)) {
 		fprintf(stderr, "runweir threads: the main thread cannot be taken in\n");
 		_exit(1);
 	}

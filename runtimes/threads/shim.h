@@ -47,7 +47,7 @@ struct record *shim_self(void);
 void shim_on_all(int (*f)(struct record *r, void *with), void *with);
 /* Tell the policy what the thread's priority is now: of a policy of Linux, or else by its nice value. 0, or an error number. */
 int shim_prioritise(struct record *r);
-/* The nice value that a thread begins with. */
+/* The nice value and the priority that a thread begins with. */
 void shim_nice(struct record *r);
 /* A system call that sets or asks a thread's scheduling, and its result; 0: it is another call, or not about a thread of the program. */
 int shim_scheduling(long number, const long *a, long *result);
@@ -60,9 +60,11 @@ int shim_on(pthread_t thread, int tid, int (*f)(struct record *r, void *with), v
 void shim_leave(void);
 /* The program has one thread. */
 int shim_is_single(void);
-/* A system call is about to be made; if it forbids others, the thread leaves. */
-void shim_filters(long number, const long *a);
+/* A system call is about to be made; if the thread cannot make it or what follows under the policy, it leaves. */
+void shim_before(long number, const long *a);
 void *shim_next(const char *name);
+/* A system call that is not the program's. */
+long weir_shim_call(long number, long a, long b, long c);
 /* In a child with memory of its own that came about without fork(). */
 void shim_follow(void);
 /* Note what the program's predecessor set for the runtime's signal, before the runtime sets it. */
@@ -74,8 +76,12 @@ void shim_block_urgent(int blocked);
 void shim_mask_urgent(int how);
 /* A child has no policy, and the mask that the program knows. */
 void shim_urgent_without_policy(void);
+/* A system call that sets what the runtime's signal does, and its result; 0: it is another call. */
+int shim_actions(long number, const long *a, long *result);
 /* The library's files, which the program must not close. */
 int shim_owns(int fd);
+/* A system call that closes or replaces files, and its result; 0: it is another call. */
+int shim_files(long number, const long *a, long *result);
 /* @copy is @set and our signal. */
 const sigset_t *shim_with_ours(const sigset_t *set, sigset_t *copy);
 const sigset_t *shim_without_ours(const sigset_t *set, sigset_t *copy);
