@@ -32,7 +32,9 @@ left_beside() {
 	runweir gang idle --slot 20ms --period 40ms --threads "$1" --cores "$2" -- sleep 60 &
 	gang=$!
 	within 100 gang_is idle "20.0 ms in each 40.0 ms" || fail "$(runweir gang list)"
-	runweir gang list >>/tmp/gangs
+	# One gang is one line of the file, however it is broken for the screen.
+	runweir gang list | tr -s '\n ' ' ' >>/tmp/gangs
+	echo >>/tmp/gangs
 	usleep 200000
 	computed
 	before=$sum began=$at
