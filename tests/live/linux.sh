@@ -72,7 +72,14 @@ sleep 1
 for h in $hogs; do taskset -p ff "$h" >/dev/null; done
 sleep 1
 echo "  the hogs are on $(where | tr '\n' ' ')"
-is "hogs on small CPUs" "$(where | awk '$1 < 4' | wc -l)" 0
+# Whoever looks takes a CPU for a moment, and what waited there meanwhile may go to a small one and come back: a tenth of the looks at most.
+small=0
+for _ in $(seq 20); do
+	small=$((small + $(where | awk '$1 < 4' | wc -l)))
+	usleep 50000
+done
+echo "  in 80 looks, hogs on small CPUs: $small"
+[ "$small" -le 8 ] || fail "hogs stay on small CPUs: in $small of 80 looks"
 rest
 settled
 detach
