@@ -155,7 +155,7 @@ fn contention(args: &[&str]) -> serde_json::Value {
 /// One queue for eight CPUs that do nothing but switch: its lock is found, and a change that helps.
 #[test]
 fn a_shared_queue_is_found_and_split() {
-    let a = contention(&["global_rr", "-m", "smp-8", "-w", "tokens:pairs=8,loops=60", "--share", "20%"]);
+    let a = contention(&["global_rr", "-m", "smp-8", "-w", "tokens:pairs=8,loops=300", "--share", "20%"]);
     assert_eq!(a["bottleneck"]["pipes"], 1, "{a}");
     assert_eq!(a["measure"], "waiting");
     let before = a["now"]["run"]["waiting"].as_f64().expect("a number");
@@ -172,7 +172,7 @@ fn a_shared_queue_is_found_and_split() {
 /// A queue for each CPU under a light load: nothing to mend.
 #[test]
 fn what_is_well_needs_no_change() {
-    let a = contention(&["multipipe", "-m", "smp-4", "-w", "bench:cpus=4,load=50%,per_cpu=2", "-d", "50ms"]);
+    let a = contention(&["multipipe", "-m", "smp-4", "-w", "bench:cpus=4,load=50%,per_cpu=2", "-d", "200ms"]);
     assert!(a["change"].is_null() && a["tried"].as_array().expect("a list").is_empty(), "{a}");
     assert!(a["now"]["largest_simulated"].as_u64().expect("a number") >= 4, "{a}");
     let text = good(&[
@@ -183,7 +183,7 @@ fn what_is_well_needs_no_change() {
         "-w",
         "bench:cpus=4,load=50%,per_cpu=2",
         "-d",
-        "50ms",
+        "200ms",
         "-q",
     ]);
     assert!(text.contains("no change is needed"), "{text}");
@@ -196,7 +196,7 @@ fn no_verdict_contradicts_a_row_and_no_forecast_is_given_where_the_model_misses(
     let large = ["linux", "-m", "epyc-64", "-w", "hackbench:groups=10,loops=10", "--share", "10%"];
     for args in long.then_some(large).into_iter().chain([
         ["eevdf", "-m", "smp-16", "-w", "hackbench:groups=4,loops=10", "--share", "10%"],
-        ["multipipe", "-m", "smp-8", "-w", "bench:cpus=8,load=50%,per_cpu=2", "-d", "10ms"],
+        ["multipipe", "-m", "smp-8", "-w", "bench:cpus=8,load=50%,per_cpu=2", "-d", "100ms"],
     ]) {
         let a = contention(&args);
         let (now, measure) = (&a["now"], a["measure"].as_str().expect("a text"));
