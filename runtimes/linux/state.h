@@ -35,7 +35,7 @@ struct weir_linux_task {
 };
 
 enum weir_linux_dirty { DIRTY_AFFINITY = 1, DIRTY_PRIORITY = 2, DIRTY_GROUP = 4, DIRTY_POLICY = 8 };
-enum weir_linux_flag { WOKEN = 1, YIELDED = 2, KNOWN = 4, NEW = 8, SYNC = 16 };
+enum weir_linux_flag { WOKEN = 1, YIELDED = 2, KNOWN = 4, NEW = 8 };
 
 struct {
 	int (*type)[29];     /* BPF_MAP_TYPE_TASK_STORAGE */

@@ -71,10 +71,9 @@ WEIR_GLOBAL int weir_absent(void)
 SEC("struct_ops/weir_select_cpu")
 s32 weir_select_cpu(u64 *ctx)
 {
-	struct weir_linux_task *own = of((struct task_struct *)ctx[0]);
-
-	if (own)
-		own->flags = (own->flags & ~SYNC) | (ctx[2] & SCX_WAKE_SYNC ? SYNC : 0);
+	IN_ARENA;
+	/* The task enters on this CPU, next of all. */
+	weir_wakes_and_leaves(SCHED, weir_port_cpu(), (u32)ctx[2] & SCX_WAKE_SYNC);
 	/* The graph decides where a task waits, when the task enters. */
 	return (s32)ctx[1];
 }
@@ -166,11 +165,12 @@ int weir_enqueue(u64 *ctx)
 	       : own->flags & KNOWN  ? WEIR_CALL_UNBLOCK
 				     : WEIR_CALL_ADMIT;
 	call_begins(call);
-	weir_wakes_and_leaves(SCHED, weir_port_cpu(), own->flags & SYNC);
 	err = weir_let_in(SCHED, weir_port_cpu(), t,
 			  call == WEIR_CALL_RELINQUISH ? WEIR_WHY_REQUEUED
 			  : call == WEIR_CALL_UNBLOCK  ? WEIR_WHY_WOKE
 						       : WEIR_WHY_ADMITTED);
+	/* (Not each wake-up asks for a CPU.) */
+	weir_wakes_and_leaves(SCHED, weir_port_cpu(), 0);
 	weir_linux_call_over(call);
 	NEWS(weir_port_cpu())->entering = 0;
 	t = task_of(own);
