@@ -102,17 +102,14 @@ WEIR_HELPER u32 load_balancer_freed(struct load_balancer weir_mem *self weir_arg
 				    struct weir_task weir_mem *t weir_arg,
 				    const struct weir_cpumask weir_mem *mask weir_arg)
 {
-	u32 here = weir_load(&t->entry_cpu), port;
-	struct weir_pipe weir_mem *out;
+	u32 here = weir_load(&t->entry_cpu);
+	const struct weir_pipe weir_mem *out = weir_port_to(&self->inst, &self->map, here);
 
-	if (here >= self->map.nr || !weir_cpu_leaves(self->inst.sched, here))
+	if (!out || !weir_cpu_leaves(self->inst.sched, here))
 		return WEIR_WITHHOLD;
-	port = self->map.port[here] - 1u;
-	if (port >= self->inst.nr_out)
-		return WEIR_WITHHOLD;
-	out = weir_out(&self->inst, port);
-	return out->only && !weir_home_nr(out->tally) && weir_out_allows(out, mask) ? port
-										    : WEIR_WITHHOLD;
+	return out->only && !weir_home_nr(out->tally) && weir_out_allows(out, mask)
+		       ? self->map.port[here] - 1
+		       : WEIR_WITHHOLD;
 }
 
 static u32 load_balancer_choose(struct load_balancer weir_mem *self, struct weir_task weir_mem *t,
