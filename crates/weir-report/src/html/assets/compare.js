@@ -3,6 +3,11 @@
 
 const D = DATA;
 
+/** As in the terminal's table: little is not nothing. */
+function ratio(x) {
+  return (x > 0 && x < 0.005 ? "<0.01" : sig(x)) + "×";
+}
+
 function numbers() {
   const head = el("tr", {}, el("th", { scope: "col" }, ""), D.columns.flatMap((c, i) => [
     el("th", { scope: "col" }, el("span", { style: `display:inline-block;width:10px;height:10px;border-radius:3px;margin-right:6px;background:${color(i)}` }), c.title), i ? el("th", {}, "") : null].filter(Boolean)));
@@ -11,7 +16,7 @@ function numbers() {
     return el("tr", {}, el("td", {}, m.name, m.better ? el("span", { style: "color:var(--faint)" }, m.better === "lower" ? " ↓" : " ↑") : null), m.cells.flatMap(([mean, , text, best], i) => {
       const cell = el("td", { class: best ? "best" : mean === 0 ? "zero" : undefined }, text, el("span", { class: "micro", style: `width:${Math.max(1, (100 * Math.abs(mean)) / peak)}%` }));
       const base = m.cells[0][0];
-      return i ? [cell, el("td", { class: "ratio" }, base ? sig(mean / base) + "×" : "")] : [cell];
+      return i ? [cell, el("td", { class: "ratio" }, base ? ratio(mean / base) : "")] : [cell];
     }));
   });
   const best = D.seeds > 1 ? "Green: best of its line, or not clearly worse than the best." : "Green: best of its line, or within 2 % of the best, as one run each says nothing about noise.";
