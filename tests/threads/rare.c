@@ -39,14 +39,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define REQUIRE(cond)                                                                 \
-	do {                                                                          \
-		if (!(cond)) {                                                        \
-			fprintf(stderr, "rare: line %d: %s (%m)\n", __LINE__, #cond); \
-			exit(1);                                                      \
-		}                                                                     \
-	} while (0)
-
 #ifdef LIBRARY
 /* What `libraries` loads. */
 static __thread long own = 40;
@@ -60,29 +52,9 @@ long library_adds(long n)
 }
 #else
 
+#include "cases.h"
+
 static const char *own;
-static volatile int stop;
-
-static void skip(const char *why)
-{
-	printf("skip: %s\n", why);
-	exit(0);
-}
-
-static void *computes(void *arg)
-{
-	for (volatile unsigned long n = 0; !stop; n++)
-		;
-	return arg;
-}
-
-static void busy(int n)
-{
-	pthread_t t;
-
-	while (n--)
-		REQUIRE(!pthread_create(&t, 0, computes, 0) && !pthread_detach(t));
-}
 
 static long raw(long n, long a, long b, long c, long d)
 {
@@ -94,14 +66,6 @@ static long raw(long n, long a, long b, long c, long d)
 			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10)
 			 : "rcx", "r11", "memory");
 	return r;
-}
-
-static int status_of(pid_t child)
-{
-	int status;
-
-	REQUIRE(child > 0 && waitpid(child, &status, 0) == child);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
 /* --- calls of the kernel that wait ---------------------------------------------------------------------------------- */

@@ -45,39 +45,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REQUIRE(cond)                                                                   \
-	do {                                                                            \
-		if (!(cond)) {                                                          \
-			fprintf(stderr, "seldom: line %d: %s (%m)\n", __LINE__, #cond); \
-			exit(1);                                                        \
-		}                                                                       \
-	} while (0)
+#include "cases.h"
 
 /* Old programs do it that way. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-
-static volatile int stop;
-
-static void skip(const char *why)
-{
-	printf("skip: %s\n", why);
-	exit(0);
-}
-
-static void *computes(void *arg)
-{
-	for (volatile unsigned long n = 0; !stop; n++)
-		;
-	return arg;
-}
-
-static void busy(int n)
-{
-	pthread_t t;
-
-	while (n--)
-		REQUIRE(!pthread_create(&t, 0, computes, 0) && !pthread_detach(t));
-}
 
 static void *nothing(void *arg)
 {
@@ -89,14 +60,6 @@ static void run(void *(*f)(void *), void *arg)
 	pthread_t t;
 
 	REQUIRE(!pthread_create(&t, 0, f, arg) && !pthread_join(t, 0));
-}
-
-static int status_of(pid_t child)
-{
-	int status;
-
-	REQUIRE(child > 0 && waitpid(child, &status, 0) == child);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
 static long ms_since(const struct timespec *from, clockid_t clock)
