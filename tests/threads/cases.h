@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#define REQUIRE(cond)                                                                    \
-	do {                                                                             \
-		if (!(cond)) {                                                           \
-			fprintf(stderr, "%s: line %d: %s (%m)\n",                        \
-				program_invocation_short_name, __LINE__, #cond);         \
-			exit(1);                                                         \
-		}                                                                        \
+#define REQUIRE(cond)                                                                            \
+	do {                                                                                     \
+		if (!(cond)) {                                                                   \
+			fprintf(stderr, "%s: line %d: %s (%m)\n", program_invocation_short_name, \
+				__LINE__, #cond);                                                \
+			exit(1);                                                                 \
+		}                                                                                \
 	} while (0)
 
 static volatile int stop;
