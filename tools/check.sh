@@ -18,6 +18,23 @@ while IFS= read -r file; do
 	head -3 "$file" | grep -q 'SPDX-License-Identifier' || complain "$file: no SPDX-License-Identifier line"
 done < <(git ls-files '*.rs' '*.c' '*.h' '*.sh' '*.weir' Makefile ':!*/tests/generated/*')
 
+# Integration tests of a crate are one program, which lists their files; and where a manifest leaves doc-tests out, there are none.
+while IFS= read -r manifest; do
+	crate=$(dirname "$manifest")
+	if grep -q '^autotests = false' "$manifest"; then
+		for file in "$crate"/tests/*.rs; do
+			grep -q "^mod $(basename "$file" .rs);" "$crate"/tests/{all,laws}.rs 2>/dev/null || [[ $file =~ /(all|laws).rs$ ]] ||
+				complain "$file: no test program of $crate has it: add it to tests/all.rs"
+		done
+	fi
+	# (Every second fence is the end of a block.)
+	if grep -q '^doctest = false' "$manifest" && find "$crate"/src -name '*.rs' -exec awk '
+		match($0, /^ *\/\/[\/!] *```/) && n++ % 2 == 0 && $0 ~ /```(rust|no_run|should_panic|compile_fail)?$/ { print FILENAME ":" FNR; found = 1 }
+		END { exit !found }' {} + >&2; then
+		complain "$manifest: \`doctest = false\`, but its comments have examples: take the line out"
+	fi
+done < <(git ls-files '*Cargo.toml')
+
 # What ShellCheck warns of, with the exceptions in .shellcheckrc. CI has it; elsewhere this is only a remark.
 if command -v shellcheck >/dev/null; then
 	git ls-files '*.sh' .ci/run | xargs shellcheck -S warning -f gcc >&2 || complain "shellcheck has warnings"

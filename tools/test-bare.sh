@@ -272,8 +272,10 @@ for file in topologies/*.weir components/*/*.wtest; do
 		source=$work/$name.weir
 		awk '/^%/ { on = $1 == "%topology" } on && !/^%/' "$file" >"$source"
 	fi
-	for machine in smp-1 smp-2 smp-4 accel-4x2 machines/npu-board.toml; do
-		"$debug/runweir" compile "$source" -m $machine -q -o "$work/plans/$(basename "$file")-$(basename $machine).plan" 2>/dev/null || true
+	# In the short form on the first machine that fits.
+	for machine in smp-4 accel-4x2 machines/npu-board.toml smp-2 smp-1; do
+		! "$debug/runweir" compile "$source" -m $machine -q -o "$work/plans/$(basename "$file")-$(basename $machine).plan" 2>/dev/null ||
+			[[ ${WEIR_LONG:-} ]] || break
 	done
 done
 python3 - "$work/plans" "$work/all" "${WEIR_CASES:-400}" "$debug/runweir" <<'PYTHON'
@@ -302,7 +304,7 @@ timeout 600 qemu-system-riscv64 -M virt -m 256M -bios none -display none -monito
 	-device loader,file="$work/all.hart",addr=0x88000000,force-raw=on
 diff "$work/decided.here" "$work/decided.hart"
 nr=$(wc -l <"$work/decided.here")
-((nr > 200)) || { echo "FAIL only $nr plans" && exit 1; }
+((nr > 150)) || { echo "FAIL only $nr plans" && exit 1; }
 ! grep -q ' 0000000000000000$' "$work/decided.here" || { echo "FAIL a plan was not loaded" && exit 1; }
 echo "ok   bare kernel: the same decisions as here, $nr plans"
 

@@ -11,4 +11,4 @@ if ! command -v "${WEIR_CLANG:-clang-19}" >/dev/null; then
 	exit 77
 fi
 # Asked of the whole workspace, so that the libraries of others have the features that they are built with already.
-cargo test --locked --quiet --workspace --features weir-tests/bpf --test wtest
+cargo test --locked --quiet --workspace --features weir-tests/bpf --test laws wtest::

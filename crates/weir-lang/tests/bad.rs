@@ -2,11 +2,9 @@
 //! Wrong topologies and their diagnostics. Each file of `bad/weir` names its machine in its
 //! first line; the snapshots are to be read like a manual.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Folder, machine, show, testcat, weir_files};
+use crate::common::{Folder, machine, show, testcat, weir_files};
 use weir_lang::{Set, Source};
 
 #[test]

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Every topology of the catalogue checks on the machines it is meant for, and its plan is sound.
 
-mod common;
-
-use common::{compile, machine, show, testcat, topologies, weir_files};
+use crate::common::{compile, machine, show, testcat, topologies, weir_files};
 use weir_core::{MachineShape, Plan};
 use weir_lang::{Compiled, Source};
 

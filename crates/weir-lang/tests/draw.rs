@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Pictures show everything once, whatever is folded, and are well-formed.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::{compile, machine, show, topologies, weir_files};
+use crate::common::{compile, machine, show, topologies, weir_files};
 use weir_lang::draw::{SvgOptions, dot, mermaid, svg};
 use weir_lang::{Compiled, Graph};
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Changes of a topology: one instance, a part, a package; what each makes of the graph, and what is refused.
 
-mod common;
-
-use common::{Folder, machine, show, testcat, topologies};
+use crate::common::{Folder, machine, show, testcat, topologies};
 use weir_core::MachineShape;
 use weir_lang::{Compiled, Edit, Source, compile_with, diff, format, needs};
 

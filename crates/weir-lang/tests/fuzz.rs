@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! No input makes the compiler panic or hang, and what compiles once compiles the same again.
 
-mod common;
-
-use common::{machine, testcat, topologies, weir_files};
+use crate::common::{machine, testcat, topologies, weir_files};
 use proptest::prelude::*;
 use weir_lang::{NoIncludes, Source, compile, draw, format};
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What runs is read back as a text that compiles to the same.
 
-mod common;
-
-use common::{Folder, machine, testcat, topologies, weir_files};
+use crate::common::{Folder, machine, testcat, topologies, weir_files};
 use weir_core::{MachineShape, Plan};
 use weir_lang::{Loader, NoIncludes, Origin, Set, Source, join, read_back};
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The HTML pages: self-contained, and safe against names that look like markup.
 
-mod support;
-
-use support::{Step, meta, play};
+use crate::support::{Step, meta, play};
 use weir_core::event::{Event, Observer};
 use weir_report::{CompareExtras, Gantt, HtmlExtras, Meta, Metrics, Summary, html, html_compare};
 

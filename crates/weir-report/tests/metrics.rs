@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Metrics of random histories against a reference that paints every nanosecond.
 
-mod support;
-
+use crate::support::{Paint, Reference, meta, play, steps};
 use proptest::prelude::*;
-use support::{Paint, Reference, meta, play, steps};
 use weir_core::Counters;
 use weir_core::event::{Event, Observer};
 use weir_report::{Dist, Metrics, Names, Screen, Summary, compare_table, table, tasks_csv};

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Traces of random histories, decoded with types of our own and checked against the reference.
 
-mod support;
-
+use crate::support::perfetto;
+use crate::support::{Paint, Reference, Step, meta, play, steps};
 use proptest::prelude::*;
 use prost::Message;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use support::perfetto;
-use support::{Paint, Reference, Step, meta, play, steps};
 use weir_core::event::{Call, Event, Observer, Stop};
 use weir_report::{InMemory, Trace};
 

@@ -282,7 +282,7 @@ fn an_access_to_another_domains_memory_is_a_fault() {
         return;
     }
     let me = std::env::current_exe().expect("a path");
-    let name = "an_access_to_another_domains_memory_is_a_fault";
+    let name = "domains::an_access_to_another_domains_memory_is_a_fault";
     let out =
         Command::new(me).args(["--exact", name, "--nocapture"]).env(CHILD, "1").output().expect("it starts");
     let text = String::from_utf8_lossy(&out.stdout);

@@ -3,7 +3,6 @@
 //! run twice, and nobody sleeps while a task waits for him. The runtime here does what the kernel's does.
 //!
 //! Only the strict port can be made to fail: `cargo test -p weir-tests --features strict`.
-#![cfg(feature = "strict")]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::ManuallyDrop;

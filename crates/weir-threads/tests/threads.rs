@@ -366,7 +366,7 @@ fn threads_run_under_the_policy_of_another_process() {
     let nobody = Runtime::join(&name).expect_err("nobody is there");
     assert!(nobody.to_string().contains("no process serves"), "{nobody}");
     let mut server = Command::new(std::env::current_exe().expect("a path"))
-        .args(["--exact", "threads_run_under_the_policy_of_another_process", "--nocapture"])
+        .args(["--exact", "threads::threads_run_under_the_policy_of_another_process", "--nocapture"])
         .env(NAME, &name)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

@@ -696,7 +696,7 @@ fn whatever_the_checker_accepts_runs() {
     while from < cases {
         let to = (from + BATCH).min(cases);
         let status = Command::new(std::env::current_exe().expect("a path"))
-            .args(["--exact", "whatever_the_checker_accepts_runs", "--nocapture"])
+            .args(["--exact", "oddities::whatever_the_checker_accepts_runs", "--nocapture"])
             .env(PART, format!("{from} {to} {}", file.display()))
             .output()
             .expect("it starts");

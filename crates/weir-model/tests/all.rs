@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! All integration tests of this crate in one program: to link one takes seconds, and each file here would be one.
+//! One file of them: `cargo test -p weir-model --test all machine_files::`.
+
+mod machine_files;
+mod workload;
+mod write;

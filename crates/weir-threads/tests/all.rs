@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! All integration tests of this crate in one program: to link one takes seconds, and each file here would be one.
+//! One file of them: `cargo test -p weir-threads --test all layout::`.
+
+mod layout;
+mod threads;
