@@ -3,7 +3,7 @@
 //! admitted, run, block and end on 64 CPUs. Nothing is lost, run twice or starved; private data begin and end in pairs;
 //! after each change every component is what its batch meaning says, and rebuilding changes nothing.
 //!
-//! `RESHAPES=10000 cargo test --release -p weir-tests --test laws reshape::` is the long form.
+//! `RESHAPES=10000 cargo test --release -p weir-tests --test reshape` is the long form.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
