@@ -14,14 +14,18 @@ use crate::Lab;
 use crate::law::{self, Asked};
 
 /// How properties are tested: `cases` histories, the same ones in every run, so that a failure is
-/// there again tomorrow. `WEIR_LONG` in the environment asks for ten times as many (`make test-all`), `PROPTEST_CASES` for
-/// another number, `PROPTEST_RNG_SEED` for others.
+/// there again tomorrow. `WEIR_LONG` in the environment asks for ten times as many (`make test-all`), `WEIR_HALF` for half of
+/// them, `PROPTEST_CASES` for another number, `PROPTEST_RNG_SEED` for others.
 pub fn config(cases: u32) -> ProptestConfig {
     let given = |name| std::env::var(name).is_ok();
     let mut config =
         ProptestConfig { failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() };
     if !given("PROPTEST_CASES") {
-        config.cases = cases * if given("WEIR_LONG") { 10 } else { 1 };
+        config.cases = match given("WEIR_LONG") {
+            true => cases * 10,
+            false if given("WEIR_HALF") => cases.div_ceil(2),
+            false => cases,
+        };
     }
     if !given("PROPTEST_RNG_SEED") {
         config.rng_seed = RngSeed::Fixed(1);
