@@ -372,17 +372,60 @@ SHIM int epoll_pwait2(int fd, struct epoll_event *events, int max, const struct 
 	return BLOCKING(real(fd, events, max, t, mask));
 }
 
-/* Whether a call on @fd would wait. */
+/* Whether calls on @fd wait at all. */
+static int waits(int fd)
+{
+	int was = errno;
+	long flags = weir_shim_call(SYS_fcntl, fd, F_GETFL, 0);
+
+	errno = was;
+	return flags >= 0 && !(flags & O_NONBLOCK);
+}
+
+/*
+ * Whether a call on @fd would wait. A file that never waits (a server's socket) is cheaper asked for that than for what it has; other files are asked for it
+ * once in a while only.
+ */
 static int would_wait(int fd, short events)
 {
+	static unsigned char asked[1024]; /* 0: to be asked whether it waits */
+	unsigned char *at = &asked[(unsigned)fd % sizeof(asked)];
+	unsigned n = __atomic_load_n(at, __ATOMIC_RELAXED);
 	struct pollfd p = { .fd = fd, .events = events };
-	int was = errno, wait = shim_mine() && poll(&p, 1, 0) == 0;
+	int was = errno, wait;
 
+	if (!shim_mine())
+		return 0;
+	if (!n && !waits(fd))
+		return 0;
+	__atomic_store_n(at, (unsigned char)((n + 1) % 32), __ATOMIC_RELAXED);
+	wait = poll(&p, 1, 0) == 0;
 	errno = was;
 	return wait;
 }
 
 #define ON_FILE(fd, events, call) (would_wait((fd), (events)) ? BLOCKING(call) : (call))
+
+/* The socket says itself that it would wait. One that has a part of what is asked for (MSG_WAITALL) would give that. */
+#define NOW_OR_LATER(fd, flags, call)                                           \
+	({                                                                      \
+		int given_ = (flags), was_ = errno;                             \
+		ssize_t got_;                                                   \
+                                                                                \
+		if (given_ & MSG_WAITALL && !(given_ & MSG_DONTWAIT)) {         \
+			got_ = ON_FILE(fd, POLLIN, call);                       \
+		} else {                                                        \
+			(flags) = given_ | (shim_mine() ? MSG_DONTWAIT : 0);    \
+			got_ = (call);                                          \
+			(flags) = given_;                                       \
+			if (got_ < 0 && errno == EAGAIN && shim_mine() &&       \
+			    !(given_ & MSG_DONTWAIT) && waits(fd)) {            \
+				errno = was_;                                   \
+				got_ = BLOCKING(call);                          \
+			}                                                       \
+		}                                                               \
+		got_;                                                           \
+	})
 
 SHIM ssize_t read(int fd, void *b, size_t n)
 {
@@ -399,22 +442,20 @@ SHIM ssize_t readv(int fd, const struct iovec *v, int n)
 SHIM ssize_t recv(int fd, void *b, size_t n, int flags)
 {
 	REAL(recv);
-	return flags & MSG_DONTWAIT ? real(fd, b, n, flags)
-				    : ON_FILE(fd, POLLIN, real(fd, b, n, flags));
+	return NOW_OR_LATER(fd, flags, real(fd, b, n, flags));
 }
 
 SHIM ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 {
 	REAL(recvmsg);
-	return flags & MSG_DONTWAIT ? real(fd, m, flags) : ON_FILE(fd, POLLIN, real(fd, m, flags));
+	return NOW_OR_LATER(fd, flags, real(fd, m, flags));
 }
 
 SHIM ssize_t recvfrom(int fd, void *b, size_t n, int flags, struct sockaddr *restrict a,
 		      socklen_t *restrict l)
 {
 	REAL(recvfrom);
-	return flags & MSG_DONTWAIT ? real(fd, b, n, flags, a, l)
-				    : ON_FILE(fd, POLLIN, real(fd, b, n, flags, a, l));
+	return NOW_OR_LATER(fd, flags, real(fd, b, n, flags, a, l));
 }
 
 SHIM ssize_t write(int fd, const void *b, size_t n)
