@@ -120,11 +120,11 @@ struct counters {
 struct cpu {
 	u32 id;
 	u32 linux_cpu;
-	u32 isa;     /* not 0: it has no driver, and `next` is what its server does (foreign.c) */
-	u32 server;  /* (a) of such a CPU */
-	u32 gate;    /* (a) the driver's futex: 1, the CPU is the driver's */
-	u32 kicked;  /* (a) futex: there may be work */
-	u32 asleep;  /* (a) the driver waits at `kicked` */
+	u32 isa;    /* not 0: it has no driver, and `next` is what its server does (foreign.c) */
+	u32 server; /* (a) of such a CPU */
+	u32 gate;   /* (a) the driver's futex: 1, the CPU is the driver's */
+	u32 kicked; /* (a) futex: there may be work */
+	u32 asleep; /* (a) the driver waits at `kicked` */
 	/* (a) nobody has it, and the driver waits at `gate`: who clears this has it */
 	u32 vacant;
 	u32 works;   /* the driver has run green threads, and has a timer for them */
@@ -165,7 +165,7 @@ struct self {
 	volatile u32 raises;	    /* so did one of the program */
 	/* weir_blocking_begin()s without an end; the first gave up the CPU */
 	u32 away;
-	u32 lost; /* (a) enum lost */
+	u32 lost;	  /* (a) enum lost */
 	u32 returns;	  /* it makes its own task ready: a vacant CPU that is kicked for that */
 	struct cpu *took; /* is this, which it has then */
 };

@@ -34,10 +34,13 @@ SHIM int pthread_mutex_lock(pthread_mutex_t *m)
 	int err;
 
 	REAL(pthread_mutex_lock);
-	if (!shim_mine())
+	if (!shim_active)
 		return real(m);
+	/* Free most often: whose call it is matters only if it waits. */
 	err = pthread_mutex_trylock(m);
-	return err == EBUSY ? BLOCKING(real(m)) : err;
+	if (err != EBUSY)
+		return err;
+	return shim_mine() ? BLOCKING(real(m)) : real(m);
 }
 
 /* libc refuses others, even where it would not wait. */
@@ -407,24 +410,24 @@ static int would_wait(int fd, short events)
 #define ON_FILE(fd, events, call) (would_wait((fd), (events)) ? BLOCKING(call) : (call))
 
 /* The socket says itself that it would wait. One that has a part of what is asked for (MSG_WAITALL) would give that. */
-#define NOW_OR_LATER(fd, flags, call)                                           \
-	({                                                                      \
-		int given_ = (flags), was_ = errno;                             \
-		ssize_t got_;                                                   \
-                                                                                \
-		if (given_ & MSG_WAITALL && !(given_ & MSG_DONTWAIT)) {         \
-			got_ = ON_FILE(fd, POLLIN, call);                       \
-		} else {                                                        \
-			(flags) = given_ | (shim_mine() ? MSG_DONTWAIT : 0);    \
-			got_ = (call);                                          \
-			(flags) = given_;                                       \
-			if (got_ < 0 && errno == EAGAIN && shim_mine() &&       \
-			    !(given_ & MSG_DONTWAIT) && waits(fd)) {            \
-				errno = was_;                                   \
-				got_ = BLOCKING(call);                          \
-			}                                                       \
-		}                                                               \
-		got_;                                                           \
+#define NOW_OR_LATER(fd, flags, call)                                        \
+	({                                                                   \
+		int given_ = (flags), was_ = errno;                          \
+		ssize_t got_;                                                \
+                                                                             \
+		if (given_ & MSG_WAITALL && !(given_ & MSG_DONTWAIT)) {      \
+			got_ = ON_FILE(fd, POLLIN, call);                    \
+		} else {                                                     \
+			(flags) = given_ | (shim_mine() ? MSG_DONTWAIT : 0); \
+			got_ = (call);                                       \
+			(flags) = given_;                                    \
+			if (got_ < 0 && errno == EAGAIN && shim_mine() &&    \
+			    !(given_ & MSG_DONTWAIT) && waits(fd)) {         \
+				errno = was_;                                \
+				got_ = BLOCKING(call);                       \
+			}                                                    \
+		}                                                            \
+		got_;                                                        \
 	})
 
 SHIM ssize_t read(int fd, void *b, size_t n)
