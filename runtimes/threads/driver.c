@@ -150,11 +150,55 @@ u64 weir_rt_now(struct weir_sched *s)
 	return now();
 }
 
+/* The CPU, which the caller has, is the driver's. */
+static void drive(struct cpu *c, struct weir_thread *next)
+{
+	c->next = next;
+	__atomic_store_n(&c->holder, c->driver, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&c->gate, 1, __ATOMIC_RELEASE);
+	futex_wake(&c->gate, 1);
+}
+
+static void is_idle(struct cpu *c, u64 from)
+{
+	__atomic_store_n(&c->idle_since, from, __ATOMIC_RELAXED);
+}
+
+static void was_idle(struct cpu *c)
+{
+	u64 from = __atomic_load_n(&c->idle_since, __ATOMIC_RELAXED);
+
+	is_idle(c, 0);
+	__atomic_store_n(&c->n.idle_ns, c->n.idle_ns + (now() - from), __ATOMIC_RELAXED);
+}
+
+/* 1: nobody had it, and the caller has it now. */
+static int take_vacant(struct cpu *c)
+{
+	u32 vacant = 1;
+
+	if (!__atomic_load_n(&c->vacant, __ATOMIC_SEQ_CST) ||
+	    !__atomic_compare_exchange_n(&c->vacant, &vacant, 0, 0, __ATOMIC_SEQ_CST,
+					 __ATOMIC_RELAXED))
+		return 0;
+	was_idle(c);
+	return 1;
+}
+
 void kick(struct cpu *c)
 {
 	if (__atomic_exchange_n(&c->kicked, 1, __ATOMIC_SEQ_CST))
 		return;
 	__atomic_fetch_add(&c->n.kicks, 1, __ATOMIC_RELAXED);
+	if (take_vacant(c)) {
+		struct self *s = me();
+
+		if (s->returns && !s->took)
+			s->took = c;
+		else
+			drive(c, 0);
+		return;
+	}
 	if (__atomic_load_n(&c->asleep, __ATOMIC_SEQ_CST))
 		futex_wake(&c->kicked, 1);
 }
@@ -427,17 +471,30 @@ void cpu_give(struct cpu *c, struct weir_thread *next)
 		futex_wake(&next->gate, 1);
 		return;
 	}
-	c->next = next;
-	__atomic_store_n(&c->holder, c->driver, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&c->gate, 1, __ATOMIC_RELEASE);
-	futex_wake(&c->gate, 1);
+	drive(c, next);
 }
 
 void cpu_leave(struct cpu *c, struct weir_thread *next)
 {
 	/* The driver is in another process, which knows already. */
-	if (!rt.joined)
+	if (rt.joined)
+		return;
+	if (!next && __atomic_load_n(&c->kicked, __ATOMIC_ACQUIRE)) {
+		clear(&c->kicked);
+		next = cpu_choose(c);
+	}
+	if (next) {
 		cpu_give(c, next);
+		return;
+	}
+	__atomic_store_n(&c->bound, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->holder, c->driver, __ATOMIC_SEQ_CST);
+	count(&c->n.sleeps);
+	is_idle(c, now());
+	__atomic_store_n(&c->vacant, 1, __ATOMIC_SEQ_CST);
+	/* What came before anybody could see that it has to be taken. */
+	if (__atomic_load_n(&c->kicked, __ATOMIC_SEQ_CST) && take_vacant(c))
+		drive(c, 0);
 }
 
 /* A thread whose policy is in another process: its timer ends its slice. */
@@ -470,11 +527,23 @@ static void joined_wait(struct weir_thread *t)
 		s->pending = 1;
 }
 
+/* @t is the caller, and @c is its. */
+static void begins(struct cpu *c, struct weir_thread *t)
+{
+	struct self *s = me();
+
+	s->cpu = c;
+	has(c, t);
+	cpu_begin(c, t);
+	/* A request that the policy made since it chose us was signalled to the previous thread. */
+	if (__atomic_load_n(&c->resched, __ATOMIC_SEQ_CST))
+		s->pending = 1;
+}
+
 /* @t is the caller: wait until it is given a CPU. */
 void bound_wait(struct weir_thread *t)
 {
 	struct self *s = me();
-	struct cpu *c;
 	u32 gate;
 
 	if (rt.joined) {
@@ -487,14 +556,40 @@ void bound_wait(struct weir_thread *t)
 		futex_wait(&t->gate, GATE_SHUT, NEVER);
 	}
 	__atomic_store_n(&t->gate, GATE_SHUT, __ATOMIC_RELAXED);
-	c = &rt.cpus[gate - 1];
 	s->thread = t;
-	s->cpu = c;
-	has(c, t);
-	cpu_begin(c, t);
-	/* A request that the policy made since it chose us was signalled to the previous thread. */
-	if (__atomic_load_n(&c->resched, __ATOMIC_SEQ_CST))
-		s->pending = 1;
+	begins(&rt.cpus[gate - 1], t);
+}
+
+void bound_return(struct weir_thread *t)
+{
+	struct self *s = me();
+	struct weir_thread *next;
+	struct cpu *c;
+
+	s->returns = !rt.joined;
+	task_unblock(t);
+	s->returns = 0;
+	c = s->took;
+	s->took = 0;
+	if (c) {
+		__atomic_store_n(&c->holder, t->tid, __ATOMIC_SEQ_CST);
+		s->cpu = c;
+		clear(&c->kicked);
+		next = cpu_choose(c);
+		if (next == t) {
+			__atomic_store_n(&t->cpu, (int)c->id, __ATOMIC_RELAXED);
+			if (t->linux_cpu != c->linux_cpu) {
+				pin(t->tid, c->linux_cpu);
+				t->linux_cpu = c->linux_cpu;
+			}
+			begins(c, t);
+			return;
+		}
+		/* Another one was there before, or has @t. */
+		s->cpu = 0;
+		cpu_give(c, next);
+	}
+	bound_wait(t);
 }
 
 /* --- green threads ------------------------------------------------------------------------------------------------ */
@@ -649,7 +744,7 @@ static void idle(struct cpu *c)
 	u64 from = now();
 	u32 spins = 0;
 
-	__atomic_store_n(&c->idle_since, from, __ATOMIC_RELAXED);
+	is_idle(c, from);
 	while (c->window && !__atomic_load_n(&c->kicked, __ATOMIC_ACQUIRE) &&
 	       now() - from < c->window) {
 		for (u32 i = 0; i < 16; i++)
@@ -671,8 +766,7 @@ static void idle(struct cpu *c)
 	}
 	/* After three polls in a row that found nothing, stop polling, except for one attempt in every PROBE sleeps. */
 	c->window = rt.nr_cpus > 1 && (c->misses < 3 || c->misses % PROBE == 0) ? WINDOW_NS : 0;
-	__atomic_store_n(&c->idle_since, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->n.idle_ns, c->n.idle_ns + (now() - from), __ATOMIC_RELAXED);
+	was_idle(c);
 }
 
 static void *driver(void *arg)

@@ -752,8 +752,10 @@ WEIR_API int weir_rt_check(void)
 		return 0;
 	/* A call may be under way until every CPU sleeps. A kicked CPU may still be marked asleep for a moment. */
 	for (u32 i = 0; i < rt.nr_cpus; i++)
-		while (!rt.cpus[i].isa && (__atomic_load_n(&rt.cpus[i].kicked, __ATOMIC_SEQ_CST) ||
-					   !__atomic_load_n(&rt.cpus[i].asleep, __ATOMIC_SEQ_CST)))
+		while (!rt.cpus[i].isa &&
+		       (__atomic_load_n(&rt.cpus[i].kicked, __ATOMIC_SEQ_CST) ||
+			(!__atomic_load_n(&rt.cpus[i].asleep, __ATOMIC_SEQ_CST) &&
+			 !__atomic_load_n(&rt.cpus[i].vacant, __ATOMIC_SEQ_CST))))
 			usleep(100);
 	hold();
 	spin(&rt.out_lock);

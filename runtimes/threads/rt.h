@@ -120,11 +120,13 @@ struct counters {
 struct cpu {
 	u32 id;
 	u32 linux_cpu;
-	u32 isa;     /* not 0: it has no driver, and `next` is what its server does (foreign.c) */
-	u32 server;  /* (a) of such a CPU */
-	u32 gate;    /* (a) the driver's futex: 1, the CPU is the driver's */
-	u32 kicked;  /* (a) futex: there may be work */
-	u32 asleep;  /* (a) the driver waits at `kicked` */
+	u32 isa;    /* not 0: it has no driver, and `next` is what its server does (foreign.c) */
+	u32 server; /* (a) of such a CPU */
+	u32 gate;   /* (a) the driver's futex: 1, the CPU is the driver's */
+	u32 kicked; /* (a) futex: there may be work */
+	u32 asleep; /* (a) the driver waits at `kicked` */
+	/* (a) nobody has it, and the driver waits at `gate`: who clears this has it */
+	u32 vacant;
 	u32 works;   /* the driver has run green threads, and has a timer for them */
 	u32 resched; /* (a) the policy wants it to choose again */
 	int holder;  /* (a) Linux's number of the thread that has the CPU */
@@ -163,7 +165,9 @@ struct self {
 	volatile u32 raises;	    /* so did one of the program */
 	/* weir_blocking_begin()s without an end; the first gave up the CPU */
 	u32 away;
-	u32 lost; /* (a) enum lost */
+	u32 lost;	  /* (a) enum lost */
+	u32 returns;	  /* it makes its own task ready: a vacant CPU that is kicked for that */
+	struct cpu *took; /* is this, which it has then */
 };
 
 struct range {
@@ -276,9 +280,14 @@ WEIR_INLINE void leaves(struct weir_thread *t)
 }
 
 void cpu_give(struct cpu *c, struct weir_thread *next);
-/* The caller gives up @c, which is @next's. */
+/*
+ * The caller sleeps in the kernel and gives up @c, which is @next's. Null: nobody has it, so that the thread has it again when it wakes up, without
+ * switches to the driver and back.
+ */
 void cpu_leave(struct cpu *c, struct weir_thread *next);
 void bound_wait(struct weir_thread *t);
+/* @t is the caller, and slept: its task is ready again. Returns with a CPU. */
+void bound_return(struct weir_thread *t);
 /* The running thread, which is in hold(), gives up the CPU; REQUEST_NOTHING: its task has already. Returns with the next CPU that it gets. */
 void switch_out(enum request request, enum left why);
 void preempt_point(void);

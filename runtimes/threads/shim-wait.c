@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <mqueue.h>
 #include <poll.h>
@@ -15,10 +16,13 @@
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/msg.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -34,10 +38,13 @@ SHIM int pthread_mutex_lock(pthread_mutex_t *m)
 	int err;
 
 	REAL(pthread_mutex_lock);
-	if (!shim_mine())
+	if (!shim_active)
 		return real(m);
+	/* Free most often: whose call it is matters only if it waits. */
 	err = pthread_mutex_trylock(m);
-	return err == EBUSY ? BLOCKING(real(m)) : err;
+	if (err != EBUSY)
+		return err;
+	return shim_mine() ? BLOCKING(real(m)) : real(m);
 }
 
 /* libc refuses others, even where it would not wait. */
@@ -166,9 +173,62 @@ SHIM int sem_timedwait(sem_t *s, const struct timespec *t)
 	return is_right(CLOCK_REALTIME, t) && !sem_trywait(s) ? 0 : BLOCKING(real(s, t));
 }
 
+/* Whether calls on @fd wait at all. */
+static int waits(int fd)
+{
+	int was = errno;
+	long flags = weir_shim_call(SYS_fcntl, fd, F_GETFL, 0);
+
+	errno = was;
+	return flags >= 0 && !(flags & O_NONBLOCK);
+}
+
+/*
+ * A call that moves many bytes and is interrupted in the middle, as by the end of a turn, returns what it has moved, or fails. A program without signals
+ * sees neither without the policy. So where it may wait or stop in the middle, it is made without a CPU and is not interrupted. Not for files on disks: there the
+ * kernel does not stop.
+ */
+static int may_stop(int fd, size_t bytes, size_t most)
+{
+	int was = errno, may;
+	struct stat st;
+
+	if (bytes <= most || !shim_mine() || !waits(fd))
+		return 0;
+	may = !fstat(fd, &st) && !S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode);
+	errno = was;
+	return may;
+}
+
+/* So many bytes that a socket or a pipe that is writable has room for. */
+#define SOCKET_HAS 1024u
+#define PIPE_HAS   ((size_t)PIPE_BUF)
+
+static size_t bytes_of(const struct iovec *v, size_t n)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n && sum <= PIPE_HAS; i++)
+		sum += v[i].iov_len;
+	return sum;
+}
+
+/* The kernel stops after a page of random bytes if a signal is there. */
+static int is_random(int fd, size_t bytes)
+{
+	int was = errno, is;
+	struct stat st;
+
+	if (bytes <= PIPE_HAS || !shim_mine())
+		return 0;
+	is = !fstat(fd, &st) && S_ISCHR(st.st_mode);
+	errno = was;
+	return is;
+}
+
 /*
  * Runtimes of other languages wait by direct system calls. Those are wrapped here that Linux does not restart after a signal: the end
- * of a slice would make them fail with EINTR. Any other is left to watch.c.
+ * of a slice would make them fail with EINTR, or write a part only. Any other is left to watch.c.
  */
 static int may_wait(long number, const long *a)
 {
@@ -211,6 +271,9 @@ static int may_wait(long number, const long *a)
 	case SYS_io_uring_enter:
 		return a[2] != 0;
 #endif
+	case SYS_write:
+	case SYS_sendto:
+		return may_stop((int)a[0], (size_t)a[2], SOCKET_HAS);
 	}
 	return 0;
 }
@@ -372,74 +435,129 @@ SHIM int epoll_pwait2(int fd, struct epoll_event *events, int max, const struct 
 	return BLOCKING(real(fd, events, max, t, mask));
 }
 
-/* Whether a call on @fd would wait. */
+/*
+ * Whether a call on @fd would wait. A file that never waits (a server's socket) is cheaper asked for that than for what it has; other files are asked for it
+ * once in a while only.
+ */
 static int would_wait(int fd, short events)
 {
+	static unsigned char asked[1024]; /* 0: to be asked whether it waits */
+	unsigned char *at = &asked[(unsigned)fd % sizeof(asked)];
+	unsigned n = __atomic_load_n(at, __ATOMIC_RELAXED);
 	struct pollfd p = { .fd = fd, .events = events };
-	int was = errno, wait = shim_mine() && poll(&p, 1, 0) == 0;
+	int was = errno, wait;
 
+	if (!shim_mine())
+		return 0;
+	if (!n && !waits(fd))
+		return 0;
+	__atomic_store_n(at, (unsigned char)((n + 1) % 32), __ATOMIC_RELAXED);
+	wait = poll(&p, 1, 0) == 0;
 	errno = was;
 	return wait;
 }
 
 #define ON_FILE(fd, events, call) (would_wait((fd), (events)) ? BLOCKING(call) : (call))
+/* @n bytes go out, of which there is room for @most. */
+#define ALL_OF(fd, n, most, call) \
+	(may_stop((fd), (n), (most)) ? BLOCKING(call) : ON_FILE(fd, POLLOUT, call))
+
+/* Some socket is to wait for more than a byte. */
+static int low_marks;
+
+SHIM int setsockopt(int fd, int level, int what, const void *value, socklen_t bytes)
+{
+	REAL(setsockopt);
+	if (level == SOL_SOCKET && what == SO_RCVLOWAT)
+		__atomic_store_n(&low_marks, 1, __ATOMIC_RELAXED);
+	return real(fd, level, what, value, bytes);
+}
+
+/* Whether a read may wait although some bytes are there. */
+static int wants_more(int fd)
+{
+	return __atomic_load_n(&low_marks, __ATOMIC_RELAXED) && shim_mine() && waits(fd);
+}
+
+/* The socket says itself that it would wait. If it is to wait for more than it has, it would give a part. */
+#define NOW_OR_LATER(fd, flags, call)                                   \
+	({                                                              \
+		int given_ = (flags), was_ = errno;                     \
+		ssize_t got_;                                           \
+                                                                        \
+		if (given_ & MSG_DONTWAIT || !shim_mine()) {            \
+			got_ = (call);                                  \
+		} else if (given_ & MSG_WAITALL || wants_more(fd)) {    \
+			got_ = waits(fd) ? BLOCKING(call) : (call);     \
+		} else {                                                \
+			(flags) = given_ | MSG_DONTWAIT;                \
+			got_ = (call);                                  \
+			(flags) = given_;                               \
+			if (got_ < 0 && errno == EAGAIN && waits(fd)) { \
+				errno = was_;                           \
+				got_ = BLOCKING(call);                  \
+			}                                               \
+		}                                                       \
+		got_;                                                   \
+	})
 
 SHIM ssize_t read(int fd, void *b, size_t n)
 {
 	REAL(read);
-	return ON_FILE(fd, POLLIN, real(fd, b, n));
+	return wants_more(fd) || is_random(fd, n) ? BLOCKING(real(fd, b, n))
+						  : ON_FILE(fd, POLLIN, real(fd, b, n));
 }
 
 SHIM ssize_t readv(int fd, const struct iovec *v, int n)
 {
 	REAL(readv);
-	return ON_FILE(fd, POLLIN, real(fd, v, n));
+	return wants_more(fd) ? BLOCKING(real(fd, v, n)) : ON_FILE(fd, POLLIN, real(fd, v, n));
 }
 
 SHIM ssize_t recv(int fd, void *b, size_t n, int flags)
 {
 	REAL(recv);
-	return flags & MSG_DONTWAIT ? real(fd, b, n, flags)
-				    : ON_FILE(fd, POLLIN, real(fd, b, n, flags));
+	return NOW_OR_LATER(fd, flags, real(fd, b, n, flags));
 }
 
 SHIM ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 {
 	REAL(recvmsg);
-	return flags & MSG_DONTWAIT ? real(fd, m, flags) : ON_FILE(fd, POLLIN, real(fd, m, flags));
+	return NOW_OR_LATER(fd, flags, real(fd, m, flags));
 }
 
 SHIM ssize_t recvfrom(int fd, void *b, size_t n, int flags, struct sockaddr *restrict a,
 		      socklen_t *restrict l)
 {
 	REAL(recvfrom);
-	return flags & MSG_DONTWAIT ? real(fd, b, n, flags, a, l)
-				    : ON_FILE(fd, POLLIN, real(fd, b, n, flags, a, l));
+	return NOW_OR_LATER(fd, flags, real(fd, b, n, flags, a, l));
 }
 
 SHIM ssize_t write(int fd, const void *b, size_t n)
 {
 	REAL(write);
-	return ON_FILE(fd, POLLOUT, real(fd, b, n));
+	return ALL_OF(fd, n, PIPE_HAS, real(fd, b, n));
 }
 
 SHIM ssize_t writev(int fd, const struct iovec *v, int n)
 {
 	REAL(writev);
-	return ON_FILE(fd, POLLOUT, real(fd, v, n));
+	return ALL_OF(fd, bytes_of(v, (size_t)n), PIPE_HAS, real(fd, v, n));
 }
 
 SHIM ssize_t send(int fd, const void *b, size_t n, int flags)
 {
 	REAL(send);
 	return flags & MSG_DONTWAIT ? real(fd, b, n, flags)
-				    : ON_FILE(fd, POLLOUT, real(fd, b, n, flags));
+				    : ALL_OF(fd, n, SOCKET_HAS, real(fd, b, n, flags));
 }
 
 SHIM ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
 	REAL(sendmsg);
-	return flags & MSG_DONTWAIT ? real(fd, m, flags) : ON_FILE(fd, POLLOUT, real(fd, m, flags));
+	return flags & MSG_DONTWAIT ? real(fd, m, flags)
+				    : ALL_OF(fd, bytes_of(m->msg_iov, m->msg_iovlen), SOCKET_HAS,
+					     real(fd, m, flags));
 }
 
 SHIM ssize_t sendto(int fd, const void *b, size_t n, int flags, const struct sockaddr *a,
@@ -447,7 +565,7 @@ SHIM ssize_t sendto(int fd, const void *b, size_t n, int flags, const struct soc
 {
 	REAL(sendto);
 	return flags & MSG_DONTWAIT ? real(fd, b, n, flags, a, l)
-				    : ON_FILE(fd, POLLOUT, real(fd, b, n, flags, a, l));
+				    : ALL_OF(fd, n, SOCKET_HAS, real(fd, b, n, flags, a, l));
 }
 
 SHIM int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags, struct timespec *t)
@@ -459,8 +577,71 @@ SHIM int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags, struct times
 SHIM int sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
 {
 	REAL(sendmmsg);
-	return flags & MSG_DONTWAIT ? real(fd, m, n, flags)
-				    : ON_FILE(fd, POLLOUT, real(fd, m, n, flags));
+	return !(flags & MSG_DONTWAIT) && shim_mine() && waits(fd) ? BLOCKING(real(fd, m, n, flags))
+								   : real(fd, m, n, flags);
+}
+
+SHIM ssize_t sendfile(int to, int from, off_t *at, size_t n)
+{
+	REAL(sendfile);
+	return may_stop(to, n, 0) ? BLOCKING(real(to, from, at, n)) : real(to, from, at, n);
+}
+
+SHIM ssize_t sendfile64(int to, int from, off64_t *at, size_t n)
+{
+	REAL(sendfile64);
+	return may_stop(to, n, 0) ? BLOCKING(real(to, from, at, n)) : real(to, from, at, n);
+}
+
+SHIM ssize_t splice(int from, off64_t *at, int to, off64_t *there, size_t n, unsigned flags)
+{
+	REAL(splice);
+	return flags & SPLICE_F_NONBLOCK ? real(from, at, to, there, n, flags)
+					 : BLOCKING(real(from, at, to, there, n, flags));
+}
+
+SHIM ssize_t vmsplice(int fd, const struct iovec *v, size_t n, unsigned flags)
+{
+	REAL(vmsplice);
+	return flags & SPLICE_F_NONBLOCK ? real(fd, v, n, flags) : BLOCKING(real(fd, v, n, flags));
+}
+
+SHIM ssize_t tee(int from, int to, size_t n, unsigned flags)
+{
+	REAL(tee);
+	return flags & SPLICE_F_NONBLOCK ? real(from, to, n, flags)
+					 : BLOCKING(real(from, to, n, flags));
+}
+
+SHIM ssize_t getrandom(void *b, size_t n, unsigned flags)
+{
+	REAL(getrandom);
+	return n > 256 ? BLOCKING(real(b, n, flags)) : real(b, n, flags);
+}
+
+/* In memory (tmpfs) it stops at a signal, and fails. */
+SHIM int fallocate(int fd, int mode, off_t from, off_t n)
+{
+	REAL(fallocate);
+	return BLOCKING(real(fd, mode, from, n));
+}
+
+SHIM int fallocate64(int fd, int mode, off64_t from, off64_t n)
+{
+	REAL(fallocate64);
+	return BLOCKING(real(fd, mode, from, n));
+}
+
+SHIM int posix_fallocate(int fd, off_t from, off_t n)
+{
+	REAL(posix_fallocate);
+	return BLOCKING(real(fd, from, n));
+}
+
+SHIM int posix_fallocate64(int fd, off64_t from, off64_t n)
+{
+	REAL(posix_fallocate64);
+	return BLOCKING(real(fd, from, n));
 }
 
 SHIM int accept(int fd, struct sockaddr *restrict a, socklen_t *restrict l)

@@ -814,8 +814,7 @@ WEIR_API void weir_blocking_end(void)
 	hold();
 	s->away = 0;
 	mask = t->mask;
-	task_unblock(t);
-	bound_wait(t);
+	bound_return(t);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof(mask));
 	release();
 	errno = was;

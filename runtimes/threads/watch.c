@@ -144,6 +144,7 @@ __attribute__((noinline)) void lost_point(void)
 {
 	struct self *s = me();
 	struct weir_thread *t = s->thread;
+	int was = get_errno();
 	u32 spins = 0;
 
 	while (__atomic_load_n(&s->lost, __ATOMIC_SEQ_CST) == LOST_ASKED)
@@ -153,8 +154,8 @@ __attribute__((noinline)) void lost_point(void)
 	__atomic_store_n(&s->lost, LOST_NOT, __ATOMIC_SEQ_CST);
 	s->cpu = 0;
 	__atomic_store_n(&t->astray, 0, __ATOMIC_SEQ_CST);
-	task_unblock(t);
-	bound_wait(t);
+	bound_return(t);
+	set_errno(was);
 }
 
 int watch_runs(void)
@@ -337,7 +338,8 @@ static struct cpu *unused_cpu(u64 at)
 		u64 since = __atomic_load_n(&rt.cpus[i].idle_since, __ATOMIC_RELAXED);
 
 		if (since && since + PERIOD_NS < at &&
-		    __atomic_load_n(&rt.cpus[i].asleep, __ATOMIC_RELAXED))
+		    (__atomic_load_n(&rt.cpus[i].asleep, __ATOMIC_RELAXED) ||
+		     __atomic_load_n(&rt.cpus[i].vacant, __ATOMIC_RELAXED)))
 			return &rt.cpus[i];
 	}
 	return 0;

@@ -40,6 +40,7 @@ missing() { # ROW: the programs that it needs and that are not here
 	nginx | haproxy) needs=("$1" ab) ;;
 	redis) needs=(redis-benchmark) ;;
 	rust) needs=(cargo) ;;
+	rust_std) needs=(rustc) ;;
 	fortran) needs=(gfortran) ;;
 	erlang) needs=(erl) ;;
 	node | java | go | ghc | xz | gdb | memcached | ruby | php | zstd | pigz | 7z | ffmpeg | x265 | ninja | git | rsync | curl | strace | valgrind) needs=("$1") ;;

@@ -641,6 +641,7 @@ static void robust_mutexes(void)
 {
 	pthread_mutex_t *m =
 		mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	volatile int *taken = (volatile int *)(m + 1);
 	pthread_mutexattr_t a;
 	pthread_t t;
 	pid_t child;
@@ -655,10 +656,12 @@ static void robust_mutexes(void)
 	child = fork();
 	if (!child) {
 		pthread_mutex_lock(m);
+		*taken = 1;
 		usleep(20000);
 		_exit(0);
 	}
-	usleep(10000);
+	while (!*taken)
+		usleep(1000);
 	REQUIRE(pthread_mutex_lock(m) == EOWNERDEAD && !pthread_mutex_consistent(m) &&
 		!pthread_mutex_unlock(m));
 	REQUIRE(waitpid(child, 0, 0) == child);

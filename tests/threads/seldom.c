@@ -3,6 +3,7 @@
  * More of what few programs do (rare.c has the first part): `seldom CASE`, or `seldom` for a list of cases, each to be run in a process of its own:
  * those that were once another way under a policy or, with WEIR_LONG, all. Output and exit status are the same with and without a policy.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +33,7 @@
 #include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/signalfd.h>
@@ -40,6 +42,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -1607,6 +1610,225 @@ static void rights_of_a_thread(void)
 	printf("%d\n", setgroups(0, 0));
 }
 
+/* --- sockets, and sleeps that need no driver ---------------------------------------------------------------------- */
+
+static int wire[2];
+
+static void *writes_later(void *arg)
+{
+	usleep(5000);
+	REQUIRE(write(wire[1], arg, strlen(arg)) == (ssize_t)strlen(arg));
+	return 0;
+}
+
+static void *reads_slowly(void *arg)
+{
+	char part[3000];
+	ssize_t n;
+
+	for (int i = 0; (n = read(wire[1], part, sizeof(part))) > 0; i++) {
+		*(long *)arg += n;
+		if (i % 20 == 0)
+			usleep(100);
+	}
+	return 0;
+}
+
+static void is_told(int sig)
+{
+	taken += sig;
+}
+
+static void sends_a_file(void)
+{
+	char bytes[CMSG_SPACE(sizeof(int))] = { 0 }, c = 0;
+	struct iovec io = { &c, 1 };
+	struct msghdr m = { .msg_iov = &io,
+			    .msg_iovlen = 1,
+			    .msg_control = bytes,
+			    .msg_controllen = sizeof(bytes) };
+	struct cmsghdr *at = CMSG_FIRSTHDR(&m);
+
+	at->cmsg_level = SOL_SOCKET;
+	at->cmsg_type = SCM_RIGHTS;
+	at->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(at), &wire[0], sizeof(int));
+	usleep(5000);
+	REQUIRE(sendmsg(wire[1], &m, 0) == 1);
+}
+
+static void *sends_it(void *arg)
+{
+	sends_a_file();
+	return arg;
+}
+
+static void answer(const char *what, ssize_t n)
+{
+	int err = errno;
+
+	printf("%s: %zd %s\n", what, n, n < 0 ? strerrorname_np(err) : "");
+}
+
+/* What calls on sockets return and leave in errno, whether they wait or not. */
+static void answers_of_sockets(void)
+{
+	struct sigaction told = { .sa_handler = is_told };
+	struct timeval limit = { .tv_usec = 20000 };
+	char bytes[CMSG_SPACE(sizeof(int))], part[200];
+	struct iovec io = { part, sizeof(part) };
+	struct msghdr m = { .msg_iov = &io,
+			    .msg_iovlen = 1,
+			    .msg_control = bytes,
+			    .msg_controllen = sizeof(bytes) };
+	struct itimerval soon = { .it_value = { .tv_usec = 10000 } };
+	struct timespec from;
+	int low = 6;
+	pthread_t t;
+
+	REQUIRE(!socketpair(AF_UNIX, SOCK_STREAM, 0, wire));
+	answer("empty", recv(wire[0], part, 5, MSG_DONTWAIT));
+	REQUIRE(!fcntl(wire[0], F_SETFL, O_NONBLOCK));
+	answer("empty", recv(wire[0], part, 5, 0));
+	answer("empty", read(wire[0], part, 5));
+	REQUIRE(!fcntl(wire[0], F_SETFL, 0));
+	for (int i = 0; i < 40; i++) {
+		errno = 77;
+		pthread_create(&t, 0, writes_later, "later");
+		REQUIRE((i % 2 ? read(wire[0], part, 9) : recv(wire[0], part, 9, 0)) == 5);
+		REQUIRE(errno == 77 && !memcmp(part, "later", 5) && !pthread_join(t, 0));
+	}
+	REQUIRE(write(wire[1], "one part, ", 10) == 10);
+	pthread_create(&t, 0, writes_later, "two parts");
+	answer("peeked", recv(wire[0], part, 5, MSG_PEEK));
+	answer("all", recv(wire[0], part, 19, MSG_WAITALL));
+	pthread_join(t, 0);
+	REQUIRE(!setsockopt(wire[0], SOL_SOCKET, SO_RCVLOWAT, &low, sizeof(low)));
+	REQUIRE(write(wire[1], "few", 3) == 3);
+	pthread_create(&t, 0, writes_later, "enough");
+	answer("enough", recv(wire[0], part, 100, 0));
+	pthread_join(t, 0);
+	low = 1;
+	REQUIRE(!setsockopt(wire[0], SOL_SOCKET, SO_RCVLOWAT, &low, sizeof(low)));
+	pthread_create(&t, 0, sends_it, 0);
+	answer("a file", recvmsg(wire[0], &m, MSG_CMSG_CLOEXEC));
+	printf("received: %d\n", m.msg_controllen != 0);
+	pthread_join(t, 0);
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	REQUIRE(!setsockopt(wire[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	answer("too late", recv(wire[0], part, 5, 0));
+	printf("waited: %d\n", ms_since(&from, CLOCK_MONOTONIC) >= 20);
+	limit.tv_usec = 0;
+	REQUIRE(!setsockopt(wire[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	REQUIRE(!sigaction(SIGALRM, &told, 0) && !sigaction(SIGPIPE, &told, 0));
+	setitimer(ITIMER_REAL, &soon, 0);
+	answer("ended by a signal", recv(wire[0], part, 5, 0));
+	shutdown(wire[0], SHUT_WR);
+	answer("shut", send(wire[0], part, 1, 0));
+	answer("shut", recv(wire[1], part, 5, 0));
+	printf("signals: %d\n", taken);
+}
+
+/* More than there is room for: all of it is written, whatever ends in between. */
+static void much_at_once(void)
+{
+	enum { MUCH = 1 << 20 };
+	char *much = calloc(3, MUCH);
+	struct iovec io[3] = { { much, 100 }, { much + 100, MUCH }, { much + MUCH, MUCH } };
+	struct msghdr m = { .msg_iov = io, .msg_iovlen = 3 };
+	struct mmsghdr two[2] = { { .msg_hdr = m }, { .msg_hdr = m } };
+	long there;
+	pthread_t t;
+
+	busy(2);
+	for (int pipes = 0; pipes < 2; pipes++) {
+		there = 0;
+		REQUIRE(pipes ? !pipe(wire) : !socketpair(AF_UNIX, SOCK_STREAM, 0, wire));
+		if (pipes) {
+			/* Both are read from the second. */
+			int to = wire[1];
+
+			wire[1] = wire[0];
+			wire[0] = to;
+		}
+		pthread_create(&t, 0, reads_slowly, &there);
+		answer("write", write(wire[0], much, MUCH));
+		answer("writev", writev(wire[0], io, 3));
+		if (!pipes) {
+			answer("send", send(wire[0], much, MUCH, 0));
+			answer("sendto", sendto(wire[0], much, MUCH, 0, 0, 0));
+			answer("sendmsg", sendmsg(wire[0], &m, 0));
+			answer("sendmmsg", sendmmsg(wire[0], two, 2, 0));
+			printf("of %u and %u\n", two[0].msg_len, two[1].msg_len);
+		}
+		close(wire[0]);
+		pthread_join(t, 0);
+		printf("there: %ld\n", there);
+		close(wire[1]);
+	}
+	for (int i = 0; i < 4; i++) {
+		int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+
+		REQUIRE(read(fd, much, 3 * MUCH) == 3 * MUCH && !close(fd));
+		REQUIRE(getrandom(much, 3 * MUCH, 0) == 3 * MUCH);
+		fd = memfd_create("much", MFD_CLOEXEC);
+		REQUIRE(fd >= 0 && !fallocate(fd, 0, 0, 64l * MUCH) && !close(fd));
+		fd = memfd_create("much", MFD_CLOEXEC);
+		REQUIRE(fd >= 0 && !posix_fallocate(fd, 0, 64l * MUCH) && !close(fd));
+	}
+	puts("random bytes and memory: all");
+	free(much);
+}
+
+/* How often the library's drivers have slept. */
+static long sleeps_of_drivers(void)
+{
+	long sum = 0, n;
+	struct dirent *e;
+	DIR *tasks = opendir("/proc/self/task");
+
+	while (tasks && (e = readdir(tasks))) {
+		char path[300], line[200] = "";
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", e->d_name);
+		f = fopen(path, "r");
+		if (!f || !fgets(line, sizeof(line), f) || !strstr(line, "weir-driver"))
+			line[0] = 0;
+		while (line[0] && fgets(line, sizeof(line), f))
+			if (sscanf(line, "voluntary_ctxt_switches: %ld", &n) == 1)
+				sum += n;
+		if (f)
+			fclose(f);
+	}
+	closedir(tasks);
+	return sum;
+}
+
+/* A thread that sleeps and wakes up, with nothing else to run, costs no switches to a driver and back. */
+static void sleeps_without_a_driver(void)
+{
+	long before;
+	char c = 0;
+	pid_t child;
+
+	REQUIRE(!socketpair(AF_UNIX, SOCK_STREAM, 0, wire));
+	child = fork();
+	if (!child) {
+		close(wire[0]);
+		while (read(wire[1], &c, 1) == 1 && write(wire[1], &c, 1) == 1)
+			;
+		_exit(3);
+	}
+	close(wire[1]);
+	before = sleeps_of_drivers();
+	for (int i = 0; i < 2000; i++)
+		REQUIRE(write(wire[0], &c, 1) == 1 && read(wire[0], &c, 1) == 1);
+	printf("few sleeps of drivers: %d\n", sleeps_of_drivers() - before < 200);
+	close(wire[0]);
+	printf("child: %d\n", status_of(child));
+}
+
 #define CASE(name) { #name, name, 0 }
 #define ONCE(name) { #name, name, 1 }
 static const struct {
@@ -1660,6 +1882,9 @@ static const struct {
 	CASE(children_by_clone3),
 	CASE(users_across_threads),
 	ONCE(rights_of_a_thread),
+	ONCE(answers_of_sockets),
+	ONCE(much_at_once),
+	ONCE(sleeps_without_a_driver),
 };
 
 int main(int argc, char **argv)

@@ -85,6 +85,11 @@ row_rust() {
 	}
 	"${under[@]}" "$work/rust/target/debug/rust"
 }
+# What the standard library makes of threads, and a pool that steals work: no crates.
+row_rust_std() {
+	[[ -x $work/standard ]] || rustc -O -o "$work/standard" tests/threads/others/standard.rs || return 77
+	"${under[@]}" "$work/standard"
+}
 row_ruby() { "${under[@]}" ruby -e 'q = Queue.new; t = 6.times.map { |n| Thread.new { 50.times { |i| q << n * i; Thread.pass if i % 7 == 0 }; sleep 0.01; n } }; r = Ractor.new { (1..20000).sum }; p t.sum(&:value), 300.times.sum { q.pop }, r.take; p `echo child`; pid = fork { exit 3 }; Process.wait pid; exit $?.exitstatus' 2>/dev/null; }
 row_perl() { "${under[@]}" perl -Mthreads -MThread::Queue -e 'my $q = Thread::Queue->new; my @t = map { my $n = $_; threads->create(sub { for my $i (1..50) { $q->enqueue($n * $i) } select undef, undef, undef, 0.01; return $n }) } 1..5; my $s = 0; $s += $q->dequeue for 1..250; $s += $_->join for @t; print "$s\n"; exit 4'; }
 row_php() { "${under[@]}" php -r '$s = 0; for ($i = 0; $i < 3; $i++) { $p = popen("echo " . $i * $i, "r"); $s += (int)fgets($p); pclose($p); } usleep(20000); for ($i = 0; $i < 2000000; $i++) $s += $i % 3; echo $s, "\n"; exit(6);'; }
