@@ -7,10 +7,13 @@
 #define PAIR_H
 
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 /* No end of a ring sleeps here. */
 void ump_sleep(const void *word, u32 value)
@@ -22,6 +25,24 @@ void ump_sleep(const void *word, u32 value)
 void ump_wake(const void *word)
 {
 	(void)word;
+}
+
+/*
+ * Ends this process by SIGALRM after the seconds in WEIR_PATIENCE: where other work has the CPUs, two threads that spin for each other may wait for a
+ * time slice of it at each turn.
+ */
+static inline void be_patient(void)
+{
+	const char *seconds = getenv("WEIR_PATIENCE");
+
+	if (seconds)
+		alarm((unsigned)atoi(seconds));
+}
+
+/* A child of fork() ends with its parent. */
+static inline void end_with_parent(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
 static inline u64 now(void)

@@ -328,6 +328,7 @@ static double run(u32 nr, u64 *sum)
 		if (child[i] < 0)
 			exit(2);
 		if (!child[i]) {
+			end_with_parent();
 			solve(i, nr);
 			_exit(0);
 		}
@@ -360,6 +361,7 @@ int main(int argc, char **argv)
 	u64 rounds = argc == 4 ? strtoull(argv[3], 0, 0) : 0, same[NR + 1] = { 0 };
 	double *samples = malloc((rounds + 1) * (NR + 1) * sizeof(double));
 
+	be_patient();
 	size = argc == 4 ? (u32)atoi(argv[1]) : 0;
 	steps = argc == 4 ? (u32)atoi(argv[2]) : 0;
 	if (size < 4 || size > 200 || !steps || !rounds || !samples)

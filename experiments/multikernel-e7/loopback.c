@@ -252,6 +252,7 @@ int main(int argc, char **argv)
 	samples = malloc((rounds + 1) * sizeof(*samples));
 	if (!rounds || !samples)
 		return 2;
+	be_patient();
 	for (int i = 0; i < 2; i++)
 		ring[i] = pages(ump_bytes(SLOTS));
 	pool = pages(BUFFERS * BUFFER);

@@ -2,6 +2,7 @@
 //! Measurements in C that are part of this program, built by the computer's compiler in a folder of their own.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,6 +13,19 @@ use weir::fault::Fault;
 
 /// Status of a program that cannot measure on this computer.
 const CANNOT: i32 = 3;
+/// Signal that ends a program whose patience is over (`be_patient` in `experiments/multikernel-e1/pair.h`).
+const SIGALRM: i32 = 14;
+/// Attempts, and how long each may take, s: in full, and with `--quick`.
+pub const TRIES: u32 = 3;
+const PATIENCE_S: (u32, u32) = (300, 3);
+
+/// Why a program has printed nothing.
+pub enum Cannot {
+    /// What it says: something is missing here.
+    Missing(String),
+    /// It took too long, [`TRIES`] times: other work is on the CPUs.
+    Busy,
+}
 
 /// A compiler, and a folder with sources.
 pub struct Bench {
@@ -70,25 +84,30 @@ impl Bench {
     }
 }
 
-/// What a compiled program prints; or what it says where it ends with [`CANNOT`].
+/// What a compiled program prints; or why it cannot measure.
 ///
 /// # Errors
 /// It fails otherwise, or Ctrl-C.
-pub fn printed(lab: &Lab<'_>, program: &Path, args: &[String]) -> Done<Result<String, String>> {
-    if lab.stopped() {
-        return Err(Halt::Interrupted);
+pub fn printed(lab: &Lab<'_>, program: &Path, args: &[String]) -> Done<Result<String, Cannot>> {
+    let patience = lab.pick(PATIENCE_S.0, PATIENCE_S.1).to_string();
+    for _ in 0..TRIES {
+        if lab.stopped() {
+            return Err(Halt::Interrupted);
+        }
+        let done = Command::new(program).args(args).env("WEIR_PATIENCE", &patience).output();
+        let done = done.map_err(|e| failed(&format!("cannot start the compiled program: {e}")))?;
+        if lab.stopped() {
+            return Err(Halt::Interrupted);
+        }
+        let said = String::from_utf8_lossy(&done.stderr).trim().to_string();
+        match done.status.code() {
+            Some(0) => return Ok(Ok(String::from_utf8_lossy(&done.stdout).into_owned())),
+            Some(CANNOT) => return Ok(Err(Cannot::Missing(said))),
+            None if done.status.signal() == Some(SIGALRM) => {}
+            _ => return Err(failed(&format!("the compiled program fails: {said}"))),
+        }
     }
-    let done = Command::new(program).args(args).output();
-    let done = done.map_err(|e| failed(&format!("cannot start the compiled program: {e}")))?;
-    if lab.stopped() {
-        return Err(Halt::Interrupted);
-    }
-    let said = String::from_utf8_lossy(&done.stderr).trim().to_string();
-    match done.status.code() {
-        Some(0) => Ok(Ok(String::from_utf8_lossy(&done.stdout).into_owned())),
-        Some(CANNOT) => Ok(Err(said)),
-        _ => Err(failed(&format!("the compiled program fails: {said}"))),
-    }
+    Ok(Err(Cannot::Busy))
 }
 
 pub fn failed(what: &str) -> Halt {
@@ -96,4 +115,27 @@ pub fn failed(what: &str) -> Halt {
         format!("a part in C cannot be measured: {what}"),
         "is the C compiler whole, and is there room in the folder for temporary files?",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir::Unwatched;
+
+    /// A program whose patience is over is tried again, and then given up.
+    #[test]
+    fn what_takes_too_long_is_tried_some_times() {
+        let dir = tempfile::tempdir().expect("there is room");
+        let lab = Lab::new(true, None, &Unwatched);
+        let script = |after: &str| {
+            vec!["-c".to_string(), format!("echo x >> {}/tried; {after}", dir.path().display())]
+        };
+        let run =
+            |after: &str| printed(&lab, Path::new("/bin/sh"), &script(after)).expect("a shell is there");
+        let tried = || fs::read_to_string(dir.path().join("tried")).expect("it was tried").lines().count();
+        assert!(matches!(run("kill -s ALRM $$"), Err(Cannot::Busy)));
+        assert_eq!(tried(), TRIES as usize);
+        assert!(matches!(run("echo $WEIR_PATIENCE"), Ok(said) if said.trim() == PATIENCE_S.1.to_string()));
+        assert!(matches!(run("echo none >&2; exit 3"), Err(Cannot::Missing(why)) if why == "none"));
+    }
 }

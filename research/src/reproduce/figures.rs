@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::reproduce::cc::{self, Bench};
+use crate::reproduce::cc::{self, Bench, Cannot, TRIES};
 use crate::reproduce::lab::{Done, Lab};
-use crate::reproduce::report::Table;
+use crate::reproduce::report::{Report, Table};
 
 include!(concat!(env!("OUT_DIR"), "/lines.rs"));
 
@@ -13,7 +13,7 @@ include!(concat!(env!("OUT_DIR"), "/lines.rs"));
 pub const TIMED: &str =
     "Timed on the computer that it ran on, between its first two usable CPUs: not the same each time.";
 
-/// Figures by name and number, ns.
+/// Figures by name and number, ns; none where other work was on the CPUs.
 pub struct Figures(BTreeMap<(String, u32), f64>);
 
 impl Figures {
@@ -31,10 +31,14 @@ impl Figures {
         };
         let compiled = bench.compile(lab, program, &["-O2", &format!("{program}.c"), "port.c"])?;
         let one = |args: &Vec<String>| cc::printed(lab, &compiled, args);
-        let printed = match lab.one_by_one(runs, one)?.into_iter().collect::<Result<Vec<String>, String>>() {
-            Ok(printed) => printed,
-            Err(why) => return Ok(Err(why)),
-        };
+        let mut printed = Vec::new();
+        for made in lab.one_by_one(runs, one)? {
+            match made {
+                Ok(text) => printed.push(text),
+                Err(Cannot::Missing(why)) => return Ok(Err(why)),
+                Err(Cannot::Busy) => return Ok(Ok(Self(BTreeMap::new()))),
+            }
+        }
         let mut all = BTreeMap::new();
         for line in printed.iter().flat_map(|p| p.lines()) {
             let words: Vec<&str> = line.split(' ').collect();
@@ -65,11 +69,59 @@ impl Figures {
         self.0.iter().filter(|((n, _), _)| n == name).map(|((_, nr), ns)| (*nr, *ns)).collect()
     }
 
+    /// Where there are no figures, nothing made of them stays: no claim is judged, and there is no table or picture. To be called before
+    /// anything else is reported.
+    pub fn judge(&self, report: &mut Report) {
+        if !self.0.is_empty() {
+            return;
+        }
+        let claims = std::mem::take(&mut report.claims);
+        let why = "not measured: other work on the CPUs";
+        let note = format!(
+            "Nothing was measured now: other work was on the CPUs, and {TRIES} tries took too long. Repeat it on a computer that does nothing else."
+        );
+        *report = Report {
+            claims: claims.into_iter().map(|c| c.unjudged(why)).collect(),
+            notes: vec![note],
+            ..Report::default()
+        };
+    }
+
     pub fn table(&self) -> Table {
         let mut table = Table::new("data", &["what", "number", "ns"]);
         for ((name, nr), ns) in &self.0 {
             table.row([name.clone(), nr.to_string(), format!("{ns:.2}")]);
         }
         table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::report::{Claim, Judged, Verdict};
+
+    /// Whatever the claims made of missing figures, none is judged, and nothing else is left.
+    #[test]
+    fn without_figures_nothing_is_judged() {
+        let made = || {
+            let judged = |all| Judged::of(all, false, "a bound");
+            let claims =
+                vec![Claim::new("a", "1", "NaN", judged(true)), Claim::new("b", "-", "NaN", judged(false))];
+            Report { claims, tables: vec![Table::new("data", &[])], ..Report::default() }
+        };
+        let mut report = made();
+        Figures(BTreeMap::new()).judge(&mut report);
+        for claim in &report.claims {
+            assert_eq!(
+                (claim.verdict, claim.met, claim.bound.as_str()),
+                (Verdict::Unjudged, None, "a bound")
+            );
+            assert!(claim.here.starts_with("not measured"), "{}", claim.here);
+        }
+        assert!(report.claims.len() == 2 && report.tables.is_empty() && report.notes.len() == 1);
+        let mut report = made();
+        Figures(BTreeMap::from([(("a".into(), 1), 2.0)])).judge(&mut report);
+        assert_eq!(report, made());
     }
 }

@@ -116,6 +116,7 @@ fn levels(lab: &Lab<'_>) -> Done<Report> {
     let points = names.iter().map(|n| ((*n).to_string(), f.of(n))).collect();
     let line = Line { name: "ns a load".into(), points, colour: 0, dashed: false };
     report.pictures.push(Picture::new("levels", ("where the line is", "ns"), false, &xs, vec![line]));
+    f.judge(&mut report);
     Ok(report)
 }
 
@@ -187,6 +188,7 @@ fn updates(lab: &Lab<'_>) -> Done<Report> {
          throughput against 16 sharing cores cannot be shown on two CPUs."
             .into(),
     );
+    f.judge(&mut report);
     Ok(report)
 }
 
@@ -224,6 +226,7 @@ fn crossing(lab: &Lab<'_>) -> Done<Report> {
     report.pictures.push(curves(&f));
     report.notes.push(TIMED.into());
     report.notes.push("With 8 cores (E3: calls win almost at once) it cannot be shown on two CPUs.".into());
+    f.judge(&mut report);
     Ok(report)
 }
 
@@ -270,6 +273,7 @@ fn messages(lab: &Lab<'_>) -> Done<Report> {
         "That a shared cache matters more than hops (E5) cannot be shown: both CPUs lie at one distance."
             .into(),
     );
+    f.judge(&mut report);
     Ok(report)
 }
 

@@ -72,6 +72,7 @@ fn loopback(lab: &Lab<'_>) -> Done<Report> {
          sockets, and cannot be shown here. The simulator moves no bytes between tasks, so it cannot show them, either."
             .into(),
     );
+    f.judge(&mut report);
     Ok(report)
 }
 

@@ -40,6 +40,7 @@ pub fn instead(id: &str, why: &str, help: &str) -> Done<Report> {
 mod tests {
     use super::*;
     use crate::reproduce::registry::EXPERIMENTS;
+    use crate::reproduce::report::Verdict;
 
     #[test]
     fn times_are_of_experiments() {
@@ -60,6 +61,7 @@ mod tests {
             assert!(!r.quick && !r.claims.is_empty(), "{}", r.id);
             for claim in &r.claims {
                 assert!(!claim.bound.is_empty(), "{}: no bound is recorded for: {}", r.id, claim.claim);
+                assert!(claim.verdict != Verdict::Unjudged, "{}: measure it again: {}", r.id, claim.claim);
             }
         }
     }

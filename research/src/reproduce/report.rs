@@ -28,6 +28,9 @@ pub enum Verdict {
     /// It is not a source's but ours; [`Claim::met`] says whether it holds.
     #[serde(rename = "own")]
     Own,
+    /// Nothing was measured; [`Claim::here`] says why.
+    #[serde(rename = "not judged")]
+    Unjudged,
 }
 
 impl Verdict {
@@ -39,6 +42,7 @@ impl Verdict {
             Verdict::Calibrated => "calibrated",
             Verdict::Vacuous => "vacuous",
             Verdict::Own => "own",
+            Verdict::Unjudged => "not judged",
         }
     }
 }
@@ -140,6 +144,12 @@ impl Claim {
         }
         self.met = Some(std::mem::replace(&mut self.verdict, Verdict::Own));
         self
+    }
+
+    /// Nothing was measured, because of this: no figure of it says anything.
+    #[must_use]
+    pub fn unjudged(self, why: &str) -> Self {
+        Self { here: why.into(), verdict: Verdict::Unjudged, met: None, ..self }
     }
 
     /// The verdict for people: `holds`, `own: holds`.
@@ -252,7 +262,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// `3 hold, 1 partly, 0 do not`, and `1 calibrated`, `1 vacuous`, `2 own (1 holds)` where there are such.
+    /// `3 hold, 1 partly, 0 do not`, and `1 calibrated`, `1 vacuous`, `1 not judged`, `2 own (1 holds)` where there are such.
     pub fn verdicts(&self) -> String {
         verdicts(self.claims.iter())
     }
@@ -307,7 +317,7 @@ pub fn verdicts<'a>(claims: impl Iterator<Item = &'a Claim> + Clone) -> String {
         count(Verdict::Partly),
         count(Verdict::Fails)
     );
-    for kind in [Verdict::Calibrated, Verdict::Vacuous] {
+    for kind in [Verdict::Calibrated, Verdict::Vacuous, Verdict::Unjudged] {
         if count(kind) > 0 {
             let _ = write!(text, ", {} {}", count(kind), kind.word());
         }
@@ -394,7 +404,13 @@ mod tests {
         assert_eq!(absent.verdict, Verdict::Vacuous);
         let own = Claim::new("a", "-", "c", Judged::of(false, true, "d")).own();
         assert_eq!((own.word().as_str(), own.met), ("own: partly", Some(Verdict::Partly)));
-        assert_eq!(verdicts([absent, own].iter()), "0 hold, 0 partly, 0 do not, 1 vacuous, 1 own (0 hold)");
+        assert_eq!(
+            verdicts([&absent, &own].into_iter()),
+            "0 hold, 0 partly, 0 do not, 1 vacuous, 1 own (0 hold)"
+        );
+        // What was not measured holds in no way, whoever claims it.
+        let none = [absent, own].map(|c| c.unjudged("busy"));
+        assert_eq!(verdicts(none.iter()), "0 hold, 0 partly, 0 do not, 2 not judged");
     }
 
     #[test]
