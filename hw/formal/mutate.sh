@@ -8,7 +8,7 @@
 #
 #   hw/formal/mutate.sh [--module NAME] [--number N] [--seed S] [--results FOLDER]
 #
-#   --module NAME     only this one (serial, tree, engine, monitor, unified, axil); all of them else
+#   --module NAME     only this one (the list below has them); all of them else
 #   --number N        mutants a module, 30 unless given
 #   --seed S          another choice of as many, 1 unless given
 #   --results FOLDER  verdicts are kept there, build/hw-mutants unless given: a run that was interrupted continues. A change of
@@ -26,7 +26,16 @@ modules='
 serial   serial     14 gen_serial.u_select  @
 tree     pipelined  8  gen_tree.u_select    @,.*
 monitor  monitor-3  14 u_monitor            @,.*
+match    match-3    8  u_match              @
+context  context    8  u_context            @
+budget   budget     14 u_budget             @,.*
+levels   criticality 10 u_criticality       @,.*
 axil     axil       14 u_bus                @
+apb      apb        14 u_bus                @
+wishbone wishbone   14 u_bus                @
+obi      obi        14 u_bus                @
+tlul     tlul       14 u_bus                @
+defer    defer      16 u_defer              @
 engine   commands   11 u_engine             @,.gen_tree*u_key      ready,deadline,left,miss
 unified  unified    12 u_unified            @,.*
 '
@@ -91,6 +100,11 @@ both() { # MODULE
 	BEGIN {
 		with["rdata_o"] = with["rresp_o"] = with["err_o"] = "rvalid_o"
 		with["bresp_o"] = "bvalid_o"
+		with["prdata_o"] = with["pslverr_o"] = "pready_o"
+		with["dat_o"] = "ack_o"
+		with["tl_d_opcode_o"] = with["tl_d_size_o"] = with["tl_d_source_o"] = with["tl_d_denied_o"] = "tl_d_valid_o"
+		with["tl_d_data_o"] = with["tl_d_corrupt_o"] = "tl_d_valid_o"
+		with["obi_rdata_o"] = with["obi_err_o"] = "obi_rvalid_o"
 		with["we_o"] = with["cpu_o"] = with["addr_o"] = with["wdata_o"] = "req_o"
 		with["best_o"] = "valid_o"
 		with["deadline_o"] = with["left_o"] = "ready_o"
