@@ -36,7 +36,7 @@ apb      apb        14 u_bus                @
 wishbone wishbone   14 u_bus                @
 obi      obi        14 u_bus                @
 tlul     tlul       14 u_bus                @
-defer    defer      16 u_defer              @
+defer    defer      11 u_defer              @
 engine   commands   11 u_engine             @,.gen_tree*u_key      ready,deadline,left,miss
 unified  unified    12 u_unified            @,.*
 '
