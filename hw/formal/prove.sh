@@ -194,7 +194,7 @@ while IFS=$'\t' read -r name proof file change; do
 	fi
 done <<<"$mutants"
 ((!fits)) || exit 0
-if [[ -n $exactly ]] && ! grep -q "^$exactly[[:blank:]]" <<<"$proofs$mutants"; then
+if [[ -n $exactly ]] && ! grep -q "^${exactly}[[:blank:]]" <<<"$proofs$mutants"; then
 	echo "prove: $exactly: neither a proof nor a mutant has this name" >&2
 	exit 2
 fi
@@ -246,7 +246,8 @@ mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS CUTS FILE CHANGE
 }
 
 while read -r name top mode depth params fast cuts; do
-	[[ -n $name ]] && asked "$name" || continue
+	[[ -n $name ]] || continue
+	asked "$name" || continue
 	((!quick)) || [[ $fast == q ]] || continue
 	beside prove_one "$name" "$top" "$mode" "$depth" "$params" "$cuts"
 done <<<"$proofs"
