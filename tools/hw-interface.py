@@ -14,7 +14,7 @@ from pathlib import Path
 
 root = Path(__file__).resolve().parent.parent
 MODULES = ["weir_laxity", "weir_laxity_axil", "weir_laxity_axil_cross", "weir_kernel", "weir_unified", "weir_axil_bus", "weir_apb_bus",
-           "weir_wishbone_bus", "weir_obi_bus", "weir_calls_share"]
+           "weir_wishbone_bus", "weir_obi_bus", "weir_tlul_bus", "weir_calls_share"]
 
 
 def module_facts(name: str):

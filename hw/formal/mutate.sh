@@ -6,11 +6,12 @@
 # of inductions. What is not refused is compared with the module: a mutant whose logic is the same is equivalent and does not
 # count, and of the others the line says whether an output ever differs for the same legal inputs.
 #
-#   hw/formal/mutate.sh [--module NAME] [--number N] [--seed S] [--results FOLDER]
+#   hw/formal/mutate.sh [--module NAME] [--number N] [--seed S] [--jobs N] [--results FOLDER]
 #
-#   --module NAME     only this one (serial, tree, engine, monitor, unified, axil); all of them else
+#   --module NAME     only this one (the list below has them); all of them else
 #   --number N        mutants a module, 30 unless given
 #   --seed S          another choice of as many, 1 unless given
+#   --jobs N          so many at once, as many as there are CPUs unless given
 #   --results FOLDER  verdicts are kept there, build/hw-mutants unless given: a run that was interrupted continues. A change of
 #                     the RTL or of the properties begins anew
 #
@@ -26,7 +27,16 @@ modules='
 serial   serial     14 gen_serial.u_select  @
 tree     pipelined  8  gen_tree.u_select    @,.*
 monitor  monitor-3  14 u_monitor            @,.*
+match    match-3    8  u_match              @
+context  context    8  u_context            @
+budget   budget     14 u_budget             @,.*
+levels   criticality 10 u_criticality       @,.*
 axil     axil       14 u_bus                @
+apb      apb        14 u_bus                @
+wishbone wishbone   14 u_bus                @
+obi      obi        14 u_bus                @
+tlul     tlul       14 u_bus                @
+defer    defer      11 u_defer              @
 engine   commands   11 u_engine             @,.gen_tree*u_key      ready,deadline,left,miss
 unified  unified    12 u_unified            @,.*
 '
@@ -38,7 +48,7 @@ bad() {
 number_of() { # OPTION VALUE
 	[[ ${2:-} =~ ^[1-9][0-9]{0,5}$ ]] || bad "$1 wants a number from 1 to 999999, not '${2:-}'"
 }
-only='' number=30 seed=1 results=$root/build/hw-mutants
+only='' number=30 seed=1 wanted='' results=$root/build/hw-mutants
 while (($#)); do
 	case $1 in
 	--module)
@@ -49,12 +59,14 @@ while (($#)); do
 		;;
 	--number) number_of "$@" && number=$2 && shift 2 ;;
 	--seed) number_of "$@" && seed=$2 && shift 2 ;;
+	--jobs) number_of "$@" && wanted=$2 && shift 2 ;;
 	--results) results=$(realpath -m -- "${2:?--results wants a folder}") && shift 2 ;;
-	--help | -h) sed -n '4,19s/^# \{0,1\}//p' "$(basename "$0")" && exit ;;
+	--help | -h) sed -n '4,20s/^# \{0,1\}//p' "$(basename "$0")" && exit ;;
 	*) bad "$1: not an option; --help names them" ;;
 	esac
 done
 . ./proofs.sh
+jobs=${wanted:-$jobs}
 need_tools
 # Each job has its own process group, so that none outlives an interrupted run.
 set -m
@@ -91,6 +103,11 @@ both() { # MODULE
 	BEGIN {
 		with["rdata_o"] = with["rresp_o"] = with["err_o"] = "rvalid_o"
 		with["bresp_o"] = "bvalid_o"
+		with["prdata_o"] = with["pslverr_o"] = "pready_o"
+		with["dat_o"] = "ack_o"
+		with["tl_d_opcode_o"] = with["tl_d_size_o"] = with["tl_d_source_o"] = with["tl_d_denied_o"] = "tl_d_valid_o"
+		with["tl_d_data_o"] = with["tl_d_corrupt_o"] = "tl_d_valid_o"
+		with["obi_rdata_o"] = with["obi_err_o"] = "obi_rvalid_o"
 		with["we_o"] = with["cpu_o"] = with["addr_o"] = with["wdata_o"] = "req_o"
 		with["best_o"] = "valid_o"
 		with["deadline_o"] = with["left_o"] = "ready_o"

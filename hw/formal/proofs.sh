@@ -14,6 +14,7 @@ match-3       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=3           
 match-8       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=4            -
 budget        weir_laxity_budget_props  prove 4  Width=16                        q
 criticality   weir_laxity_criticality_props prove 3 NumTasks=3,Width=8            q
+defer         weir_laxity_defer_props   prove 3  NumTasks=3,Width=4              q
 serial        weir_select_props         prove 14 Select=0                        q
 monitor       weir_laxity_monitor_props prove 6  Separation=1,Width=16           q
 monitor-one   weir_laxity_monitor_props prove 6  Separation=0,Width=16           q
@@ -27,6 +28,8 @@ apb           weir_apb_bus_props        prove 4 NumCpus=3,PrivilegedOnly=1      
 wishbone      weir_wishbone_bus_props   prove 4 NumCpus=3                        q
 obi           weir_obi_bus_props        prove 4 NumCpus=3,PrivilegedOnly=1       q
 obi-calls     weir_obi_bus_props        prove 4 NumCpus=2,WindowWidth=25,PrivilegedOnly=0 q
+tlul          weir_tlul_bus_props       prove 4 NumCpus=3                        q
+tlul-calls    weir_tlul_bus_props       prove 4 NumCpus=2,WindowWidth=25,SizeWidth=4 q
 lists         weir_lists_props          prove 4  NumThreads=4,NumLevels=2      q
 lists-two     weir_lists_props          prove 4  NumThreads=2,NumLevels=2      -
 lists-cpus    weir_lists_props          prove 4  NumThreads=4,NumLevels=2,NumCpus=3 q
@@ -66,8 +69,9 @@ need_tools() {
 }
 
 # Run a job beside the others, once a CPU is free.
+jobs=$(nproc)
 beside() {
-	while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || true; done
+	while (($(jobs -rp | wc -l) >= jobs)); do wait -n || true; done
 	"$@" </dev/null &
 }
 

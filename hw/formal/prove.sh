@@ -5,11 +5,13 @@
 # refused. Prints a line a proof and a line a mutant, in the order in which they end; as many run at once as there are CPUs.
 # Status 1 if one is not as it should be.
 #
-#   hw/formal/prove.sh [--quick] [--only NAME] [--keep FOLDER]
+#   hw/formal/prove.sh [--quick] [--only NAME | --exactly NAME] [--jobs N] [--keep FOLDER]
 #   hw/formal/prove.sh --fits
 #
 #   --quick        the proofs that take seconds, no mutants
-#   --only NAME    proofs and mutants whose name contains it
+#   --only NAME    proofs and mutants whose name contains it, and the mutants of these proofs
+#   --exactly NAME the one proof or mutant with this name
+#   --jobs N       so many at once instead
 #   --keep FOLDER  leave the work of each proof there, with the waveform of what failed
 #   --fits         prove nothing: see that each mutant still changes its module, and names a proof. Needs no tools
 #
@@ -18,14 +20,19 @@ set -euo pipefail
 cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
 
-quick=0 fits=0 only='' keep=''
+quick=0 fits=0 only='' exactly='' keep=''
 while (($#)); do
 	case $1 in
 	--quick) quick=1 && shift ;;
 	--fits) fits=1 && shift ;;
 	--only) only=${2:?--only wants a name} && shift 2 ;;
+	--exactly) exactly=${2:?--exactly wants a name} && shift 2 ;;
+	--jobs)
+		[[ ${2:-} =~ ^[1-9][0-9]?$ ]] || { echo "prove: --jobs wants a number from 1 to 99, not '${2:-}'" >&2 && exit 2; }
+		jobs=$2 && shift 2
+		;;
 	--keep) keep=${2:?--keep wants a folder} && shift 2 ;;
-	*) sed -n '3,17s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
+	*) sed -n '3,19s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
 	esac
 done
 . ./proofs.sh
@@ -79,6 +86,15 @@ refused-anyway	apb	weir_apb_bus	s/state_q <= refused ? Answer : Request;/state_q
 grants-at-once	obi	weir_obi_bus	s/assign obi_gnt_o    = state_q == Idle;/assign obi_gnt_o = state_q == Idle || state_q == Answer;/
 untaken	obi	weir_obi_bus	s/Answer: if (obi_rready_i) state_q/Answer: state_q/
 others-window	obi	weir_obi_bus	s/obi_addr_i >> WindowWidth >= NumCpus || //
+takes-another	tlul	weir_tlul_bus	s/assign tl_a_ready_o   = state_q == Idle;/assign tl_a_ready_o = state_q == Idle || state_q == Answer;/
+corrupt-anyway	tlul	weir_tlul_bus	s/ || tl_a_corrupt_i || / || /
+narrow	tlul	weir_tlul_bus	s/tl_a_size_i != SizeWidth'(2)/tl_a_size_i > SizeWidth'(2)/
+any-operation	tlul	weir_tlul_bus	s/ || !(put || get);/;/
+data-of-denied	tlul	weir_tlul_bus	s/assign tl_d_corrupt_o = denied_q \&\& get_q;/assign tl_d_corrupt_o = 1'b0;/
+too-soon-again	defer	weir_laxity_defer	s/? alpha - time_t'(1) : '0;/? alpha - time_t'(2) : '0;/
+skips-one-more	defer	weir_laxity_defer	s/? alpha - time_t'(1) : '0;/? alpha : '0;/
+sleeping-deadline	defer	weir_laxity_defer	s/if (look_q \&\& ready_q) begin/if (look_q) begin/
+forgets-event	defer	weir_laxity_defer	s/event_q    <= (event_q || event_i) \&\& /event_q    <= event_i \&\& /
 others-answer-too	wishbone	weir_wishbone_bus	s/state_q <= live ? Wait : Drop;/state_q <= Wait;/
 no-error	axil	weir_axil_bus	s/err_i ? SlvErr : Okay/Okay/
 lists-lifo	lists-two	weir_lists	s/head_we    = (link \&\& (front || !some_q\[level_q\]))/head_we    = link/
@@ -178,6 +194,14 @@ while IFS=$'\t' read -r name proof file change; do
 	fi
 done <<<"$mutants"
 ((!fits)) || exit 0
+if [[ -n $exactly ]] && ! grep -q "^${exactly}[[:blank:]]" <<<"$proofs$mutants"; then
+	echo "prove: $exactly: neither a proof nor a mutant has this name" >&2
+	exit 2
+fi
+# Is NAME asked for? A mutant is with its PROOF, too.
+asked() { # NAME [PROOF]
+	if [[ -n $exactly ]]; then [[ $1 == "$exactly" ]]; else [[ $1 == *"$only"* || ${2:-} == *"$only"* ]]; fi
+}
 
 fail() { : >"$work/bad"; }
 run_one() { # FOLDER TOP MODE DEPTH PARAMETERS CUTS [OPTION OF YOSYS]
@@ -222,14 +246,15 @@ mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS CUTS FILE CHANGE
 }
 
 while read -r name top mode depth params fast cuts; do
-	[[ -n $name && $name == *"$only"* ]] || continue
+	[[ -n $name ]] || continue
+	asked "$name" || continue
 	((!quick)) || [[ $fast == q ]] || continue
 	beside prove_one "$name" "$top" "$mode" "$depth" "$params" "$cuts"
 done <<<"$proofs"
 
 if ((!quick)); then
 	while IFS=$'\t' read -r name proof file change; do
-		[[ $name == *"$only"* || $proof == *"$only"* ]] || continue
+		asked "$name" "$proof" || continue
 		read -r _ top mode depth params _ cuts < <(grep "^$proof " <<<"$proofs")
 		[[ $mode == bmc ]] || depth=30
 		beside mutate_one "$name" "$proof" "$top" "$depth" "$params" "$cuts" "$file" "$change"

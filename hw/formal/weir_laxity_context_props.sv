@@ -53,7 +53,8 @@ module weir_laxity_context_props #(
     if (claim_q) begin
       // A CPU that must wait holds nothing, so none waits for one that waits.
       assert (holds[cpu_q] == (busy_q && !waits_q));
-      if (busy_q && !waits_q) assert (held[cpu_q] == task_q);
+      // Without a context the number is that of the last one.
+      assert (held[cpu_q] == (busy_q && !waits_q ? task_q : held_q[cpu_q]));
     end
     // A claim is refused only because another CPU has that context.
     if (claim_q && waits_q) begin

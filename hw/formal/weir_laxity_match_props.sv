@@ -109,4 +109,42 @@ module weir_laxity_match_props #(
     end
     cover (decided && busy == '1 && busy_q == '1 && task_no != task_q);
   end
+
+`ifndef PROMISES_ONLY
+  // ------------------------------------------------------------------ steps of the induction
+  // What the two stages hold: each is shown from the one before, so that with more CPUs no step has to look through both.
+  (* hierconn *) wire                       \u_match.go_q ;
+  (* hierconn *) wire [NumCpus-1:0]         \u_match.some_q ;
+  (* hierconn *) wire [NumCpus*IdWidth-1:0] \u_match.best_q ;
+  (* hierconn *) wire [NumCpus*NumCpus-1:0] \u_match.home_q ;
+  (* hierconn *) wire [NumCpus-1:0]         \u_match.some ;
+  (* hierconn *) wire [NumCpus-1:0]         \u_match.busy_d ;
+  (* hierconn *) wire [NumCpus*IdWidth-1:0] \u_match.task_d ;
+  logic [NumCpus-1:0][NumCpus-1:0] home, has;
+  logic [NumCpus-1:0]              from;
+  assign home = \u_match.home_q ;
+  always_comb begin
+    // has[b][c]: CPU c gets the task of place b; from[c]: it gets the task of some place.
+    for (int b = 0; b < NumCpus; b++)
+      for (int c = 0; c < NumCpus; c++)
+        has[b][c] = \u_match.some [b] && \u_match.busy_d [c] && \u_match.task_d [c*IdWidth+:IdWidth] == \u_match.best_q [b*IdWidth+:IdWidth];
+    from = '0;
+    for (int b = 0; b < NumCpus; b++) from = from | has[b];
+  end
+  always_comb if (rst_ni && live_q) begin
+    assert (\u_match.go_q == valid_1);
+    if (valid_1) begin
+      // A task has one home at most, and no CPU is the home of two.
+      for (int b = 0; b < NumCpus; b++) begin
+        assert (\u_match.some_q [b] == (some_1[b] && awake_1[best_1[b]]));
+        assert (\u_match.best_q [b*IdWidth+:IdWidth] == best_1[b]);
+        assert ((home[b] & (home[b] - NumCpus'(1))) == '0);
+        for (int a = 0; a < b; a++) if (some_1[a] && some_1[b]) assert ((home[a] & home[b]) == '0 && best_1[a] != best_1[b]);
+      end
+      // Each task that is still ready gets one CPU, and no CPU gets anything else.
+      for (int b = 0; b < NumCpus; b++) assert (\u_match.some [b] ? $onehot(has[b]) : has[b] == '0);
+      assert (from == \u_match.busy_d );
+    end
+  end
+`endif
 endmodule

@@ -31,6 +31,7 @@ weir_select_serial.sv
 weir_select_tree.sv
 weir_threads.sv
 weir_timers.sv
+weir_tlul_bus.sv
 weir_unified.sv
 weir_wait_lists.sv
 weir_wishbone_bus.sv

@@ -6,7 +6,7 @@
 /// laxity (with several tasks of least laxity, any may be used). It is at least 1. No decision is due until alpha ticks have
 /// passed, unless a job arrives or ends.
 ///
-/// latency:  NumTasks + 2 clocks from start_i until due_o is about the new decision; ticks must be further apart
+/// latency:  NumTasks + 3 clocks from start_i until due_o is about the new decision; no tick comes before
 /// area:     one multiplexer of NumTasks tasks, two comparators
 /// source:   Oh and Yang, "A modified least-laxity-first scheduling algorithm", 1998; Mancuso et al., V-B6
 module weir_laxity_defer #(
