@@ -5,7 +5,8 @@
  * class:     order
  * pipes:     in 1, out 1, keyed
  * listens:   TICK: the running task's slice may be over. WEIGHT, LATENCY: of a task that waits or runs
- * publishes: PREEMPT: a task that woke has an earlier deadline than the running one, or a slice ended at a tick
+ * publishes: PREEMPT: a task that woke has an earlier deadline than the running one, or a slice ended at a tick. SLICE:
+ *            the running task was alone and is not any more
  * asks:      FAIR: the task's record, and WEIGHT; both needed. LATENCY: the slice
  *            that it requests. PENALTY: of its virtual time and its slice. AFFINITY: which CPUs the task may take.
  *            POLICY: a task of SCHED_BATCH that wakes preempts only SCHED_IDLE
@@ -43,8 +44,8 @@
  * more than 32 such sleepers in a queue the others leave at once and keep their lag). A task with positive lag keeps it over a
  * sleep of any length. A new weight scales lag and deadline.
  *
- * A task that is alone gets a new deadline only at a tick or when another one arrives. docs/fair.md says what
- * equals the kernel.
+ * A task that is alone gets a new deadline only at a tick or when another one arrives. Where the runtime can shorten the turn of a
+ * running task (SLICE), no timer ends its slices until then. docs/fair.md says what equals the kernel.
  *
  * A waiting task keeps its place when the mean moves: its virtual time is a gate, which is open if it is not beyond the mean.
  *
@@ -58,6 +59,11 @@
 #define EEVDF_TICK_NS 4000000ull
 /* ns of run time; a slice with less left is over: each charge rounds down, and no timer is that short. */
 #define EEVDF_ROUNDING 1000ull
+/*
+ * ns; the turn of a task that is alone: long, but not without end, because annotators charge and grant by turns, and because another
+ * policy may replace this one meanwhile.
+ */
+#define EEVDF_ALONE_NS 100000000ull
 /* Sleepers with negative lag in a queue. A power of two, 32 at most. */
 #define EEVDF_DEBTORS 32u
 
@@ -99,7 +105,7 @@ WEIR_COMPONENT(
 	.hears = WEIR_HEARS_PICKED | WEIR_HEARS_LEFT,
 	.listens = WEIR_TOPIC_BIT(TICK) | WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(LATENCY),
 	.reviews = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(LATENCY),
-	.publishes = WEIR_TOPIC_BIT(PREEMPT),
+	.publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(SLICE),
 	.asks = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(LATENCY) |
 		WEIR_TOPIC_BIT(PENALTY) | WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(POLICY),
 	.needs = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT),
@@ -171,12 +177,8 @@ WEIR_INLINE u64 eevdf_turn(const struct weir_fair weir_mem *f)
 	return weir_fair_virtual(turn, f);
 }
 
-/*
- * What the runtime's timer is set to: the time until the slice is over. Only what is left of a slice may be shorter than other
- * turns.
- */
-WEIR_INLINE void eevdf_grant(struct eevdf weir_mem *self, struct weir_task weir_mem *t,
-			     struct weir_fair weir_mem *f, u32 stays)
+/* Time until the slice is over. */
+WEIR_INLINE u64 eevdf_rest_of(const struct weir_fair weir_mem *f)
 {
 	/* Alone after its deadline: were another one to arrive now, a whole slice would begin. */
 	u64 left =
@@ -185,10 +187,56 @@ WEIR_INLINE void eevdf_grant(struct eevdf weir_mem *self, struct weir_task weir_
 	/* As virtual time is computed, rounded up. */
 	if (f->weight != WEIR_WEIGHT_NICE_0)
 		left = ((left << 22) + f->inverse - 1) / f->inverse;
+	return left;
+}
+
+/*
+ * What the runtime's timer is set to: the time until the slice is over. Only what is left of a slice may be shorter than other
+ * turns.
+ */
+WEIR_INLINE void eevdf_grant(struct eevdf weir_mem *self, struct weir_task weir_mem *t,
+			     struct weir_fair weir_mem *f, u32 stays)
+{
+	u64 left = eevdf_rest_of(f);
+
 	if (!stays || self->tick)
 		left = weir_fair_until(self->inst.sched, left, self->tick);
 	f->base = left;
 	weir_store(&t->slice_ns, left);
+}
+
+/*
+ * @t, which begins its turn, is alone: nothing is to be decided when its slice is over, so Linux sets no timer either. Not where
+ * something else has set its turn, or a turn is what its weight or its penalty is for.
+ */
+WEIR_INLINE void eevdf_lift(struct eevdf weir_mem *self, struct weir_task weir_mem *t,
+			    struct weir_fair weir_mem *f)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+
+	if (!(s->rt_topics >> WEIR_TOPIC_SLICE & 1) || self->tick || self->untold ||
+	    weir_out(&self->inst, 0)->nr_cpus != 1 || f->base >= EEVDF_ALONE_NS ||
+	    weir_load(&t->slice_ns) != f->base || weir_subs(s, WEIR_TOPIC_SLICE)->responder ||
+	    weir_subs(s, WEIR_TOPIC_PENALTY)->responder)
+		return;
+	f->flags |= WEIR_FAIR_ALONE;
+	f->base = EEVDF_ALONE_NS;
+	weir_store(&t->slice_ns, EEVDF_ALONE_NS);
+}
+
+/* @t, which runs on the queue's only CPU, was alone and is not any more: from now on its slice ends by the timer. */
+WEIR_INLINE void eevdf_crowd(struct eevdf weir_mem *self, struct weir_task weir_mem *t,
+			     struct weir_fair weir_mem *f)
+{
+	u64 left = eevdf_rest_of(f), granted = weir_load(&t->slice_ns);
+
+	f->flags &= ~(u32)WEIR_FAIR_ALONE;
+	f->base = f->turn + left;
+	/* Its CPU is about to choose; or an annotator has shortened the turn (to what is left of a quota), and that end comes first. */
+	if (f->flags & WEIR_FAIR_RESCHED || (granted < EEVDF_ALONE_NS && granted <= f->base))
+		return;
+	weir_store(&t->slice_ns, left);
+	weir_publish(&self->inst, WEIR_TOPIC_SLICE, t, weir_out(&self->inst, 0)->cpu, left);
 }
 
 /* Charge the queue's task that runs on @cpu, and begin a new slice if the deadline has passed. */
@@ -724,6 +772,8 @@ WEIR_FLAT WEIR_RARE static int eevdf_arrive(struct eevdf weir_mem *self,
 {
 	u32 running = eevdf_watch_all(self, now), how = f->queue ? 0 : EEVDF_NEW;
 	const struct weir_cpumask weir_mem *mask = 0;
+	struct weir_task weir_mem *runs;
+	struct weir_fair weir_mem *r;
 
 	if (self->q.nr > running || self->owing)
 		how |= EEVDF_CROWD;
@@ -743,6 +793,11 @@ WEIR_FLAT WEIR_RARE static int eevdf_arrive(struct eevdf weir_mem *self,
 	if (weir_fair_is_batch(self->inst.sched, t))
 		how |= EEVDF_BATCH;
 	eevdf_woke(self, t, mask, how);
+	if (weir_out(&self->inst, 0)->nr_cpus != 1)
+		return 0;
+	r = weir_fair_runs(&self->inst, &self->q, weir_out(&self->inst, 0)->cpu, &runs);
+	if (r && r->flags & WEIR_FAIR_ALONE)
+		eevdf_crowd(self, runs, r);
 	return 0;
 }
 
@@ -750,7 +805,8 @@ WEIR_FLAT WEIR_RARE static int eevdf_arrive(struct eevdf weir_mem *self,
 WEIR_INLINE void eevdf_resume(struct eevdf weir_mem *self, struct weir_fair weir_mem *f, u32 state)
 {
 	weir_fair_enter(&self->q, f);
-	f->flags = state | (f->flags & (WEIR_FAIR_STAYS | WEIR_FAIR_RESCHED | WEIR_FAIR_PASSED));
+	f->flags = state | (f->flags & (WEIR_FAIR_STAYS | WEIR_FAIR_RESCHED | WEIR_FAIR_PASSED |
+					WEIR_FAIR_ALONE));
 	eevdf_settle(self);
 }
 
@@ -837,7 +893,8 @@ WEIR_PART int eevdf_leave(struct eevdf weir_mem *self weir_arg,
 		eevdf_measure(self, f->slice);
 	f->lag = eevdf_bounded(self, f, eevdf_mean(self) - f->vruntime);
 	if (why == WEIR_WHY_AGAIN) {
-		f->flags &= WEIR_FAIR_STAYS | WEIR_FAIR_RESCHED | WEIR_FAIR_PASSED;
+		f->flags &=
+			WEIR_FAIR_STAYS | WEIR_FAIR_RESCHED | WEIR_FAIR_PASSED | WEIR_FAIR_ALONE;
 		f->flags |= WEIR_FAIR_LAGS | WEIR_FAIR_KEPT;
 		weir_fair_leave(&self->q, f);
 		return 0;
@@ -925,6 +982,8 @@ WEIR_ENTRY u32 eevdf_step(struct eevdf weir_mem *self, u32 what, struct weir_tas
 	here = weir_fair_here(&self->q, f);
 	if (what == WEIR_PICKED && here) {
 		eevdf_begin(self, t, f, now);
+		if (self->q.load == f->weight)
+			eevdf_lift(self, t, f);
 		return 0;
 	}
 	if (here)

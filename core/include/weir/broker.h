@@ -43,8 +43,12 @@ enum weir_topic_id {
 	WEIR_TOPIC_OVERLOAD,	  /* cpu, value: waiting tasks; value2: instance */
 	WEIR_TOPIC_UNDERLOAD,	  /* cpu, value: waiting tasks; value2: instance */
 	WEIR_TOPIC_DEADLINE_MISS, /* task */
-	WEIR_TOPIC_SLICE,	  /* request: task; reply value: ns, 0 the runtime's default */
-	WEIR_TOPIC_LAMPORT,	  /* request: task; reply value: creation stamp */
+	/*
+	 * request: task; reply value: ns, 0 the runtime's default. Message: task, which runs, cpu, value: ns until its
+	 * turn is over; for runtimes that act on it
+	 */
+	WEIR_TOPIC_SLICE,
+	WEIR_TOPIC_LAMPORT, /* request: task; reply value: creation stamp */
 	/* task, value: the runtime's pointer, value2: bytes for a deep copy */
 	WEIR_TOPIC_TCB,
 	/* request: value: what (enum weir_status_query), value2: object */

@@ -304,6 +304,8 @@ pub struct Sched {
     /// Where CPUs of several domains share no memory: the one of the first domain.
     s: *mut CSched,
     host: *mut Host,
+    /// Messages that come to it.
+    topics: u64,
     /// Our own memory; `None` where it is somebody else's.
     arena: Option<MmapMut>,
     /// The other domains, and what is between them.
@@ -412,6 +414,7 @@ impl Sched {
         let mut sched = Sched {
             s,
             host,
+            topics: runtime_topics(),
             arena: None,
             domains: None,
             config: cfg.clone(),
@@ -442,6 +445,14 @@ impl Sched {
     pub fn for_threads() {
         // SAFETY: sets a word of the port.
         unsafe { ffi::weir_host_threads() };
+    }
+
+    /// The runtime acts on SLICE messages: a component may grant a long turn and shorten it while the task runs. To be called before
+    /// the first topology is loaded.
+    pub fn shortens_turns(&mut self) {
+        self.topics |= Topic::Slice.bit();
+        // SAFETY: `s` is initialised; the host outlives every call.
+        unsafe { ffi::weir_host_setup(self.s, self.host as u64, self.topics) };
     }
 
     /// Address of the scheduler, which stands at the beginning of its memory.
@@ -1378,7 +1389,7 @@ impl Sched {
             }
             let d = Domains::new(&self.config, self.s, plan, |s| {
                 // SAFETY: the host outlives every call.
-                unsafe { ffi::weir_host_setup(s, self.host as u64, runtime_topics()) };
+                unsafe { ffi::weir_host_setup(s, self.host as u64, self.topics) };
                 if !self.log.is_null() {
                     // SAFETY: as in `set_up`.
                     unsafe { ffi::weir_host_oplog(s, self.log) };

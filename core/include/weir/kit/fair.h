@@ -37,6 +37,7 @@ enum weir_fair_flag {
 	WEIR_FAIR_DEBTOR = 64, /* eevdf: it sleeps, and its weight counts in its queue, at `slot` */
 	WEIR_FAIR_STAYS = 128, /* eevdf: it waits, and goes on whoever else waits */
 	WEIR_FAIR_PASSED = 256, /* eevdf: it runs, and its deadline has passed */
+	WEIR_FAIR_ALONE = 512,	/* eevdf: it runs, and its turn is long until another task comes */
 };
 #define WEIR_FAIR_HERE (WEIR_FAIR_WAITS | WEIR_FAIR_RUNS)
 

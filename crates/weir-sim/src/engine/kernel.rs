@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use weir_core::event::{Call, CpuNo, Event, Stop, TaskNo};
-use weir_core::{Msg, Sched, Topic, catalog, error_name};
+use weir_core::{Msg, Sched, TaskId, Topic, catalog, error_name};
 
 use super::Faulted;
 use super::Result;
@@ -176,6 +176,9 @@ impl Sim<'_> {
                     self.cpus[c as usize].preempted_by = m.value2 as u32;
                     self.send_preempt(h, c, end);
                 }
+                (Topic::Slice, Some(c)) if (c as usize) < self.cpus.len() => {
+                    self.set_turn(c, m.task, m.value);
+                }
                 _ => {
                     if let (Topic::Frequency, Some(c)) = (m.topic, m.cpu) {
                         // What the machine itself says of its clocks is not a request.
@@ -266,6 +269,20 @@ impl Sim<'_> {
         self.obs.event(self.now, &Event::Kick { cpu: c });
         let at = if c == h { end } else { end + self.charger.interrupt_ns(h, c) };
         self.timers.push(Key::new(at, Phase::Interrupt, Kind::Preempt, c));
+    }
+
+    /// The turn of `task` on `c` is over in `ns`, if it is still there.
+    fn set_turn(&mut self, c: CpuNo, task: Option<TaskId>, ns: u64) {
+        let cpu = &mut self.cpus[c as usize];
+        if cpu.cur == NONE || Some(self.tasks[cpu.cur as usize].id) != task {
+            return;
+        }
+        if cpu.starting {
+            cpu.slice_ns = ns;
+            return;
+        }
+        cpu.slice_end = self.now.saturating_add(ns);
+        self.rekey(c);
     }
 
     /// The CPU that is interrupted for the remote messages of a coherence domain: the first one that is online.

@@ -232,6 +232,7 @@ impl<'a> Sim<'a> {
         };
         let mut sched = Sched::new(&core).map_err(|e| refused("set up the scheduler", &e))?;
         sched.record_ops(false);
+        sched.shortens_turns();
         sched.load(plan).map_err(|e| refused("build the topology", &e))?;
         for own in watch.iter().flat_map(|_| cfg.control.iter()).flat_map(|c| c.scenario.own_topics()) {
             let held = sched.topic_register(own);

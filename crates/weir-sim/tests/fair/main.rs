@@ -6,6 +6,7 @@
 mod common;
 
 mod accounts;
+mod alone;
 mod balance;
 mod beside;
 mod clamps;
