@@ -15,7 +15,7 @@
  * params:    affine flag 1 [0, 1]; a waking task may be placed on the CPU of its waker
  *            hot ns 500000 [0, 1000000000]; a task that ran within this time stays with its cache
  *            imbalance pct 117 [100, 1000]; load of another CPU relative to this one's that justifies a migration
- *            interval ns 16000000 [100000, 10000000000]; mean time between two attempts of a busy CPU to take a task, times the CPUs that it compares
+ *            interval ns 32000000 [100000, 10000000000]; mean time between two attempts of a busy CPU to take a task, times the CPUs that it compares
  *            reach count 8 [1, 4096]; tasks looked at in another CPU's pipe for one that may move
  *            pack flag 0 [0, 1]; tasks prefer large CPUs though they fit small ones (asymmetric packing)
  *            energy flag 0 [0, 1]; while no CPU is near its capacity, waking tasks go to the smallest CPU that they fit
@@ -122,7 +122,7 @@ WEIR_COMPONENT(
 			   "a task that ran within this time stays with its cache"),
 		WEIR_PARAM(fair_balancer, imbalance, PCT, 117, 100, 1000,
 			   "load of another CPU relative to this one's that justifies a migration"),
-		WEIR_PARAM(fair_balancer, interval, NS, 16000000, 100000, 10000000000ull,
+		WEIR_PARAM(fair_balancer, interval, NS, 32000000, 100000, 10000000000ull,
 			   "mean time between two attempts of a busy CPU to take a task, times "
 			   "the CPUs that it compares"),
 		WEIR_PARAM(fair_balancer, reach, COUNT, 8, 1, 4096,
