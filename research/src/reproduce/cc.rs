@@ -13,8 +13,6 @@ use weir::fault::Fault;
 
 /// Status of a program that cannot measure on this computer.
 const CANNOT: i32 = 3;
-/// Signal that ends a program whose patience is over (`be_patient` in `experiments/multikernel-e1/pair.h`).
-const SIGALRM: i32 = 14;
 /// Attempts, and how long each may take, s: in full, and with `--quick`.
 pub const TRIES: u32 = 3;
 const PATIENCE_S: (u32, u32) = (300, 3);
@@ -103,7 +101,8 @@ pub fn printed(lab: &Lab<'_>, program: &Path, args: &[String]) -> Done<Result<St
         match done.status.code() {
             Some(0) => return Ok(Ok(String::from_utf8_lossy(&done.stdout).into_owned())),
             Some(CANNOT) => return Ok(Err(Cannot::Missing(said))),
-            None if done.status.signal() == Some(SIGALRM) => {}
+            // Its patience is over (`be_patient` in `experiments/multikernel-e1/pair.h`).
+            None if done.status.signal() == Some(libc::SIGALRM) => {}
             _ => return Err(failed(&format!("the compiled program fails: {said}"))),
         }
     }
