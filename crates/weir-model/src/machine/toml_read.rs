@@ -65,6 +65,12 @@ const DEFAULT_LABEL: u64 = 1 << 32;
 /// Read a machine from TOML text.
 pub(super) fn read(name: &str, text: &str, stem: &str) -> Result<Machine> {
     let source = Source { name, text, kind: ErrorKind::Machine };
+    // As a shell leaves it if there is no `lstopo`.
+    if text.trim_start().is_empty() {
+        return Err(source
+            .error(0..0, "this machine file is empty")
+            .help("export the machine with `lstopo --of xml FILE.xml`, or write a TOML file"));
+    }
     let document = source.parse()?;
     let top = Table::new(source, document.get_ref(), 0..0, "a machine file", TOP)?;
     let mut facts = Facts::new(stem);
