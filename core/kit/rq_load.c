@@ -46,15 +46,27 @@ static void rq_load_update(struct weir_rq_load_port weir_mem *q, u64 now)
 	weir_spin_unlock(&q->busy);
 }
 
-/* What a task uses, @sum, counts behind @q from now on; @less: no longer. */
-static void rq_load_shift(struct weir_rq_load_port weir_mem *q, u64 sum, int less)
+/* The averages of a task of @weight count behind @q no longer. */
+static void rq_load_less(struct weir_rq_load_port weir_mem *q,
+			 const struct weir_rq_load_task weir_mem *p, u32 weight)
+{
+	u64 load = p->pelt.load_sum * weight, util = p->pelt.util_sum;
+
+	if (!weir_try_lock(&q->busy))
+		return;
+	q->pelt.load_sum -= load < q->pelt.load_sum ? load : q->pelt.load_sum;
+	q->pelt.util_sum -= util < q->pelt.util_sum ? util : q->pelt.util_sum;
+	weir_spin_unlock(&q->busy);
+}
+
+/* They count from now on. */
+static void rq_load_more(struct weir_rq_load_port weir_mem *q,
+			 const struct weir_rq_load_task weir_mem *p, u32 weight)
 {
 	if (!weir_try_lock(&q->busy))
 		return;
-	if (!less)
-		q->pelt.util_sum += sum;
-	else
-		q->pelt.util_sum -= sum < q->pelt.util_sum ? sum : q->pelt.util_sum;
+	q->pelt.load_sum += p->pelt.load_sum * weight;
+	q->pelt.util_sum += p->pelt.util_sum;
 	weir_spin_unlock(&q->busy);
 }
 
@@ -134,20 +146,20 @@ WEIR_GLOBAL int weir_rq_load_enter(struct weir_rq_loads weir_mem *loads weir_arg
 		old = seen;
 	}
 	from = old >> 32;
+	if (!old && !p->pelt.load_sum)
+		p->pelt.load_sum = weir_pelt_divider(&p->pelt);
 	if (from && from <= nr) {
 		rq_load_update(&loads->port[from - 1], now);
 		if (old != new)
 			rq_load_count(loads, from - 1, (u32)old, -1);
+		if (from != port)
+			rq_load_less(&loads->port[from - 1], p, (u32)old ? (u32)old : weight);
 	}
 	if (port && port <= nr && old != new) {
 		rq_load_update(&loads->port[port - 1], now);
 		rq_load_count(loads, port - 1, weight, 1);
-	}
-	if (loads->uses && from != port) {
-		if (from && from <= nr)
-			rq_load_shift(&loads->port[from - 1], p->pelt.util_sum, 1);
-		if (port && port <= nr)
-			rq_load_shift(&loads->port[port - 1], p->pelt.util_sum, 0);
+		if (from != port)
+			rq_load_more(&loads->port[port - 1], p, weight);
 	}
 	return 0;
 }
@@ -254,17 +266,20 @@ WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_ar
 
 		if (!weir_cpu_may(s, cpu, mask))
 			continue;
-		load = weir_rq_load_weighs(s, cpu,
-					   weir_rq_load_of(loads, cpu, now) +
-						   weir_rq_load_sum(&loads->port[i]));
-		/* Idle CPUs by size: a new task may compute. Differences below a sixteenth do not count. */
-		if (!weir_cpu_free(s, &loads->near, cpu, idle))
+		load = weir_rq_load_sum(&loads->port[i]);
+		if (!weir_cpu_free(s, &loads->near, cpu, idle)) {
+			load = weir_rq_load_weighs(s, cpu, load + weir_rq_load_of(loads, cpu, now));
 			load += 1ull << 40;
-		else
+		} else {
+			/*
+			 * Idle CPUs by size: a new task may compute. Differences below a sixteenth do not count, nor does what ran there before: its
+			 * cache may be warm.
+			 */
+			load = weir_rq_load_weighs(s, cpu, load);
 			load += (u64)(1024 - weir_cpu_capacity(s, cpu)) / 64 << 35;
-		if (weir_cpu_free(s, &loads->near, cpu, idle) &&
-		    (!weir_cpu_waits(s, cpu) || !weir_core_idle(s, &loads->near, cpu)))
-			load += 1ull << 39;
+			if (!weir_cpu_waits(s, cpu) || !weir_core_idle(s, &loads->near, cpu))
+				load += 1ull << 39;
+		}
 		load = load * 4 + (here < weir_nr_cpus(s) ? weir_distance(s, here, cpu) : 0);
 		if (load < least) {
 			least = load;
