@@ -144,8 +144,8 @@ WEIR_INLINE int fair_balancer_frees(const struct fair_balancer weir_mem *self, u
  * Whether @t, which has just been woken, is one of many that its waker wakes in turn: more than there are CPUs in the cache, while the one of the
  * two that wakes less also wakes that many times less. To pull them all to the waker's CPU would not bring them together.
  */
-WEIR_INLINE int fair_balancer_wide(struct fair_balancer weir_mem *self,
-				   struct weir_task weir_mem *t)
+WEIR_HELPER int fair_balancer_wide(struct fair_balancer weir_mem *self weir_arg,
+				   struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	u32 here = weir_load(&t->entry_cpu), llc, now, most, least;
