@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -214,14 +215,14 @@ static size_t bytes_of(const struct iovec *v, size_t n)
 }
 
 /* The kernel stops after a page of random bytes if a signal is there. */
-static int is_random(int fd, size_t bytes)
+#define RANDOM_STOPS 4096u
+
+static int is_random(int fd)
 {
 	int was = errno, is;
 	struct stat st;
 
-	if (bytes <= PIPE_HAS || !shim_mine())
-		return 0;
-	is = !fstat(fd, &st) && S_ISCHR(st.st_mode);
+	is = !fstat(fd, &st) && S_ISCHR(st.st_mode) && major(st.st_rdev) == 1;
 	errno = was;
 	return is;
 }
@@ -503,9 +504,16 @@ static int wants_more(int fd)
 
 SHIM ssize_t read(int fd, void *b, size_t n)
 {
+	ssize_t got;
+
 	REAL(read);
-	return wants_more(fd) || is_random(fd, n) ? BLOCKING(real(fd, b, n))
-						  : ON_FILE(fd, POLLIN, real(fd, b, n));
+	got = wants_more(fd) ? BLOCKING(real(fd, b, n)) : ON_FILE(fd, POLLIN, real(fd, b, n));
+	if (got > 0 && (size_t)got < n && got % RANDOM_STOPS == 0 && shim_mine() && is_random(fd)) {
+		ssize_t rest = BLOCKING(real(fd, (char *)b + got, n - (size_t)got));
+
+		got += rest > 0 ? rest : 0;
+	}
+	return got;
 }
 
 SHIM ssize_t readv(int fd, const struct iovec *v, int n)
