@@ -19,7 +19,7 @@
  *            reach count 8 [1, 4096]; tasks looked at in another CPU's pipe for one that may move
  *            pack flag 0 [0, 1]; tasks prefer large CPUs though they fit small ones (asymmetric packing)
  *            energy flag 0 [0, 1]; while no CPU is near its capacity, waking tasks go to the smallest CPU that they fit
- * per-task:  72 bytes
+ * per-task:  88 bytes
  * cost:      O(idle CPUs) for a task that wakes (with energy O(out-pipes)), O(1) for one that gave up its CPU, O(out-pipes) for a new one and
  *            for a CPU that looks for work or balances; O(tasks) when a CPU goes offline or online; takes
  *            the lock behind one out-pipe when it looks for a task there
@@ -35,6 +35,9 @@
  * leaves it at a tick, or when its slice ends, for an idle core of larger CPUs. A CPU that runs out of work takes a task from the
  * nearest CPU that can spare one: of its core, its cache, its node, the machine. At ticks a busy CPU with waiting tasks
  * passes one to an idle CPU, and periodically takes one from the most loaded CPU, if the imbalance is large enough.
+ *
+ * A task is not pulled to the CPU of its waker if both wake many tasks in turn: each as many as there are CPUs in the cache, and one of them that
+ * many times as many as the other. (By `last_wakee` and `wakee_flips`, which are halved each second.)
  *
  * With `pack`, a waking task goes to the largest CPU of an idle core in its node, and a running one leaves its CPU for the
  * idle core of a larger one, however little it computes: for favoured cores, whose capacities differ by little, and
@@ -53,8 +56,8 @@
  * in its node, and no task leaves its memory for a CPU that has work. Unlike in Linux, no two running tasks change places.
  *
  * Load is tracked by weight and time (weir/kit/pelt.h), and counts double on a CPU of half the capacity. Differences from Linux:
- * running tasks are migrated only if they have outgrown their CPU or are away from their memory, groups of CPUs are compared by their most
- * loaded member only, and waker relationships are not tracked.
+ * running tasks are migrated only if they have outgrown their CPU or are away from their memory, and groups of CPUs are compared by their most
+ * loaded member only.
  *
  * example:   annotate affinity, weight, fair;
  *            entry -> fair_balancer -> each cpu { eevdf -> cpu };
@@ -79,6 +82,7 @@ struct fair_balancer {
 	u64 energy;	    /* (c) */
 	u64 kinds;	    /* (c) how CPUs differ, FAIR_BALANCER_... */
 	u64 weir_mem *next; /* (a) ns; by port: when its CPU looks at the others again */
+	u32 weir_mem *near; /* (c) by number of the cache: CPUs with an out-pipe */
 	struct weir_rq_loads loads;
 };
 
@@ -87,6 +91,11 @@ struct fair_balancer_task {
 	/* What it wants of a CPU, asked at its last step or tick: below, a chain of calls would be too long for the kernel. */
 	u64 clamps; /* (a) UCLAMP, where CPUs differ */
 	u64 home;   /* (a) MEMORY, on several nodes: 1 + the node, 0: unknown */
+	/* Whom it wakes, see fair_balancer_wide(). (a) all */
+	u32 wakee; /* 1 + the number of the task that it woke last */
+	u32 flips; /* how often that was another one than before; halved each second */
+	u32 since; /* 2^20 ns; when they were halved last */
+	u32 wide;  /* it is not pulled to the CPU where it was woken last */
 };
 
 WEIR_COMPONENT(
@@ -129,6 +138,41 @@ WEIR_INLINE int fair_balancer_frees(const struct fair_balancer weir_mem *self, u
 {
 	return weir_cpu_leaves(self->inst.sched, here) && weir_cpu_curr(self->inst.sched, here) &&
 	       !weir_pipe_nr(weir_port_to(&self->inst, &self->loads.map, here));
+}
+
+/*
+ * Whether @t, which has just been woken, is one of many that its waker wakes in turn: more than there are CPUs in the cache, while the one of the
+ * two that wakes less also wakes that many times less. To pull them all to the waker's CPU would not bring them together.
+ */
+WEIR_HELPER int fair_balancer_wide(struct fair_balancer weir_mem *self weir_arg,
+				   struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	u32 here = weir_load(&t->entry_cpu), llc, now, most, least;
+	struct fair_balancer_task weir_mem *p = weir_priv(&self->inst, t), *w;
+	struct weir_task weir_mem *waker;
+
+	waker = weir_port_to(&self->inst, &self->loads.map, here) ? weir_cpu_curr(s, here) : 0;
+	if (!waker || waker == t)
+		return 0;
+	w = weir_priv(&self->inst, waker);
+	now = (u32)(weir_now(s) >> 20);
+	if (now - weir_load(&w->since) > 1000000000u >> 20) {
+		weir_store(&w->flips, weir_load(&w->flips) / 2);
+		weir_store(&w->since, now);
+	}
+	if (weir_load(&w->wakee) != t->id + 1) {
+		weir_store(&w->wakee, t->id + 1);
+		weir_store(&w->flips, weir_load(&w->flips) + 1);
+	}
+	most = weir_load(&w->flips);
+	least = weir_load(&p->flips);
+	if (most < least) {
+		most = least;
+		least = weir_load(&w->flips);
+	}
+	llc = weir_cpu_llc(s, here);
+	return llc < weir_nr_cpus(s) && least >= self->near[llc] && most >= least * self->near[llc];
 }
 
 /* Where a waking task's search begins: where it was, or where it was woken. */
@@ -295,7 +339,7 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 			return cpu;
 		cpu = prev;
 	}
-	if (self->affine && weir_cpu_may(s, here, mask) &&
+	if (self->affine && !weir_load(&p->wide) && weir_cpu_may(s, here, mask) &&
 	    weir_port_to(&self->inst, &self->loads.map, here))
 		cpu = weir_cpu_may(s, prev, mask)
 			      ? fair_balancer_target(self, prev, here,
@@ -374,13 +418,20 @@ WEIR_ENTRY int fair_balancer_construct(struct fair_balancer weir_mem *self)
 	struct weir_sched weir_mem *s = self->inst.sched;
 
 	self->next = weir_instance_alloc(&self->inst, (u64)self->inst.nr_out * sizeof(u64) + 8);
-	if (!self->next)
+	self->near = weir_instance_alloc(&self->inst, (u64)weir_nr_cpus(s) * sizeof(u32));
+	if (!self->next || !self->near)
 		return -WEIR_ENOMEM;
 	for (u32 i = 1; i < weir_nr_cpus(s) && weir_loop; i++) {
 		if (weir_cpu_capacity(s, i) != weir_cpu_capacity(s, 0))
 			self->kinds |= FAIR_BALANCER_CAPACITIES;
 		if (weir_cpu_node(s, i) != weir_cpu_node(s, 0))
 			self->kinds |= FAIR_BALANCER_NODES;
+	}
+	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
+		u32 cpu = weir_out(&self->inst, i)->cpu;
+
+		if (cpu < weir_nr_cpus(s) && weir_cpu_llc(s, cpu) < weir_nr_cpus(s))
+			self->near[weir_cpu_llc(s, cpu)]++;
 	}
 	self->loads.uses = self->kinds & FAIR_BALANCER_CAPACITIES && self->energy;
 	return weir_rq_load_construct(&self->inst, &self->loads);
@@ -411,6 +462,15 @@ static struct weir_pipe weir_mem *fair_balancer_wanted(struct fair_balancer weir
 	return 0;
 }
 
+/* Where @t was woken, if it was. */
+WEIR_INLINE void fair_balancer_wake(struct fair_balancer weir_mem *self,
+				    struct weir_task weir_mem *t, u32 why)
+{
+	struct fair_balancer_task weir_mem *p = weir_priv(&self->inst, t);
+
+	weir_store(&p->wide, why == WEIR_WHY_WOKE && fair_balancer_wide(self, t));
+}
+
 WEIR_ENTRY u32 fair_balancer_step(struct fair_balancer weir_mem *self, u32 what,
 				  struct weir_task weir_mem *t, struct weir_step weir_mem *s)
 {
@@ -419,6 +479,7 @@ WEIR_ENTRY u32 fair_balancer_step(struct fair_balancer weir_mem *self, u32 what,
 	if (s->runs || (port != WEIR_WITHHOLD && s->want == WEIR_WITHHOLD))
 		return port;
 	fair_balancer_ask(self, t);
+	fair_balancer_wake(self, t, s->why);
 	port = fair_balancer_put(self, t, fair_balancer_wanted(self, what, t, s->want));
 	return weir_send(&self->inst, what, t, port ? weir_out(&self->inst, port - 1) : 0);
 }
