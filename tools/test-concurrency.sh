@@ -275,7 +275,7 @@ mutant "callers do not look for a writer" swap-block settle.h 's/return !weir_lo
 mutant "a writer does not wait for callers" swap-admit swap.c 's/while (busy \&\& weir_wait_long(wait, s->patience) \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
 mutant "a kick that hits a CPU with a task is lost" idle-kick-spent pick.c 's/if (idle \&\& !weir_mask_clear(s->idle, cpu) \&\& .*/if (idle) weir_mask_clear(s->idle, cpu); if (0)/'
 mutant "no barrier before the look for a writer" swap-block settle.h '/^WEIR_INLINE int weir_may_go_in/,/^}/s/weir_light_fence();/;/'
-long_mutant "a CPU held off by a swap does not look again" stop-swap-pick pick.c '/weir_mem \*enter_to_pick/,/^}/s/^\t\tif (weir_load(&s->writer))/\t\tif (1)/'
+mutant "a CPU held off by a swap does not look again" stop-swap-pick pick.c '/weir_mem \*enter_to_pick/,/^}/s/^\t\tif (weir_load(&s->writer))/\t\tif (1)/'
 mutant "the end of a swap wakes nobody" stop-swap-pick swap.c '/^WEIR_GLOBAL int weir_start_readers/,/^}/s/if (!weir_load(&s->ctx\[i\].missed))/if (1)/'
 mutant "a task is withheld without a second look" idle-withheld ../kit/assign.c 's/^\t\t\tweir_review(self, t);/\t\t\t;/'
 mutant "a more urgent task preempts nobody" urgent-claim preempt.c 's/if (k <= key ||/if (1 ||/'

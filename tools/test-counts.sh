@@ -10,6 +10,6 @@ command -v valgrind >/dev/null || {
 	echo "test-counts: no valgrind: apt-get install valgrind (Fedora, Arch: the package valgrind)" >&2
 	exit 77
 }
-# The C code of the core is compiled as in a release; the rest of the program does not count.
-tools/programs.sh
+# The C code of the core is compiled as in a release; the rest of the program does not count. Asked of the whole workspace, as in programs.sh.
+cargo build --locked --quiet --workspace --bin weir-bench
 exec "${CARGO_TARGET_DIR:-target}/debug/weir-bench" counts bench/history/instructions.jsonl

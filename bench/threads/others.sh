@@ -80,13 +80,13 @@ def f():
     c.executemany("insert into t values(?, ?)", ((i, i % 1000) for i in range(120000))); c.execute("select b, count(*), sum(a) from t group by b order by 3").fetchall()
 t = [threading.Thread(target=f) for _ in range('"$cpus"')]; [x.start() for x in t]; [x.join() for x in t]'); }
 port=$((20000 + RANDOM % 20000))
-row_redis() { command=(redis-server --port "$port" --save '' --dir "$work" --logfile "$work/redis.log") load=(redis-benchmark -p "$port" -q -n 100000 -c 20 -P 4 -t 'set,get'); }
+row_redis() { command=(redis-server --port "$port" --save '' --dir "$work" --logfile "$work/redis.log") load=(redis-benchmark -p "$port" -q -n 20000 -c 20 -P 4 -t 'set,get'); }
 row_nginx() {
 	mkdir -p "$work/nginx/logs"
 	echo hello >"$work/nginx/index.html"
 	printf 'worker_processes 1; daemon off; master_process off; pid %s/pid; error_log %s/e;\nevents {}\nhttp { access_log off; client_body_temp_path %s/b; proxy_temp_path %s/p; fastcgi_temp_path %s/f; uwsgi_temp_path %s/u; scgi_temp_path %s/s; server { listen 127.0.0.1:%s; root %s; } }\n' \
 		"$work" "$work" "$work" "$work" "$work" "$work" "$work" "$port" "$work/nginx" >"$work/nginx.conf"
-	command=(nginx -p "$work/nginx" -c "$work/nginx.conf") load=(ab -q -n 20000 -c 8 "http://127.0.0.1:$port/index.html")
+	command=(nginx -p "$work/nginx" -c "$work/nginx.conf") load=(ab -q -n 5000 -c 8 "http://127.0.0.1:$port/index.html")
 }
 [[ $rows == all ]] && rows=$(declare -F | sed -n 's/^declare -f row_//p')
 

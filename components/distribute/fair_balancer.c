@@ -15,13 +15,13 @@
  * params:    affine flag 1 [0, 1]; a waking task may be placed on the CPU of its waker
  *            hot ns 500000 [0, 1000000000]; a task that ran within this time stays with its cache
  *            imbalance pct 117 [100, 1000]; load of another CPU relative to this one's that justifies a migration
- *            interval ns 16000000 [100000, 10000000000]; time between two balancing attempts of a busy CPU
+ *            interval ns 32000000 [100000, 10000000000]; mean time between two attempts of a busy CPU to take a task, times the CPUs that it compares
  *            reach count 8 [1, 4096]; tasks looked at in another CPU's pipe for one that may move
  *            pack flag 0 [0, 1]; tasks prefer large CPUs though they fit small ones (asymmetric packing)
  *            energy flag 0 [0, 1]; while no CPU is near its capacity, waking tasks go to the smallest CPU that they fit
  * per-task:  88 bytes
  * cost:      O(idle CPUs) for a task that wakes (with energy O(out-pipes)), O(1) for one that gave up its CPU, O(out-pipes) for a new one and
- *            for a CPU that looks for work or balances; O(tasks) when a CPU goes offline or online; takes
+ *            for a CPU that looks for work or evens out; O(tasks) when a CPU goes offline or online; takes
  *            the lock behind one out-pipe when it looks for a task there
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is withheld if there is
  *            none; every out-pipe keeps the order of each in-pipe
@@ -34,7 +34,9 @@
  * with a quarter to spare. A CPU that has only tasks of SCHED_IDLE (weight 3) counts as idle for other tasks. New tasks go to the largest idle CPU, else to the least loaded one. A running task that has outgrown its CPU
  * leaves it at a tick, or when its slice ends, for an idle core of larger CPUs. A CPU that runs out of work takes a task from the
  * nearest CPU that can spare one: of its core, its cache, its node, the machine. At ticks a busy CPU with waiting tasks
- * passes one to an idle CPU, and periodically takes one from the most loaded CPU, if the imbalance is large enough.
+ * passes one to an idle CPU. Now and then it takes some from the most loaded of the other threads of its core, of the other cores of its cache, of the
+ * caches of its node and of the nodes, if tasks use that group up (weir/kit/spread.h): as much as brings neither beyond the mean of all. An attempt that
+ * finds no task so small lets twice as much move the next time, so tasks that no division makes equal take turns.
  *
  * A task is not pulled to the CPU of its waker if both wake many tasks in turn: each as many as there are CPUs in the cache, and one of them that
  * many times as many as the other. (By `last_wakee` and `wakee_flips`, which are halved each second.)
@@ -56,8 +58,8 @@
  * in its node, and no task leaves its memory for a CPU that has work. Unlike in Linux, no two running tasks change places.
  *
  * Load is tracked by weight and time (weir/kit/pelt.h), and counts double on a CPU of half the capacity. Differences from Linux:
- * running tasks are migrated only if they have outgrown their CPU or are away from their memory, and groups of CPUs are compared by their most
- * loaded member only.
+ * running tasks are migrated only if they have outgrown their CPU or are away from their memory; all CPUs of a group look at other groups, not
+ * one for all of them; a CPU without work takes from the most loaded CPU, not from the most loaded group.
  *
  * example:   annotate affinity, weight, fair;
  *            entry -> fair_balancer -> each cpu { eevdf -> cpu };
@@ -66,6 +68,7 @@
 #include <weir/kit/frugal.h>
 #include <weir/kit/review.h>
 #include <weir/kit/rq_load.h>
+#include <weir/kit/spread.h>
 #include <weir/cpus.h>
 
 #define FAIR_BALANCER_CAPACITIES 1u
@@ -73,17 +76,16 @@
 
 struct fair_balancer {
 	struct weir_instance inst;
-	u64 affine;	    /* (c) */
-	u64 hot;	    /* (c) ns */
-	u64 imbalance;	    /* (c) percent */
-	u64 interval;	    /* (c) ns */
-	u64 reach;	    /* (c) */
-	u64 pack;	    /* (c) */
-	u64 energy;	    /* (c) */
-	u64 kinds;	    /* (c) how CPUs differ, FAIR_BALANCER_... */
-	u64 weir_mem *next; /* (a) ns; by port: when its CPU looks at the others again */
-	u32 weir_mem *near; /* (c) by number of the cache: CPUs with an out-pipe */
+	u64 affine;    /* (c) */
+	u64 hot;       /* (c) ns */
+	u64 imbalance; /* (c) percent */
+	u64 interval;  /* (c) ns */
+	u64 reach;     /* (c) */
+	u64 pack;      /* (c) */
+	u64 energy;    /* (c) */
+	u64 kinds;     /* (c) how CPUs differ, FAIR_BALANCER_... */
 	struct weir_rq_loads loads;
+	struct weir_spread spread;
 };
 
 struct fair_balancer_task {
@@ -120,8 +122,9 @@ WEIR_COMPONENT(
 			   "a task that ran within this time stays with its cache"),
 		WEIR_PARAM(fair_balancer, imbalance, PCT, 117, 100, 1000,
 			   "load of another CPU relative to this one's that justifies a migration"),
-		WEIR_PARAM(fair_balancer, interval, NS, 16000000, 100000, 10000000000ull,
-			   "time between two balancing attempts of a busy CPU"),
+		WEIR_PARAM(fair_balancer, interval, NS, 32000000, 100000, 10000000000ull,
+			   "mean time between two attempts of a busy CPU to take a task, times "
+			   "the CPUs that it compares"),
 		WEIR_PARAM(fair_balancer, reach, COUNT, 8, 1, 4096,
 			   "tasks looked at in another CPU's pipe for one that may move"),
 		WEIR_PARAM(fair_balancer, pack, FLAG, 0, 0, 1,
@@ -144,19 +147,19 @@ WEIR_INLINE int fair_balancer_frees(const struct fair_balancer weir_mem *self, u
  * Whether @t, which has just been woken, is one of many that its waker wakes in turn: more than there are CPUs in the cache, while the one of the
  * two that wakes less also wakes that many times less. To pull them all to the waker's CPU would not bring them together.
  */
-WEIR_HELPER int fair_balancer_wide(struct fair_balancer weir_mem *self weir_arg,
-				   struct weir_task weir_mem *t weir_arg)
+WEIR_INLINE int fair_balancer_wide(struct fair_balancer weir_mem *self,
+				   struct weir_task weir_mem *t)
 {
-	struct weir_sched weir_mem *s = self->inst.sched;
-	u32 here = weir_load(&t->entry_cpu), llc, now, most, least;
+	u32 here = weir_load(&t->entry_cpu), port, now, most, least, near;
 	struct fair_balancer_task weir_mem *p = weir_priv(&self->inst, t), *w;
 	struct weir_task weir_mem *waker;
 
-	waker = weir_port_to(&self->inst, &self->loads.map, here) ? weir_cpu_curr(s, here) : 0;
+	port = here < self->loads.map.nr ? self->loads.map.port[here] : 0;
+	waker = port ? weir_cpu_curr(self->inst.sched, here) : 0;
 	if (!waker || waker == t)
 		return 0;
 	w = weir_priv(&self->inst, waker);
-	now = (u32)(weir_now(s) >> 20);
+	now = (u32)(weir_now(self->inst.sched) >> 20);
 	if (now - weir_load(&w->since) > 1000000000u >> 20) {
 		weir_store(&w->flips, weir_load(&w->flips) / 2);
 		weir_store(&w->since, now);
@@ -171,8 +174,20 @@ WEIR_HELPER int fair_balancer_wide(struct fair_balancer weir_mem *self weir_arg,
 		most = least;
 		least = weir_load(&w->flips);
 	}
-	llc = weir_cpu_llc(s, here);
-	return llc < weir_nr_cpus(s) && least >= self->near[llc] && most >= least * self->near[llc];
+	near = self->spread.cpu[port - 1].span[2];
+	return least >= near && most >= least * near;
+}
+
+/* What the task that runs on @cpu adds to its load. */
+WEIR_INLINE u64 fair_balancer_waker(const struct fair_balancer weir_mem *self, u32 cpu)
+{
+	struct weir_task weir_mem *t = weir_cpu_curr(self->inst.sched, cpu);
+	struct fair_balancer_task weir_mem *p;
+
+	if (!t)
+		return 0;
+	p = weir_priv(&self->inst, t);
+	return weir_rq_load_mean(&p->load, weir_rq_load_weight(&p->load));
 }
 
 /* Where a waking task's search begins: where it was, or where it was woken. */
@@ -180,7 +195,7 @@ WEIR_HELPER u32 fair_balancer_target(struct fair_balancer weir_mem *self weir_ar
 				     u32 here, u64 load)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
-	u64 now = weir_now(s), mine, theirs;
+	u64 now = weir_now(s), mine, theirs, leaves = 0;
 
 	if (prev == here)
 		return prev;
@@ -190,8 +205,13 @@ WEIR_HELPER u32 fair_balancer_target(struct fair_balancer weir_mem *self weir_ar
 		return here;
 	if (weir_cpu_waits(s, prev))
 		return prev;
-	mine = (weir_rq_load_of(&self->loads, here, now) + load) * weir_cpu_capacity(s, prev) * 100;
-	theirs = weir_rq_load_of(&self->loads, prev, now) * weir_cpu_capacity(s, here) *
+	if (weir_cpu_leaves(s, here))
+		leaves = fair_balancer_waker(self, here);
+	mine = weir_rq_load_of(&self->loads, here, now);
+	mine = ((mine > leaves ? mine - leaves : 0) + load) * weir_cpu_capacity(s, prev) * 100;
+	/* While it sleeps it counts there. */
+	theirs = weir_rq_load_of(&self->loads, prev, now);
+	theirs = (theirs > load ? theirs - load : 0) * weir_cpu_capacity(s, here) *
 		 (100 + (self->imbalance - 100) / 2);
 	return mine < theirs ? here : prev;
 }
@@ -416,25 +436,17 @@ WEIR_FLAT static u32 fair_balancer_put(struct fair_balancer weir_mem *self,
 WEIR_ENTRY int fair_balancer_construct(struct fair_balancer weir_mem *self)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
+	int err;
 
-	self->next = weir_instance_alloc(&self->inst, (u64)self->inst.nr_out * sizeof(u64) + 8);
-	self->near = weir_instance_alloc(&self->inst, (u64)weir_nr_cpus(s) * sizeof(u32));
-	if (!self->next || !self->near)
-		return -WEIR_ENOMEM;
 	for (u32 i = 1; i < weir_nr_cpus(s) && weir_loop; i++) {
 		if (weir_cpu_capacity(s, i) != weir_cpu_capacity(s, 0))
 			self->kinds |= FAIR_BALANCER_CAPACITIES;
 		if (weir_cpu_node(s, i) != weir_cpu_node(s, 0))
 			self->kinds |= FAIR_BALANCER_NODES;
 	}
-	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
-		u32 cpu = weir_out(&self->inst, i)->cpu;
-
-		if (cpu < weir_nr_cpus(s) && weir_cpu_llc(s, cpu) < weir_nr_cpus(s))
-			self->near[weir_cpu_llc(s, cpu)]++;
-	}
 	self->loads.uses = self->kinds & FAIR_BALANCER_CAPACITIES && self->energy;
-	return weir_rq_load_construct(&self->inst, &self->loads);
+	err = weir_rq_load_construct(&self->inst, &self->loads);
+	return err ? err : weir_spread_construct(&self->spread, &self->loads);
 }
 
 /* Where a task goes on that gave up its CPU: there, unless another one is better. */
@@ -532,31 +544,49 @@ WEIR_INLINE u32 fair_balancer_suits(struct fair_balancer weir_mem *self,
 	return weir_cpu_node(s, cpu) + 1 == home ? 3 : weir_cpu_node(s, from) + 1 == home ? 1 : 2;
 }
 
+/* How @t suits a move by @route, from bit 32 on the pipe where it waits, then the CPU that asks; 0: not at all. */
+WEIR_HELPER u32 fair_balancer_fits(struct fair_balancer weir_mem *self weir_arg,
+				   struct weir_task weir_mem *t weir_arg, u64 route, u64 before,
+				   u64 limit)
+{
+	struct fair_balancer_task weir_mem *p = weir_priv(&self->inst, t);
+	struct weir_sched weir_mem *s = self->inst.sched;
+	u32 port, cpu, suits;
+
+	if (weir_load(&p->load.stopped) >= before || !weir_spread_suits(&p->load, limit))
+		return 0;
+	weir_only_now(route);
+	port = route >> 32;
+	cpu = (u32)route;
+	if (port >= self->inst.nr_out || weir_state(t) != WEIR_SCHEDULABLE ||
+	    weir_port_of(&self->inst, t) != port || !weir_cpu_may(s, cpu, weir_affinity(s, t)))
+		return 0;
+	suits = fair_balancer_suits(self, t, weir_out(&self->inst, port)->cpu, cpu);
+	return suits > 1 || !weir_cpu_curr(s, cpu) ? suits : 0;
+}
+
 /*
- * A task of @from that may move to @cpu and last ran before @before, ns, from the tail on: its address; 0: none. Of the tasks that are looked
- * at, one whose memory is there; none leaves its memory for a CPU that has work.
+ * A task of @from that may move by the route and the limit and last ran before @before, ns, from the tail on: its address; 0: none. Of the tasks
+ * that are looked at, one whose memory is there; none leaves its memory for a CPU that has work.
  */
 WEIR_FLAT static u64 fair_balancer_find(struct fair_balancer weir_mem *self,
-					struct weir_pipe weir_mem *from, u32 cpu, u64 before)
+					struct weir_pipe weir_mem *from, u64 route, u64 before,
+					u64 limit)
 {
 	/* Where its tasks wait. */
 	struct weir_pipe weir_mem *exit = from->home ? from->home : from;
 	struct weir_task weir_mem *t;
-	u32 best = weir_cpu_curr(self->inst.sched, cpu) ? 1 : 0;
 	u64 n = 0, found = 0;
+	u32 best = 0;
 
 	if (weir_pipe_lock(exit))
 		return 0;
 	for (t = exit->tail; t && best < 3 && n < self->reach && weir_loop; t = t->prev) {
-		struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
+		u32 fits = fair_balancer_fits(self, t, route, before, limit);
 
-		if (weir_state(t) == WEIR_SCHEDULABLE && weir_load(&p->stopped) < before &&
-		    weir_port_of(&self->inst, t) == from->from_port &&
-		    weir_cpu_may(self->inst.sched, cpu, weir_affinity(self->inst.sched, t))) {
-			u32 suits = fair_balancer_suits(self, t, from->cpu, cpu);
-
-			found = suits > best ? (u64)t : found;
-			best = suits > best ? suits : best;
+		if (fits > best) {
+			best = fits;
+			found = (u64)t;
 		}
 		n++;
 	}
@@ -575,13 +605,14 @@ WEIR_INLINE u64 fair_balancer_cold(struct fair_balancer weir_mem *self,
 	return now >= self->hot ? now - self->hot + 1 : 0;
 }
 
-/* Move one task from @from to @cpu's pipe. 1: it is asked to go; whether it may is looked at again then. */
+/* Move one task from @from to @cpu's pipe, by @limit (weir/kit/spread.h). 1: it is asked to go; whether it may is looked at again then. */
 WEIR_HELPER int fair_balancer_move(struct fair_balancer weir_mem *self weir_arg,
-				   struct weir_pipe weir_mem *from weir_arg, u32 cpu)
+				   struct weir_pipe weir_mem *from weir_arg, u32 cpu, u64 limit)
 {
 	u64 before = fair_balancer_cold(self, from, cpu);
+	u64 route = (u64)from->from_port << 32 | cpu;
 	struct weir_task weir_mem *t =
-		(struct weir_task weir_mem *)fair_balancer_find(self, from, cpu, before);
+		(struct weir_task weir_mem *)fair_balancer_find(self, from, route, before, limit);
 	struct weir_pipe weir_mem *to = weir_port_to(&self->inst, &self->loads.map, cpu);
 
 	return t && to && !weir_move(&self->inst, t, to->from_port);
@@ -601,7 +632,8 @@ WEIR_ENTRY int fair_balancer_on_idle(struct fair_balancer weir_mem *self, u32 cp
 	for (u32 far = 1; far < weir_limit(4) && weir_loop; far++) {
 		u32 from = weir_rq_load_busiest(&self->loads, cpu, far == 1 ? 0 : far, far);
 
-		if (from && fair_balancer_move(self, weir_out(&self->inst, from - 1), cpu))
+		if (from &&
+		    fair_balancer_move(self, weir_out(&self->inst, from - 1), cpu, WEIR_SPREAD_ANY))
 			return 1;
 	}
 	return 0;
@@ -617,23 +649,55 @@ WEIR_INLINE u32 fair_balancer_needs_work(struct fair_balancer weir_mem *self,
 					 : WEIR_NO_CPU;
 }
 
-/* 1 + the port of the pipe with most load for its capacity, if that is a good deal more than @cpu's; 0: none has. */
-WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_arg, u32 cpu)
+/* When a busy CPU looks at the groups of @level again. */
+WEIR_INLINE void fair_balancer_again(const struct fair_balancer weir_mem *self,
+				     struct weir_spread_cpu weir_mem *me, u32 level)
 {
-	u32 port = weir_rq_load_busiest(&self->loads, cpu, 0, 3);
-	struct weir_sched weir_mem *s = self->inst.sched;
-	u64 now = weir_now(s), load, mine, task;
-	struct weir_pipe weir_mem *from;
+	/* Of a group one CPU at a time, so the more it has the less often each. */
+	u64 wait = self->interval * me->span[level + 1] * me->span[level];
 
-	if (!port)
+	me->next[level] =
+		weir_now(self->inst.sched) + wait / 2 + weir_random(self->inst.sched) % wait;
+}
+
+/* Busy @cpu, whose record is @me, looks at the groups of @level if it is time: 1 + the port of the pipe that it may take a task from, 0: none. */
+WEIR_FLAT static u32 fair_balancer_look(struct fair_balancer weir_mem *self,
+					struct weir_spread_cpu weir_mem *me, u32 cpu, u32 level)
+{
+	u32 from = 0;
+
+	if (!weir_spread_has(me, level) || weir_now(self->inst.sched) < me->next[level])
 		return 0;
-	from = weir_out(&self->inst, port - 1);
-	load = weir_rq_load_of(&self->loads, from->cpu, now) + 1;
-	task = weir_rq_load_weighs(s, cpu, load / (weir_pipe_nr(from) + 1));
-	load = weir_rq_load_weighs(s, from->cpu, load);
-	mine = weir_rq_load_weighs(s, cpu, weir_rq_load_of(&self->loads, cpu, now));
-	/* With one task more it must still have less, or the two CPUs would pass the task back and forth. */
-	return load * 100 > mine * self->imbalance && load > mine + task ? port : 0;
+	/* The first time is random, too. */
+	if (me->next[level])
+		from = weir_spread_find(&self->spread, cpu, level, self->imbalance);
+	if (!from) {
+		me->failed[level] = 0;
+		fair_balancer_again(self, me, level);
+	}
+	return from;
+}
+
+/* Busy @cpu, that of @port, takes a task of a group with too much load. If one comes, it looks again at its next tick. */
+WEIR_FLAT static void fair_balancer_take(struct fair_balancer weir_mem *self, u32 port, u32 cpu)
+{
+	struct weir_spread_cpu weir_mem *me = &self->spread.cpu[port];
+	u32 from = 0, level;
+
+	if (!weir_try_lock(&me->busy))
+		return;
+	for (level = 0; level < weir_limit(WEIR_SPREAD_LEVELS) && weir_loop; level++) {
+		from = fair_balancer_look(self, me, cpu, level);
+		if (from)
+			break;
+	}
+	if (from && fair_balancer_move(self, weir_out(&self->inst, from - 1), cpu, me->limit)) {
+		me->failed[level] = 0;
+	} else if (from) {
+		me->failed[level]++;
+		fair_balancer_again(self, me, level);
+	}
+	weir_spin_unlock(&me->busy);
 }
 
 /* Whether another CPU is better for the task that runs on @cpu. */
@@ -670,21 +734,14 @@ WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,
 	if (fair_balancer_rests(self))
 		return 0;
 	cpu = fair_balancer_needs_work(self, out, msg->cpu);
-	if (cpu != WEIR_NO_CPU && fair_balancer_move(self, out, cpu))
+	if (cpu != WEIR_NO_CPU && fair_balancer_move(self, out, cpu, WEIR_SPREAD_ANY))
 		return 0;
-	if (now < weir_load(&self->next[out->from_port]))
-		return 0;
-	weir_store(&self->next[out->from_port], now + self->interval);
-	cpu = fair_balancer_burdened(self, msg->cpu);
-	if (cpu)
-		fair_balancer_move(self, weir_out(&self->inst, cpu - 1), msg->cpu);
+	fair_balancer_take(self, out->from_port, msg->cpu);
 	return 0;
 }
 
 WEIR_ENTRY void fair_balancer_take_state(struct fair_balancer weir_mem *self,
 					 struct fair_balancer weir_mem *old)
 {
-	for (u32 i = 0; i < self->inst.nr_out && i < old->inst.nr_out && weir_loop; i++)
-		self->next[i] = old->next[i];
 	weir_rq_load_take(&self->loads, &old->loads);
 }

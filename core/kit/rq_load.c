@@ -28,6 +28,7 @@ WEIR_FLAT int weir_rq_load_take(struct weir_rq_loads weir_mem *loads,
 		loads->port[i].pelt.part = old->port[i].pelt.part;
 		loads->port[i].load = old->port[i].load;
 		loads->port[i].awake = old->port[i].awake;
+		loads->port[i].drowsy = old->port[i].drowsy;
 		loads->port[i].pelt.util_sum = old->port[i].pelt.util_sum;
 		loads->port[i].running = old->port[i].running;
 		loads->port[i].spared = old->port[i].spared;
@@ -38,23 +39,41 @@ WEIR_FLAT int weir_rq_load_take(struct weir_rq_loads weir_mem *loads,
 }
 
 /* Update the average of @q to @now, unless another CPU is updating it; that CPU may have stopped there. */
-static void rq_load_update(struct weir_rq_load_port weir_mem *q, u64 now)
+static void rq_load_update(const struct weir_rq_loads weir_mem *loads,
+			   struct weir_rq_load_port weir_mem *q, u64 now)
 {
 	if (!weir_try_lock(&q->busy))
 		return;
-	weir_pelt_update(&q->pelt, now, weir_rq_load_sum(q), weir_load(&q->running));
+	weir_pelt_update(&q->pelt, now, weir_rq_load_sum(q),
+			 loads->uses ? weir_load(&q->running)
+				     : ((u64)weir_load(&q->awake) + weir_load(&q->drowsy)) * 1024);
 	weir_spin_unlock(&q->busy);
 }
 
-/* What a task uses, @sum, counts behind @q from now on; @less: no longer. */
-static void rq_load_shift(struct weir_rq_load_port weir_mem *q, u64 sum, int less)
+/* The averages of a task of @weight count behind @q no longer. */
+static void rq_load_less(const struct weir_rq_loads weir_mem *loads,
+			 struct weir_rq_load_port weir_mem *q,
+			 const struct weir_rq_load_task weir_mem *p, u32 weight)
+{
+	u64 load = p->pelt.load_sum * weight;
+	u64 util = loads->uses ? p->pelt.util_sum : p->pelt.load_sum * 1024;
+
+	if (!weir_try_lock(&q->busy))
+		return;
+	q->pelt.load_sum -= load < q->pelt.load_sum ? load : q->pelt.load_sum;
+	q->pelt.util_sum -= util < q->pelt.util_sum ? util : q->pelt.util_sum;
+	weir_spin_unlock(&q->busy);
+}
+
+/* They count from now on. */
+static void rq_load_more(const struct weir_rq_loads weir_mem *loads,
+			 struct weir_rq_load_port weir_mem *q,
+			 const struct weir_rq_load_task weir_mem *p, u32 weight)
 {
 	if (!weir_try_lock(&q->busy))
 		return;
-	if (!less)
-		q->pelt.util_sum += sum;
-	else
-		q->pelt.util_sum -= sum < q->pelt.util_sum ? sum : q->pelt.util_sum;
+	q->pelt.load_sum += p->pelt.load_sum * weight;
+	q->pelt.util_sum += loads->uses ? p->pelt.util_sum : p->pelt.load_sum * 1024;
 	weir_spin_unlock(&q->busy);
 }
 
@@ -71,8 +90,8 @@ static void rq_load_count(struct weir_rq_loads weir_mem *loads, u32 port, u32 we
 	struct weir_cpumask weir_mem *lazy = &loads->near.lazy;
 
 	weir_fetch_add(&q->load, (s64)weight * more);
-	if (weight && weight != WEIR_WEIGHT_IDLE)
-		weir_fetch_add(&q->awake, (u32)more);
+	if (weight)
+		weir_fetch_add(weight == WEIR_WEIGHT_IDLE ? &q->drowsy : &q->awake, (u32)more);
 	if (cpu >= weir_nr_cpus(loads->inst->sched))
 		return;
 	if (rq_load_lazy(q)) {
@@ -94,7 +113,7 @@ static void rq_load_stop(struct weir_rq_loads weir_mem *loads,
 
 	if (!loads->uses || !port || port > loads->inst->nr_out)
 		return;
-	rq_load_update(&loads->port[port - 1], now);
+	rq_load_update(loads, &loads->port[port - 1], now);
 	weir_store(&loads->port[port - 1].running, 0);
 }
 
@@ -109,7 +128,7 @@ WEIR_FLAT int weir_rq_load_start(struct weir_rq_loads weir_mem *loads,
 	weir_store(&p->running, weir_cpu_capacity(loads->inst->sched, cpu));
 	if (!loads->uses || !port)
 		return 0;
-	rq_load_update(&loads->port[port - 1], now);
+	rq_load_update(loads, &loads->port[port - 1], now);
 	weir_store(&loads->port[port - 1].running, weir_cpu_capacity(loads->inst->sched, cpu));
 	return 0;
 }
@@ -134,20 +153,21 @@ WEIR_GLOBAL int weir_rq_load_enter(struct weir_rq_loads weir_mem *loads weir_arg
 		old = seen;
 	}
 	from = old >> 32;
+	if (!old && !p->pelt.load_sum)
+		p->pelt.load_sum = weir_pelt_divider(&p->pelt);
 	if (from && from <= nr) {
-		rq_load_update(&loads->port[from - 1], now);
+		rq_load_update(loads, &loads->port[from - 1], now);
 		if (old != new)
 			rq_load_count(loads, from - 1, (u32)old, -1);
+		if (from != port)
+			rq_load_less(loads, &loads->port[from - 1], p,
+				     (u32)old ? (u32)old : weight);
 	}
 	if (port && port <= nr && old != new) {
-		rq_load_update(&loads->port[port - 1], now);
+		rq_load_update(loads, &loads->port[port - 1], now);
 		rq_load_count(loads, port - 1, weight, 1);
-	}
-	if (loads->uses && from != port) {
-		if (from && from <= nr)
-			rq_load_shift(&loads->port[from - 1], p->pelt.util_sum, 1);
-		if (port && port <= nr)
-			rq_load_shift(&loads->port[port - 1], p->pelt.util_sum, 0);
+		if (from != port)
+			rq_load_more(loads, &loads->port[port - 1], p, weight);
 	}
 	return 0;
 }
@@ -167,7 +187,7 @@ WEIR_GLOBAL u64 weir_rq_load_of(struct weir_rq_loads weir_mem *loads weir_arg, u
 	if (!port)
 		return ~0ull >> 20;
 	q = &loads->port[port - 1];
-	rq_load_update(q, now);
+	rq_load_update(loads, q, now);
 	return weir_pelt_load(&q->pelt);
 }
 
@@ -178,7 +198,7 @@ WEIR_GLOBAL u64 weir_rq_load_util(struct weir_rq_loads weir_mem *loads weir_arg,
 
 	if (!port)
 		return 0;
-	rq_load_update(&loads->port[port - 1], now);
+	rq_load_update(loads, &loads->port[port - 1], now);
 	util = weir_pelt_util(&loads->port[port - 1].pelt);
 	return util < 1024 ? util : 1024;
 }
@@ -254,17 +274,20 @@ WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_ar
 
 		if (!weir_cpu_may(s, cpu, mask))
 			continue;
-		load = weir_rq_load_weighs(s, cpu,
-					   weir_rq_load_of(loads, cpu, now) +
-						   weir_rq_load_sum(&loads->port[i]));
-		/* Idle CPUs by size: a new task may compute. Differences below a sixteenth do not count. */
-		if (!weir_cpu_free(s, &loads->near, cpu, idle))
+		load = weir_rq_load_sum(&loads->port[i]);
+		if (!weir_cpu_free(s, &loads->near, cpu, idle)) {
+			load = weir_rq_load_weighs(s, cpu, load + weir_rq_load_of(loads, cpu, now));
 			load += 1ull << 40;
-		else
+		} else {
+			/*
+			 * Idle CPUs by size: a new task may compute. Differences below a sixteenth do not count, nor does what ran there before: its
+			 * cache may be warm.
+			 */
+			load = weir_rq_load_weighs(s, cpu, load);
 			load += (u64)(1024 - weir_cpu_capacity(s, cpu)) / 64 << 35;
-		if (weir_cpu_free(s, &loads->near, cpu, idle) &&
-		    (!weir_cpu_waits(s, cpu) || !weir_core_idle(s, &loads->near, cpu)))
-			load += 1ull << 39;
+			if (!weir_cpu_waits(s, cpu) || !weir_core_idle(s, &loads->near, cpu))
+				load += 1ull << 39;
+		}
 		load = load * 4 + (here < weir_nr_cpus(s) ? weir_distance(s, here, cpu) : 0);
 		if (load < least) {
 			least = load;

@@ -24,7 +24,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -215,14 +214,14 @@ static size_t bytes_of(const struct iovec *v, size_t n)
 }
 
 /* The kernel stops after a page of random bytes if a signal is there. */
-#define RANDOM_STOPS 4096u
-
-static int is_random(int fd)
+static int is_random(int fd, size_t bytes)
 {
 	int was = errno, is;
 	struct stat st;
 
-	is = !fstat(fd, &st) && S_ISCHR(st.st_mode) && major(st.st_rdev) == 1;
+	if (bytes <= PIPE_HAS || !shim_mine())
+		return 0;
+	is = !fstat(fd, &st) && S_ISCHR(st.st_mode);
 	errno = was;
 	return is;
 }
@@ -504,16 +503,9 @@ static int wants_more(int fd)
 
 SHIM ssize_t read(int fd, void *b, size_t n)
 {
-	ssize_t got;
-
 	REAL(read);
-	got = wants_more(fd) ? BLOCKING(real(fd, b, n)) : ON_FILE(fd, POLLIN, real(fd, b, n));
-	if (got > 0 && (size_t)got < n && got % RANDOM_STOPS == 0 && shim_mine() && is_random(fd)) {
-		ssize_t rest = BLOCKING(real(fd, (char *)b + got, n - (size_t)got));
-
-		got += rest > 0 ? rest : 0;
-	}
-	return got;
+	return wants_more(fd) || is_random(fd, n) ? BLOCKING(real(fd, b, n))
+						  : ON_FILE(fd, POLLIN, real(fd, b, n));
 }
 
 SHIM ssize_t readv(int fd, const struct iovec *v, int n)

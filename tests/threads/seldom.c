@@ -30,7 +30,6 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/ipc.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
@@ -1830,79 +1829,6 @@ static void sleeps_without_a_driver(void)
 	printf("child: %d\n", status_of(child));
 }
 
-/* A number that was a file whose calls do not wait is one whose calls do: by each way to make it that. */
-static int counting;
-
-static void *counts_beside(void *arg)
-{
-	while (__atomic_load_n(&counting, __ATOMIC_RELAXED))
-		__atomic_add_fetch((long *)arg, 1, __ATOMIC_RELAXED);
-	return 0;
-}
-
-static void *answers_later(void *arg)
-{
-	usleep(30000);
-	REQUIRE(write(*(int *)arg, "x", 1) == 1);
-	return 0;
-}
-
-static void numbers_that_change(void)
-{
-	static const char *const ways[] = {
-		"fcntl", "ioctl", "syscall", "close", "dup2", "fclose"
-	};
-	struct timeval second = { .tv_sec = 1 };
-	pthread_t beside, later;
-	long count = 0;
-	char c;
-
-	counting = 1;
-	REQUIRE(!pthread_create(&beside, 0, counts_beside, &count));
-	for (int way = 0; way < 6; way++) {
-		int to[2], other[2], fd, off = 0;
-		long before;
-
-		REQUIRE(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, to));
-		REQUIRE(!socketpair(AF_UNIX, SOCK_STREAM, 0, other));
-		fd = to[0];
-		for (int i = 0; i < 3; i++)
-			REQUIRE(read(fd, &c, 1) == -1 && errno == EAGAIN);
-		switch (way) {
-		case 0:
-			REQUIRE(!fcntl(fd, F_SETFL, 0));
-			break;
-		case 1:
-			REQUIRE(!ioctl(fd, FIONBIO, &off));
-			break;
-		case 2:
-			REQUIRE(!syscall(SYS_fcntl, fd, F_SETFL, 0));
-			break;
-		case 3:
-			REQUIRE(!close(fd) && fcntl(other[0], F_DUPFD, fd) == fd);
-			break;
-		case 4:
-			REQUIRE(dup2(other[0], fd) == fd);
-			break;
-		case 5:
-			REQUIRE(!fclose(fdopen(fd, "r")) && fcntl(other[0], F_DUPFD, fd) == fd);
-			break;
-		}
-		REQUIRE(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second)));
-		before = __atomic_load_n(&count, __ATOMIC_RELAXED);
-		REQUIRE(!pthread_create(&later, 0, answers_later, way < 3 ? &to[1] : &other[1]));
-		REQUIRE(read(fd, &c, 1) == 1 && c == 'x');
-		printf("%s: %d\n", ways[way], __atomic_load_n(&count, __ATOMIC_RELAXED) > before);
-		REQUIRE(!pthread_join(later, 0));
-		close(fd);
-		close(to[1]);
-		close(other[0]);
-		close(other[1]);
-	}
-	counting = 0;
-	REQUIRE(!pthread_join(beside, 0));
-}
-
 #define CASE(name) { #name, name, 0 }
 #define ONCE(name) { #name, name, 1 }
 static const struct {
@@ -1924,7 +1850,6 @@ static const struct {
 	CASE(forks_from_all),
 	CASE(fork_in_a_handler),
 	CASE(failing_programs),
-	CASE(numbers_that_change),
 	ONCE(twice_a_daemon),
 	ONCE(closes_all_by_hand),
 	ONCE(masks_of_attributes),

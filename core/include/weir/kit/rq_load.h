@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * The load behind each out-pipe, for a balancer: the weights of the runnable tasks there, averaged over time
- * (weir/kit/pelt.h), with the averages of each task; and the pipes with most and least load.
+ * (weir/kit/pelt.h), with the averages of each task; and the pipes with most and least load. A new task counts as one that always
+ * computes.
  *
  * The private memory of a task begins with its struct weir_rq_load_task. No function here waits for another CPU: a task's weight and
  * pipe are one word, changed by exchange, so each addition is undone exactly once. If another CPU is updating an average, this CPU
@@ -28,12 +29,18 @@ struct weir_rq_load_task {
 };
 
 struct weir_rq_load_port {
-	struct weir_pelt pelt; /* (a) one CPU at a time updates it, see @busy */
-	s64 load;	       /* (a) weights of its runnable tasks */
-	u32 busy;	       /* (a) a CPU updates `pelt` */
-	u32 awake;	       /* (a) runnable tasks that are not of SCHED_IDLE */
+	/*
+	 * (a) one CPU at a time updates it, see @busy. Tasks bring their averages along. In place of utilisation, without `uses`: 1,024 times
+	 * the number of runnable tasks.
+	 */
+	struct weir_pelt pelt;
+	s64 load;    /* (a) weights of its runnable tasks */
+	u32 busy;    /* (a) a CPU updates `pelt` */
+	u32 awake;   /* (a) runnable tasks that are not of SCHED_IDLE */
+	u32 drowsy;  /* (a) runnable tasks of SCHED_IDLE */
 	u32 running; /* (a) with `uses`: capacity of the CPU while it runs a task, else 0 */
 	u32 spared;  /* (a) 1024 less what the task that ran last may use at most */
+	u32 unused;
 };
 
 /* Weights of the runnable tasks behind the pipe. */

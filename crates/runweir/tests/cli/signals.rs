@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use super::{json, program, temp};
 
 /// A run that takes minutes if nobody ends it.
-const LONG: [&str; 9] =
-    ["run", "-t", "decentral", "-m", "smp-64", "-w", "compute:tasks=2000,work=6000s", "-d", "100m"];
+const LONG: [&str; 9] = ["run", "-t", "decentral", "-m", "smp-64", "-w", "compute:tasks=2000", "-d", "100m"];
 
 fn signal(child: &Child, name: &str) {
     let status =

@@ -38,16 +38,26 @@ impl Kinds {
     }
 }
 
-/// CPU time weighed by capacity, rounds finished, rounds that were late.
-fn result(machine: &Machine, topology: &str, load: &str, ms: u64) -> [u64; 3] {
-    let mut g = Gantt::default();
+/// Runs of a numbering. CPUs look at each other at random times, so a single run shows chance.
+const SEEDS: u64 = 4;
+
+/// CPU time weighed by capacity, rounds finished, rounds that were late: all runs of two seconds together.
+fn result(machine: &Machine, topology: &str, load: &str) -> [u64; 3] {
     let plan = plan(&catalogue(topology), &machine.shape);
-    let cfg = RunConfig { duration_ns: Some(ms * MS), ..RunConfig::default() };
-    weir_sim::run(machine, &plan, &toml(load), &Costs::default(), &cfg, &mut g).expect("it runs");
-    let work = |b: &(String, u32, u64, u64)| {
-        (b.3 - b.2) * u64::from(machine.shape.cpus[b.1 as usize].capacity) / 1024
-    };
-    [g.bars.iter().map(work).sum(), g.done.len() as u64, g.missed.len() as u64]
+    let load = toml(load);
+    let mut sums = [0; 3];
+    for seed in 1..=SEEDS {
+        let mut g = Gantt::default();
+        let cfg = RunConfig { duration_ns: Some(2000 * MS), seed, ..RunConfig::default() };
+        weir_sim::run(machine, &plan, &load, &Costs::default(), &cfg, &mut g).expect("it runs");
+        let work = |b: &(String, u32, u64, u64)| {
+            (b.3 - b.2) * u64::from(machine.shape.cpus[b.1 as usize].capacity) / 1024
+        };
+        sums[0] += g.bars.iter().map(work).sum::<u64>();
+        sums[1] += g.done.len() as u64;
+        sums[2] += g.missed.len() as u64;
+    }
+    sums
 }
 
 /// Hogs and frames; under `groups` in two groups, one of which has a limit, under `classes` beside tasks of the classes above.
@@ -84,14 +94,14 @@ fn load(topology: &str, draw: &mut Draw, cores: u64) -> String {
     text
 }
 
-/// By how much a renumbered machine may differ in each set: of the time, of the rounds, and late rounds. Who is first among equal CPUs may
-/// differ, and with it when a task is moved; a task of real time that meets a frame on a small CPU makes more of it.
+/// By how much a renumbered machine may differ in each set: of the time, of the rounds, and late rounds of a run. Who is first among equal CPUs
+/// may differ, and with it when a task is moved; a task of real time that meets a frame on a small CPU makes more of it late.
 const APART: [(&str, f64, f64, f64); 3] =
-    [("linux", 0.03, 0.01, 3.0), ("groups", 0.03, 0.01, 10.0), ("classes", 0.08, 0.01, 60.0)];
+    [("linux", 0.01, 0.005, 3.0), ("groups", 0.03, 0.01, 10.0), ("classes", 0.03, 0.01, 60.0)];
 
 #[test]
 fn another_numbering_gives_the_same_result() {
-    let sets = if std::env::var("WEIR_LONG").is_ok() { 100 } else { 12 };
+    let sets = if std::env::var("WEIR_LONG").is_ok() { 100 } else { 8 };
     let mut bad = 0;
     for (topology, time, rounds, late) in APART {
         // In all sets together no numbering is better than the others.
@@ -106,24 +116,26 @@ fn another_numbering_gives_the_same_result() {
             };
             let load = load(topology, &mut draw, kinds.large as u64 + kinds.small as u64);
             let mut numbers: Vec<usize> = (0..kinds.nr()).collect();
-            let want = result(&kinds.machine(&numbers), topology, &load, 2000);
-            for _ in 0..3 {
-                for i in (1..numbers.len()).rev() {
-                    numbers.swap(i, draw.between(0, i as u64) as usize);
-                }
-                let has = result(&kinds.machine(&numbers), topology, &load, 2000);
-                for i in 0..3 {
-                    before[i] += want[i];
-                    after[i] += has[i];
-                }
-                let near = |i: usize, most: f64| (has[i] as f64 - want[i] as f64).abs() <= most;
-                if !near(0, want[0] as f64 * time) || !near(1, want[1] as f64 * rounds) || !near(2, late) {
-                    println!(
-                        "{topology}, set {seed}: {want:?} with CPUs in order, {has:?} as {numbers:?}: {} x {}, {} of {}\n{load}",
-                        kinds.large, kinds.smt, kinds.small, kinds.capacity
-                    );
-                    bad += 1;
-                }
+            let want = result(&kinds.machine(&numbers), topology, &load);
+            for i in (1..numbers.len()).rev() {
+                numbers.swap(i, draw.between(0, i as u64) as usize);
+            }
+            let has = result(&kinds.machine(&numbers), topology, &load);
+            for i in 0..3 {
+                before[i] += want[i];
+                after[i] += has[i];
+            }
+            let near = |i: usize, most: f64| (has[i] as f64 - want[i] as f64).abs() <= most;
+            println!("{topology}, set {seed}: {want:?} with CPUs in order, {has:?} as {numbers:?}");
+            if !near(0, want[0] as f64 * time)
+                || !near(1, want[1] as f64 * rounds)
+                || !near(2, late * SEEDS as f64)
+            {
+                println!(
+                    "beyond the bound: {} x {}, {} of {}\n{load}",
+                    kinds.large, kinds.smt, kinds.small, kinds.capacity
+                );
+                bad += 1;
             }
         }
         println!("{topology}: {before:?} with CPUs in order, {after:?} renumbered");
