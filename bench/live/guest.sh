@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # In the guest: guest.sh ROUNDS SCHEDULER… Prints `load,scheduler,round,value`; for 0 rounds what each callback costs instead:
-# `callback,scheduler,name,runs,ns`. LOADS names the loads; hackbench-N has N groups.
+# `callback,scheduler,name,runs,ns`. LOADS names the loads; hackbench-N has N groups. TOPOLOGY:component.parameter=value sets
+# a parameter.
 here=${0%/*} rounds=$1
 shift
 tool=$here/weir-bench-live
@@ -12,6 +13,7 @@ start() { # SCHEDULER
 	default) return ;;
 	fifo) "$tool" fifo "$here/fifo.bpf.o" >/run/sched.log 2>&1 & ;;
 	bpfland) "$here/scx_bpfland" >/run/sched.log 2>&1 & ;;
+	*:*) runweir live "${1%%:*}" --set "${1#*:}" --only --quiet >/run/sched.log 2>&1 & ;;
 	*) runweir live "$1" --only --quiet >/run/sched.log 2>&1 & ;;
 	esac
 	pid=$!
