@@ -103,16 +103,16 @@ if [[ $(uname -m) == x86_64 ]]; then
 		! grep -q 'do not end' "$work/said"
 	}
 	mutant 'a request between the look at `pending` and the end of `disabled` is lost' driver \
-		'/^void release/,/^}/s/	if (--s->disabled == 0 && s->pending)/	u32 pending = s->pending;\n\n	if (--s->disabled == 0 \&\& pending)/' "$work/long1.plan" 1
+		'/^void release_as/,/^}/s/	if (--s->disabled == 0 && s->pending)/	u32 pending = s->pending;\n\n	if (--s->disabled == 0 \&\& pending)/' "$work/long1.plan" 1
 	mutant 'the mode of the vector unit is lost in a switch' switch 's/ldmxcsr (%rsp)/nop/' "$work/long1.plan" 1
 	mutant 'a linkage table between the library and libc' driver '' "$work/long2.plan" 1 -fplt
 	if [[ ${WEIR_LONG:-} ]]; then
 		mutant 'a request during the handling of another is lost' driver \
 			'/^static void handled/,/^}/{s/	obey();//;s/	if (s->pending)/	if (0)/}' "$work/long1.plan" 1
 		# It goes to the bound thread that has just left the CPU to the driver, so there must be both kinds.
-		mutant 'a request before a thread has arrived is lost' driver '/^static void green_begin/,/^}/s/s->pending = 1;/{ }/' "$work/long1.plan" 2
+		mutant 'a request before a thread has arrived is lost' driver '/^WEIR_INLINE void green_begin/,/^}/s/s->pending = 1;/{ }/' "$work/long1.plan" 2
 		mutant 'errno is that of another thread' driver \
-			'/^void switch_out/,/^}/s/set_errno(was);/(void)was;/;/^void on_signal/,/^}/s/set_errno(was);/(void)was;/' "$work/long2.plan" 1
+			'/^static struct self \*green_next/,/^}/s/\*s->error = was;/(void)was;/;/^void on_signal/,/^}/s/set_errno(was);/(void)was;/' "$work/long2.plan" 1
 		mutant 'threads leave the code of the library' driver '/^static int may_leave/,/^}/s/(u64)__start_weir_text/NEVER/' "$work/long2.plan" 1
 		for kind in 0 1 2; do
 			for cpus in 1 2; do ALL=1 "$work/stepped" "$work/long$cpus.plan" $kind 2 60 $((kind + 1)); done

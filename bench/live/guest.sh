@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # In the guest: guest.sh ROUNDS SCHEDULER… Prints `load,scheduler,round,value`; for 0 rounds what each callback costs instead:
-# `callback,scheduler,name,runs,ns`.
+# `callback,scheduler,name,runs,ns`. LOADS names the loads; hackbench-N has N groups. TOPOLOGY:component.parameter=value sets
+# a parameter.
 here=${0%/*} rounds=$1
 shift
 tool=$here/weir-bench-live
@@ -12,6 +13,7 @@ start() { # SCHEDULER
 	default) return ;;
 	fifo) "$tool" fifo "$here/fifo.bpf.o" >/run/sched.log 2>&1 & ;;
 	bpfland) "$here/scx_bpfland" >/run/sched.log 2>&1 & ;;
+	*:*) runweir live "${1%%:*}" --set "${1#*:}" --only --quiet >/run/sched.log 2>&1 & ;;
 	*) runweir live "$1" --only --quiet >/run/sched.log 2>&1 & ;;
 	esac
 	pid=$!
@@ -43,6 +45,7 @@ load() {
 	case $1 in
 	compile) compile ;;
 	hackbench) hackbench -g 2 -l 50 | sed -n 's/^Time: //p' ;;
+	hackbench-*) hackbench -g "${1#*-}" -l 20 | sed -n 's/^Time: //p' ;;
 	pingpong) "$tool" pingpong 1000 ;;
 	wakeup) "$tool" wakeup 8 20 ;;
 	switch) stress-ng --switch 2 --switch-ops 4000 --metrics-brief 2>&1 | sed -n 's/.* \([0-9.]*\) nanosecs per context switch.*/\1/p' ;;
@@ -53,7 +56,7 @@ for round in $(seq "$rounds"); do
 	for scheduler in "$@"; do
 		start "$scheduler" || continue
 		hackbench -g 1 -l 5 >/dev/null
-		for what in hackbench pingpong wakeup switch compile; do
+		for what in $LOADS; do
 			echo "$what,$scheduler,$round,$(load $what)"
 		done
 		stop "$scheduler"

@@ -7,7 +7,8 @@
 #
 # RUNWEIR names the program (default: target/release/runweir), BPFLAND the peer's:
 # BPF_CLANG=clang-19 cargo install scx_bpfland --version 1.1.4. Prints CSV (guest.sh says which). ICOUNT=1, the default, counts
-# instructions instead of time: total work, the same in equal runs; ICOUNT=0 is the emulator's clock.
+# instructions instead of time: total work, the same in equal runs; ICOUNT=0 is the emulator's clock. CPUS is the guest's number of CPUs (default: 4).
+# With LOADS, which names some of guest.sh's loads, callbacks are not measured.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 runweir=$(realpath "${RUNWEIR:-target/release/runweir}")
@@ -32,7 +33,8 @@ fi
 icount=(--icount)
 [[ ${ICOUNT:-1} == 0 ]] && icount=()
 # What a callback costs is measured on one CPU: a turn of another emulated CPU would count for the callback that it interrupts.
-[[ ${1:-3} == 0 ]] || "$0" 0 "${schedulers[@]}"
-cpus=4
+[[ ${1:-3} == 0 || ${LOADS:-} ]] || "$0" 0 "${schedulers[@]}"
+cpus=${CPUS:-4}
 [[ ${1:-3} == 0 ]] && cpus=1
-"$runweir" vm --quiet "${icount[@]}" --cpus $cpus --timeout 1800s "${with[@]}" -- sh "$work/guest.sh" "${1:-3}" "${schedulers[@]}"
+"$runweir" vm --quiet "${icount[@]}" --cpus $cpus --timeout 1800s "${with[@]}" -- \
+	env LOADS="${LOADS:-hackbench pingpong wakeup switch compile}" sh "$work/guest.sh" "${1:-3}" "${schedulers[@]}"

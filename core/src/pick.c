@@ -308,23 +308,30 @@ WEIR_COLD static struct weir_ctx weir_mem *enter_to_pick(struct weir_sched weir_
 	return weir_ctx(s);
 }
 
-/* The search in the common case: the exit has a task. Null: another case; then nothing was done. @locked: its home is. */
+/*
+ * The search in the common case: the exit has a task. Null: another case; then nothing was done. @exit: that, whose home is locked, of a CPU that has just
+ * given up its task and so is awake; or null.
+ */
 WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *s,
 						    struct weir_ctx weir_mem *ctx, u32 target,
-						    int locked)
+						    struct weir_pipe weir_mem *exit)
 {
-	struct weir_pipe weir_mem *exit = s->ctx[target].exit;
 	struct weir_task weir_mem *t;
+	u32 away = 0;
 	int idle;
 
-	if (!locked &&
-	    weir_unlikely(!exit || ctx->todo || !weir_load(&exit->nr) || weir_home_lock(s, exit)))
-		return 0;
+	if (!exit) {
+		exit = s->ctx[target].exit;
+		if (weir_unlikely(!exit || ctx->todo || !weir_load(&exit->nr) ||
+				  weir_home_lock(s, exit)))
+			return 0;
+		away = weir_load(&s->cpus[target].away);
+	}
 	if (is_given(s, target)) {
 		weir_home_unlock(s, exit);
 		return 0;
 	}
-	if (weir_unlikely(weir_load(&s->cpus[target].away))) {
+	if (weir_unlikely(away)) {
 		idle = weir_mask_test(s->idle, target);
 		t = (struct weir_task weir_mem *)weir_take(s, exit, target);
 		if (t)
@@ -365,14 +372,15 @@ WEIR_INLINE void picked(struct weir_sched weir_mem *s, struct weir_ctx weir_mem 
 	weir_settle_call(s, ctx);
 }
 
-/* What @target runs next, and the end of the call. @locked: the home of its exit is. */
+/* What @target runs next, and the end of the call. @exit: its exit, whose home is locked; or null. */
 WEIR_INLINE struct weir_task weir_mem *choose(struct weir_sched weir_mem *s,
-					      struct weir_ctx weir_mem *ctx, u32 target, int locked)
+					      struct weir_ctx weir_mem *ctx, u32 target,
+					      struct weir_pipe weir_mem *exit)
 {
 	struct weir_task weir_mem *t;
 
 	chooses(s, target);
-	t = pick_at_once(s, ctx, target, locked);
+	t = pick_at_once(s, ctx, target, exit);
 	if (weir_unlikely(!t))
 		t = search(s, ctx, target);
 	picked(s, ctx, t, target);
@@ -410,7 +418,7 @@ WEIR_FLAT int weir_yield(struct weir_sched weir_mem *s, u32 cpu, struct weir_tas
 		weir_end_call(ctx);
 		return locked;
 	}
-	*next = choose(s, ctx, cpu, locked);
+	*next = choose(s, ctx, cpu, locked ? exit : 0);
 	return 0;
 }
 

@@ -105,8 +105,7 @@ WEIR_INLINE int submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *
 		} else {
 			weir_place_from(ctx, y, to, t, number, 0, 0);
 			/* (One that this home counted is never in hand, see weir_in_hand().) */
-			if (keep && y == keep && home && !ctx->todo &&
-			    seen == weir_load(&s->changes))
+			if (y == keep && home && !ctx->todo && seen == weir_load(&s->changes))
 				return 1;
 			weir_home_unlock(s, y);
 		}
@@ -166,7 +165,7 @@ WEIR_INLINE int weir_leave_home(struct weir_sched weir_mem *s, struct weir_task 
 		return 0;
 	}
 	weir_drop(s, h, t, why);
-	if (keep && h == keep && !weir_ctx(s)->todo)
+	if (h == keep && !weir_ctx(s)->todo)
 		return 1;
 	weir_home_unlock(s, h);
 	return 0;

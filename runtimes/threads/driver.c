@@ -105,24 +105,16 @@ __attribute__((noinline)) int get_errno(void)
 	return errno;
 }
 
-struct self *hold(void)
+void release_as(struct self *s)
 {
-	struct self *s = me();
-
-	s->disabled++;
 	__asm__ volatile("" ::: "memory");
-	if (__builtin_expect(__atomic_load_n(&s->lost, __ATOMIC_RELAXED) && s->disabled == 1, 0))
-		lost_point();
-	return s;
+	if (--s->disabled == 0 && s->pending)
+		preempt_point();
 }
 
 void release(void)
 {
-	struct self *s = me();
-
-	__asm__ volatile("" ::: "memory");
-	if (--s->disabled == 0 && s->pending)
-		preempt_point();
+	release_as(me());
 }
 
 u32 core_enter(void)
@@ -335,37 +327,45 @@ static void arm_by(struct cpu *c, struct weir_thread *t, u64 from)
 	arm(t->kind == WEIR_GREEN ? c->timer : t->timer, armed, at);
 }
 
-/* The policy has claimed @t for @c. A bound thread calls this itself, because the timer is its own. */
-void cpu_begin(struct cpu *c, struct weir_thread *t)
+/* The policy answers for each turn of @t how long it may be; @slice: it does not for this one. */
+WEIR_RARE static u64 slice_asked(struct cpu *c, struct weir_thread *t, u64 slice)
 {
-	u64 slice = weir_load(&t->task->slice_ns), from;
+	struct weir_msg msg = { .topic = WEIR_TOPIC_SLICE, .cpu = c->id, .task = t->task };
 
-	count(&c->n.dispatches);
-	if (weir_load(&tracing))
-		trace(c, t, LEFT_BEGIN);
-	if (weir_load(&rt.has_slice)) {
-		struct weir_msg msg = { .topic = WEIR_TOPIC_SLICE, .cpu = c->id, .task = t->task };
+	return weir_ask(rt.sched, c->id, &msg) ? slice : msg.value;
+}
 
-		if (!weir_ask(rt.sched, c->id, &msg))
-			slice = msg.value;
-	}
-	if (!slice)
-		slice = rt.slice_ns;
-	if (slice == WEIR_SLICE_UNLIMITED && rt.fallback)
-		slice = FALLBACK_NS;
-	/* The timer fires before this slice ends, so the end is not needed yet; reading the clock costs as much as the choice. */
-	if (t->kind == WEIR_GREEN && rt.counter_at && c->armed && slice >= c->armed_for &&
-	    !weir_load(&rt.has_tick)) {
-		c->slice_ns = slice;
-		c->slice_from = counter();
-		c->slice_end = 0;
-		return;
-	}
-	from = now();
+/* The slice of @t begins by the clock, and its end is known. */
+WEIR_RARE static void slice_begin(struct cpu *c, struct weir_thread *t, u64 slice)
+{
+	u64 from = now();
+
 	c->slice_end = slice > NEVER - from ? NEVER : from + slice;
 	if (weir_load(&rt.has_tick) && c->next_tick <= from)
 		c->next_tick = from + TICK_NS;
 	arm_by(c, t, from);
+}
+
+/* The policy has claimed @t for @c: its turn begins, and may be so long. */
+WEIR_INLINE u64 turn_begins(struct cpu *c, struct weir_thread *t)
+{
+	u64 slice = weir_load(&t->task->slice_ns);
+
+	count(&c->n.dispatches);
+	if (weir_unlikely(weir_load(&tracing)))
+		trace(c, t, LEFT_BEGIN);
+	if (weir_unlikely(weir_load(&rt.has_slice)))
+		slice = slice_asked(c, t, slice);
+	if (!slice)
+		slice = rt.slice_ns;
+	if (weir_unlikely(slice == WEIR_SLICE_UNLIMITED) && rt.fallback)
+		slice = FALLBACK_NS;
+	return slice;
+}
+
+void cpu_begin(struct cpu *c, struct weir_thread *t)
+{
+	slice_begin(c, t, turn_begins(c, t));
 }
 
 /*
@@ -378,14 +378,19 @@ static void clear(u32 *word)
 		__atomic_store_n(word, 0, __ATOMIC_SEQ_CST);
 }
 
-/* The policy has chosen @task, or nothing: that thread, or another one if it is gone by now. */
-static struct weir_thread *chosen(struct cpu *c, struct weir_task *task)
+WEIR_INLINE struct weir_thread *thread_of(struct weir_task *task)
+{
+	return task ? (struct weir_thread *)weir_load(&task->cookie) : 0;
+}
+
+/* See chosen(): for a thread that is not green, which may be gone by now. */
+WEIR_RARE static struct weir_thread *chosen_other(struct cpu *c, struct weir_task *task)
 {
 	struct weir_thread *t;
 	int there;
 
 	for (;; task = weir_pick(rt.sched, c->id, c->id)) {
-		t = task ? (struct weir_thread *)weir_load(&task->cookie) : 0;
+		t = thread_of(task);
 		if (t && t->kind == WEIR_WORK) {
 			/* A policy that does not go by instruction sets, since a swap: nobody can do this here. */
 			spin(&t->lock);
@@ -404,37 +409,53 @@ static struct weir_thread *chosen(struct cpu *c, struct weir_task *task)
 	}
 }
 
-struct weir_thread *cpu_choose(struct cpu *c)
+/* The policy has chosen @task, or nothing: the thread whose turn it is. */
+WEIR_INLINE struct weir_thread *chosen(struct cpu *c, struct weir_task *task)
+{
+	struct weir_thread *t = thread_of(task);
+
+	return !t || t->kind == WEIR_GREEN ? t : chosen_other(c, task);
+}
+
+/* (Where it is inlined, a yield pays for its registers.) */
+__attribute__((noinline)) struct weir_thread *cpu_choose(struct cpu *c)
 {
 	clear(&c->resched);
 	return chosen(c, weir_pick(rt.sched, c->id, c->id));
 }
 
-void call_over(struct weir_thread *t)
+WEIR_RARE void wait_for_call(struct weir_thread *t)
 {
 	u32 spins = 0;
 
-	while (__atomic_load_n(&t->lock, __ATOMIC_ACQUIRE))
+	do
 		weir_port_relax(spins++);
+	while (__atomic_load_n(&t->lock, __ATOMIC_ACQUIRE));
 }
 
-struct weir_thread *cpu_yield(struct cpu *c, struct weir_thread *t, enum left why)
+/* See cpu_yield(): the policy is in this process. */
+WEIR_INLINE struct weir_thread *yielded(struct cpu *c, struct weir_thread *t, int blocks)
 {
-	int blocks = why == LEFT_BLOCKED;
 	struct weir_task *next;
 
-	if (rt.joined) {
-		if (blocks)
-			join_block(t);
-		else
-			join_yield(t, why == LEFT_PREEMPTED);
-		return 0;
-	}
 	clear(&c->resched);
 	leaves(t);
 	call_over(t);
 	weir_assert(!weir_yield(rt.sched, c->id, t->task, blocks, &next));
 	return chosen(c, next);
+}
+
+struct weir_thread *cpu_yield(struct cpu *c, struct weir_thread *t, enum left why)
+{
+	int blocks = why == LEFT_BLOCKED;
+
+	if (!rt.joined)
+		return yielded(c, t, blocks);
+	if (blocks)
+		join_block(t);
+	else
+		join_yield(t, why == LEFT_PREEMPTED);
+	return 0;
 }
 
 /* The program is told another set, the one that it asked for. */
@@ -595,76 +616,97 @@ void bound_return(struct weir_thread *t)
 /* --- green threads ------------------------------------------------------------------------------------------------ */
 
 /* The policy has claimed @t, whose stack is not in use. What follows is the switch to it. */
-static void green_begin(struct self *s, struct cpu *c, struct weir_thread *t)
+WEIR_INLINE void green_begin(struct self *s, struct cpu *c, struct weir_thread *t)
 {
+	u64 slice = turn_begins(c, t);
+
 	__atomic_store_n(&t->on_cpu, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->cpu, (int)c->id, __ATOMIC_RELAXED);
-	cpu_begin(c, t);
+	/* The timer fires before this slice ends, so the end is not needed yet; reading the clock costs as much as the choice. */
+	if (rt.counter_at && c->armed && slice >= c->armed_for && !weir_load(&rt.has_tick)) {
+		c->slice_ns = slice;
+		c->slice_from = counter();
+		c->slice_end = 0;
+	} else {
+		slice_begin(c, t, slice);
+	}
 	s->thread = t;
 	if (__atomic_load_n(&c->resched, __ATOMIC_SEQ_CST))
 		s->pending = 1;
 }
 
-/* On the stack of a green thread that has got the CPU: if another one switched to it, that one's stack is free now. */
-__attribute__((noinline)) void green_arrived(void)
+/* On the stack of a green thread that has got the CPU: if another one switched to it, that one's stack is free now. As whom the thread goes on. */
+WEIR_INLINE struct self *arrived(void)
 {
-	struct cpu *c = me()->cpu;
+	struct self *s = me();
+	struct cpu *c = s->cpu;
 	struct weir_thread *before = c->leaving;
 
-	if (!before)
-		return;
-	c->leaving = 0;
-	__atomic_store_n(&before->on_cpu, 0, __ATOMIC_RELEASE);
-	if (c->request == REQUEST_PARK)
-		thread_finish_park(before);
+	if (before) {
+		c->leaving = 0;
+		__atomic_store_n(&before->on_cpu, 0, __ATOMIC_RELEASE);
+		if (weir_unlikely(c->request == REQUEST_PARK))
+			thread_finish_park(before);
+	}
+	return s;
 }
 
-/* @t, which has @c, gives it up, if it has not done that yet (REQUEST_NOTHING): who is next? */
-static struct weir_thread *successor(struct cpu *c, struct weir_thread *t, enum request request,
-				     enum left why)
+void green_arrived(void)
+{
+	arrived();
+}
+
+/* The policy is in this process. @t, which has @c, gives it up, if it has not done that yet (REQUEST_NOTHING): who is next? */
+WEIR_INLINE struct weir_thread *successor(struct cpu *c, struct weir_thread *t,
+					  enum request request, enum left why)
 {
 	struct weir_thread *next = c->next;
 
-	c->next = 0;
-	if (next)
+	if (weir_unlikely(next)) {
+		c->next = 0;
 		return next;
-	return request == REQUEST_NOTHING ? cpu_choose(c) : cpu_yield(c, t, why);
+	}
+	return request == REQUEST_NOTHING ? cpu_choose(c) : yielded(c, t, why == LEFT_BLOCKED);
 }
 
 /*
- * @t yields, or parks: switch to the next thread directly, without the driver. Its stack may still be in use on a CPU that, in
+ * The green thread @t yields, or parks: switch to the next thread directly, without the driver. Its stack may still be in use on a CPU that, in
  * turn, waits for this one: that is the driver's case, as it waits on a stack of its own.
  */
-static void green_next(struct cpu *c, struct weir_thread *t, enum request request, enum left why)
+static struct self *green_next(struct self *s, struct weir_thread *t, enum request request,
+			       enum left why)
 {
-	struct weir_thread *next = successor(c, t, request, why);
+	struct cpu *c = s->cpu;
+	struct weir_thread *next;
+	u32 depth = s->disabled;
+	int was = *s->error;
 
+	next = successor(c, t, request, why);
 	c->request = request;
 	if (next == t) {
-		green_begin(me(), c, t);
-		return;
-	}
-	if (next && next->kind == WEIR_GREEN && !__atomic_load_n(&next->on_cpu, __ATOMIC_ACQUIRE)) {
-		green_begin(me(), c, next);
+		green_begin(s, c, t);
+	} else if (next && next->kind == WEIR_GREEN &&
+		   !__atomic_load_n(&next->on_cpu, __ATOMIC_ACQUIRE)) {
+		green_begin(s, c, next);
 		c->leaving = t;
 		weir_switch(&t->sp, next->sp);
 	} else {
 		c->next = next;
 		weir_switch(&t->sp, c->sp);
 	}
-	green_arrived();
+	s = arrived();
+	s->disabled = depth;
+	*s->error = was;
+	return s;
 }
 
-void switch_out(enum request request, enum left why)
+struct self *switch_out(struct self *s, enum request request, enum left why)
 {
-	struct self *s = me();
 	struct weir_thread *t = s->thread;
 	struct cpu *c = s->cpu;
-	u32 depth = s->disabled;
-	int was = errno;
 
 	__atomic_store_n(&t->deallocations, t->deallocations + 1, __ATOMIC_RELAXED);
-	if (weir_load(&tracing) && !rt.joined)
+	if (weir_unlikely(weir_load(&tracing)) && !rt.joined)
 		trace(c, 0, why);
 	if (t->kind == WEIR_GREEN) {
 		if (request == REQUEST_EXIT) {
@@ -673,10 +715,7 @@ void switch_out(enum request request, enum left why)
 			weir_switch(&t->sp, c->sp);
 			__builtin_trap();
 		}
-		green_next(c, t, request, why);
-		me()->disabled = depth;
-		set_errno(was);
-		return;
+		return green_next(s, t, request, why);
 	}
 	if (rt.joined) {
 		if (request != REQUEST_NOTHING)
@@ -693,12 +732,13 @@ void switch_out(enum request request, enum left why)
 		if (next == t) {
 			__atomic_store_n(&t->cpu, (int)c->id, __ATOMIC_RELAXED);
 			cpu_begin(c, t);
-			return;
+			return s;
 		}
 		s->cpu = 0;
 		cpu_give(c, next);
 	}
 	bound_wait(t);
+	return s;
 }
 
 /* --- the driver ------------------------------------------------------------------------------------------------- */
@@ -779,6 +819,7 @@ static void *driver(void *arg)
 	s->disabled = 1;
 	s->cpu = c;
 	s->home = c;
+	s->error = &errno;
 	/* For libc, a green thread is this thread: it must not end it. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, 0);
 	pin(0, c->linux_cpu);
@@ -869,7 +910,7 @@ static int must_go(struct cpu *c, struct weir_thread *t)
 static void give_way(struct self *s)
 {
 	count(&s->cpu->n.preemptions);
-	switch_out(REQUEST_YIELD, LEFT_PREEMPTED);
+	switch_out(s, REQUEST_YIELD, LEFT_PREEMPTED);
 }
 
 static void raise_deferred(struct self *s, int later)

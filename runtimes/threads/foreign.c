@@ -234,7 +234,7 @@ WEIR_API int weir_thread_foreign(unsigned isa, void *context)
 	unspin(&t->lock);
 	if (!err) {
 		count(&c->n.yields);
-		switch_out(REQUEST_YIELD, LEFT_YIELD);
+		switch_out(me(), REQUEST_YIELD, LEFT_YIELD);
 		/* A policy that gives it a CPU of its own kind before the work is done does not go by instruction sets. */
 		if (t->foreign) {
 			u32 cpu = me()->cpu->id;

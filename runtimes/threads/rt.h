@@ -159,7 +159,8 @@ struct cpu {
 struct self {
 	struct cpu *cpu;	    /* that it holds; null: none */
 	struct weir_thread *thread; /* that runs on it */
-	struct cpu *home;	    /* a driver's CPU */
+	struct cpu *home;	    /* a driver's CPU, */
+	int *error;		    /* and its errno */
 	volatile u32 disabled;	    /* it keeps the CPU */
 	volatile u32 pending;	    /* a signal came meanwhile */
 	volatile u32 raises;	    /* so did one of the program */
@@ -254,9 +255,6 @@ void set_cpus(int tid, const cpu_set_t *set);
 void pin(int tid, u32 linux_cpu);
 void spin(u32 *lock);
 void unspin(u32 *lock);
-/* Keep the CPU, if the caller has one, as whom it returns. */
-struct self *hold(void);
-void release(void);
 /* The CPU in whose name the caller may call the core until core_leave(). */
 u32 core_enter(void);
 void core_leave(u32 cpu);
@@ -266,7 +264,15 @@ void interrupt(struct cpu *c);
  * @t runs, so it alone calls about its task, apart from messages, which may overlap with that: it needs no lock. But the call by which another one let it
  * in may not be over.
  */
-void call_over(struct weir_thread *t);
+void wait_for_call(struct weir_thread *t);
+
+WEIR_INLINE void call_over(struct weir_thread *t)
+{
+	if (weir_unlikely(__atomic_load_n(&t->lock, __ATOMIC_ACQUIRE)))
+		wait_for_call(t);
+}
+
+/* The policy has claimed @t, which is not green, for @c. A bound thread calls this itself, because the timer is its own. */
 void cpu_begin(struct cpu *c, struct weir_thread *t);
 /* The next thread of a CPU that the caller holds, or null. From here on, `resched` is about the new thread. */
 struct weir_thread *cpu_choose(struct cpu *c);
@@ -288,8 +294,11 @@ void cpu_leave(struct cpu *c, struct weir_thread *next);
 void bound_wait(struct weir_thread *t);
 /* @t is the caller, and slept: its task is ready again. Returns with a CPU. */
 void bound_return(struct weir_thread *t);
-/* The running thread, which is in hold(), gives up the CPU; REQUEST_NOTHING: its task has already. Returns with the next CPU that it gets. */
-void switch_out(enum request request, enum left why);
+/*
+ * The running thread, which is in hold() as @s, gives up the CPU; REQUEST_NOTHING: its task has already. Returns with the next CPU that it gets: as whom
+ * it goes on.
+ */
+struct self *switch_out(struct self *s, enum request request, enum left why);
 void preempt_point(void);
 void green_arrived(void);
 int drivers_start(void);
@@ -311,6 +320,22 @@ void go_astray(void);
 /* Whether strays are looked for. */
 int watch_runs(void);
 char state_of(int pid, int tid);
+
+/* Keep the CPU, if the caller has one, as whom it returns. */
+WEIR_INLINE struct self *hold(void)
+{
+	struct self *s = me();
+
+	s->disabled++;
+	__asm__ volatile("" ::: "memory");
+	if (weir_unlikely(__atomic_load_n(&s->lost, __ATOMIC_RELAXED) && s->disabled == 1))
+		lost_point();
+	return s;
+}
+
+/* The end of that; @s: the caller. The other one is for calls that may have changed its CPU. */
+void release_as(struct self *s);
+void release(void);
 
 /* overflow.c */
 /* What cannot be touched below a green thread's stack: more than most functions have as local variables. */

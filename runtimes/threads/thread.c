@@ -342,8 +342,7 @@ WEIR_API void weir_thread_exit(void *result)
 	if (t->adopted)
 		bound_end(t);
 	if (t->kind == WEIR_GREEN) {
-		hold();
-		switch_out(REQUEST_EXIT, LEFT_ENDED);
+		switch_out(hold(), REQUEST_EXIT, LEFT_ENDED);
 	} else {
 		pthread_exit(0);
 	}
@@ -625,9 +624,9 @@ WEIR_API void weir_thread_yield(void)
 
 	if (s->disabled == 1 && s->thread && s->cpu) {
 		count(&s->cpu->n.yields);
-		switch_out(REQUEST_YIELD, LEFT_YIELD);
+		s = switch_out(s, REQUEST_YIELD, LEFT_YIELD);
 	}
-	release();
+	release_as(s);
 }
 
 /* The task is blocked; the thread now sleeps unless it has a permit. Its stack is not in use, or it is bound. */
@@ -655,8 +654,7 @@ static void park(struct weir_thread *t)
 		return;
 	}
 	count(&s->cpu->n.blocks);
-	switch_out(REQUEST_PARK, LEFT_BLOCKED);
-	release();
+	release_as(switch_out(s, REQUEST_PARK, LEFT_BLOCKED));
 }
 
 void unpark(struct weir_thread *t)
@@ -712,8 +710,7 @@ WEIR_API int weir_thread_hand_over(weir_thread *to)
 	struct self *s;
 	int passed, won;
 
-	hold();
-	s = me();
+	s = hold();
 	t = s->thread;
 	if (!t || !s->cpu || !to || to == t) {
 		release();
@@ -729,8 +726,7 @@ WEIR_API int weir_thread_hand_over(weir_thread *to)
 		s->cpu->next = to;
 		count(&s->cpu->n.handovers);
 	}
-	switch_out(REQUEST_NOTHING, LEFT_YIELD);
-	release();
+	release_as(switch_out(s, REQUEST_NOTHING, LEFT_YIELD));
 	if (rt.joined) {
 		passed = join_passed(t);
 		__atomic_fetch_add(&rt.cpus[0].n.handovers, !passed, __ATOMIC_RELAXED);

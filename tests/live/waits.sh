@@ -33,7 +33,7 @@ cat /tmp/usual
 	"decentral fifo worksteal global_rr central hierarchical priority scaling cache-aware partitioned halves headq distributed foreign" \
 	"chain1 chain2 chain3 chain4 chain5 chain6 multipipe multipipe_postponed postponed pipeline grows tenants" \
 	"eevdf cfs linux lottery stride scx-simple scx-pick-two" "groups" "scx-interactive" "bvt pmc-fair capacity-aware" \
-	"edf rm dm fp rt-fifo" "cbs sporadic sched-deadline rt-rr" "classes" "p-rm p-dm p-fp p-edf-vd" "p-cbs gang" "cool thrifty paced" \
+	"edf rm dm fp rt-fifo" "cbs sporadic sched-deadline rt-rr" "classes" "p-rm p-dm p-fp p-edf-vd" "p-cbs" "gang" "cool thrifty paced" \
 	"llf llf-tick llref lre-tl" "dp-wrap u-edf run" "pd2 er-pd2" "mllf p-mllf p-edzl c-edf edf-tick edzl-tick epdf" \
 	"edf-us edzl p-edf rbed" "edf-vd p-llf"
 for set in "$@"; do

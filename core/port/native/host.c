@@ -60,11 +60,6 @@ void weir_host_setup(struct weir_sched *s, u64 cookie, u64 rt_topics)
 	s->rt_topics = rt_topics;
 }
 
-u64 weir_host_cookie(const struct weir_sched *s)
-{
-	return s->cookie;
-}
-
 /* A scheduler that one thread at a time uses is about to be set up; see weir/port.h. */
 void weir_host_alone(void)
 {
@@ -371,12 +366,6 @@ u64 weir_host_updates(const struct weir_sched *s, u32 instance)
 	return instance < g->nr_instances && g->instances[instance]
 		       ? weir_came_to(g->instances[instance])
 		       : 0;
-}
-
-/* For components in other languages, which do not see the structs. */
-struct weir_pipe *weir_host_out(const struct weir_instance *inst, u32 port)
-{
-	return weir_out(inst, port);
 }
 
 u32 weir_host_instance_size(void)

@@ -409,7 +409,6 @@ unsafe extern "C" {
     pub fn weir_host_class_of(d: *const CDescriptor, e: *const CEntries, out: *mut CClass);
     pub fn weir_host_learn_class(s: *mut CSched, id: u32, class: *const CClass);
     pub fn weir_host_setup(s: *mut CSched, cookie: u64, rt_topics: u64);
-    pub fn weir_host_cookie(s: *const CSched) -> u64;
     pub fn weir_host_alone();
     pub fn weir_host_threads();
     pub fn weir_host_oplog(s: *mut CSched, log: *mut COpLog);

@@ -294,22 +294,6 @@ WEIR_INLINE u64 weir_fair_look(struct weir_instance weir_mem *self,
 	return f->vruntime;
 }
 
-/* The same but for @t, which is seen to. */
-WEIR_INLINE void weir_fair_look_beside(struct weir_instance weir_mem *self,
-				       struct weir_fair_queue weir_mem *q,
-				       const struct weir_task weir_mem *t, u64 now)
-{
-	const struct weir_pipe weir_mem *out = weir_out(self, 0);
-	const struct weir_task weir_mem *runs;
-
-	if (out->nr_cpus == 1) {
-		runs = weir_cpu_curr(self->sched, out->cpu);
-		if (!runs || runs == t)
-			return;
-	}
-	weir_fair_look(self, q, now);
-}
-
 /*
  * Preempt the task that runs on @cpu for @t (null: for others that wait). If it runs by a real-time priority, an order behind decides, and
  * not this one about the places of equals there.

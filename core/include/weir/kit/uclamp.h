@@ -9,8 +9,6 @@
 
 #include <weir/component.h>
 
-#define WEIR_UCLAMP_NONE 0ull
-
 /* Of the word's halves, the lower one is the least, the upper one what the most is below 1024. */
 WEIR_INLINE u64 weir_uclamp(u32 least, u32 most)
 {
