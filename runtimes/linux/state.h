@@ -68,6 +68,13 @@ struct weir_linux_news {
 	 * does not count
 	 */
 	u32 rescued;
+	/*
+	 * (o) of this dispatch, likewise: whose exit it takes tasks from, when it began, ns, and the task whose turn it ended. Kernels before 7.2 tell
+	 * each two ways apart that had different values of them.
+	 */
+	u32 target;
+	u64 start;
+	u64 ran;
 	u32 entering; /* (o) 1 + the number of the task that an enqueue here lets into the graph */
 	/* (o) 1 + the number of a task for which a component later had no path, head of a list */
 	u32 late;

@@ -264,9 +264,7 @@ int weir_dispatch(u64 *ctx)
 	struct task_struct *prev;
 	struct weir_linux_task *own = 0;
 	struct weir_task weir_mem *t = 0;
-	s32 target = cpu;
-	u64 start, ran = 0;
-	u32 turn;
+	u32 turn, target;
 	bool here;
 
 	IN_ARENA;
@@ -298,7 +296,9 @@ int weir_dispatch(u64 *ctx)
 		go_on();
 		return 0;
 	}
-	start = bpf_ktime_get_ns();
+	weir_store(&NEWS(cpu)->start, bpf_ktime_get_ns());
+	weir_store(&NEWS(cpu)->ran, 0);
+	weir_store(&NEWS(cpu)->target, cpu);
 	weir_only_now(prev);
 	/*
 	 * Its turn is over, but it is still runnable: it competes with waiting tasks, as in every other runtime. A task that
@@ -308,60 +308,59 @@ int weir_dispatch(u64 *ctx)
 	    !(prev->flags & PF_EXITING) && !weir_live.leave) {
 		own = of(prev);
 		if (own && own->task && weir_state(task_of(own)) == WEIR_RUNNING) {
-			ran = own->task;
-			put_in(task_of(own), start);
-			now_ready(live_task(task_of(own)->id), WEIR_WAIT_RETURNED, start);
+			put_in(task_of(own), weir_load(&NEWS(cpu)->start));
+			now_ready(live_task(task_of(own)->id), WEIR_WAIT_RETURNED,
+				  weir_load(&NEWS(cpu)->start));
 			if (TIMED(RELINQUISH, weir_relinquish(SCHED, cpu, task_of(own)))) {
 				not_in(task_of(own));
-				ran = 0;
 			} else {
+				weir_store(&NEWS(cpu)->ran, own->task);
 				COUNT(enqueues);
 			}
 		}
 	}
 	if (weir_live_u32(some_gone))
-		target = (s32)weir_linux_abandoned(cpu, turn);
+		weir_store(&NEWS(cpu)->target, weir_linux_abandoned(cpu, turn));
 	while (weir_loop) {
 		weir_only_now(cpu);
-		weir_only_now(target);
-		t = TIMED(PICK, weir_pick(SCHED, cpu, target));
-		if (!t && target == cpu)
+		t = TIMED(PICK, weir_pick(SCHED, cpu, weir_load(&NEWS(cpu)->target)));
+		target = weir_load(&NEWS(cpu)->target);
+		if (!t && target == (u32)cpu)
 			break;
 		if (!t) {
 			rescued(target);
-			target = cpu;
+			weir_store(&NEWS(cpu)->target, cpu);
 			continue;
 		}
-		weir_only_now(prev);
-		if ((u64)t == ran && prev) {
+		prev = (struct task_struct *)ctx[1];
+		if ((u64)t == weir_load(&NEWS(cpu)->ran) && prev) {
 			COUNT(kept);
-			if (is_out(t, start))
+			if (is_out(t, weir_load(&NEWS(cpu)->start)))
 				COUNT(dispatches);
 			weir_store(&live_task(t->id)->ready_ns, 0);
 			weir_set_slice(prev, weir_linux_slice(t));
 			break;
 		}
-		if (hand_over(t, cpu, target)) {
-			if (is_out(t, start))
+		if (hand_over(t, cpu, (s32)weir_load(&NEWS(cpu)->target))) {
+			if (is_out(t, weir_load(&NEWS(cpu)->start)))
 				COUNT(dispatches);
 			break;
 		}
 		/* It has left the graph anyway: the kernel has it, and enqueues it again if it must return. */
 		COUNT(dropped);
-		take_out(t, start);
-		if (target != cpu && NEWS(cpu)->rescued++ == ASIDE_AT_ONCE)
-			target = cpu;
+		take_out(t, weir_load(&NEWS(cpu)->start));
+		if (weir_load(&NEWS(cpu)->target) != (u32)cpu && NEWS(cpu)->rescued++ == ASIDE_AT_ONCE)
+			weir_store(&NEWS(cpu)->target, cpu);
 	}
-	report_cost(WEIR_CALL_PICK, WEIR_NO_TASK, start);
+	report_cost(WEIR_CALL_PICK, WEIR_NO_TASK, weir_load(&NEWS(cpu)->start));
 	go_on();
 	if (t)
 		return 0;
 	COUNT(empty);
-	weir_only_now(turn);
-	weir_only_now(prev);
-	if (!(turn & 1) && take_aside(cpu))
+	if (!(turns[cpu & (WEIR_MAX_CPUS - 1)] & 1) && take_aside(cpu))
 		return 0;
-	if (!ran && prev && prev->scx.flags & SCX_TASK_QUEUED)
+	prev = (struct task_struct *)ctx[1];
+	if (!weir_load(&NEWS(cpu)->ran) && prev && prev->scx.flags & SCX_TASK_QUEUED)
 		continues(prev, cpu);
 	return 0;
 }
