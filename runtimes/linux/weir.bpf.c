@@ -349,7 +349,8 @@ int weir_dispatch(u64 *ctx)
 		/* It has left the graph anyway: the kernel has it, and enqueues it again if it must return. */
 		COUNT(dropped);
 		take_out(t, weir_load(&NEWS(cpu)->start));
-		if (weir_load(&NEWS(cpu)->target) != (u32)cpu && NEWS(cpu)->rescued++ == ASIDE_AT_ONCE)
+		if (weir_load(&NEWS(cpu)->target) != (u32)cpu &&
+		    NEWS(cpu)->rescued++ == ASIDE_AT_ONCE)
 			weir_store(&NEWS(cpu)->target, cpu);
 	}
 	report_cost(WEIR_CALL_PICK, WEIR_NO_TASK, weir_load(&NEWS(cpu)->start));
