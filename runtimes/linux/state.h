@@ -69,8 +69,8 @@ struct weir_linux_news {
 	 */
 	u32 rescued;
 	/*
-	 * (o) of this dispatch, likewise: whose exit it takes tasks from, when it began, ns, and the task whose turn it ended. Kernels before 7.2 tell
-	 * each two ways apart that had different values of them.
+	 * (o) of this dispatch, likewise: whose exit it takes tasks from, when it began, ns, and the task whose turn it ended. The verifiers of
+	 * kernels before 7.2 follow each path by itself that has other values of them.
 	 */
 	u32 target;
 	u64 start;
