@@ -231,7 +231,7 @@ module weir_threads_props #(
     // DETACH recycles numbers later, which this model does not follow.
     if (req_i) assume (addr_i[5:2] != Detach && !(addr_i[5:2] == Create && addr_i[14]));
     // Others hold their request until it is done.
-    if (!live_q || op_done) assume (!op_req_i);
+    if (!live_q) assume (!op_req_i);
     if (op_q) assume (op_req_i && op_block_i == op_block_q && op_id_i == op_id_q && op_raise_i == op_raise_q &&
                       op_lower_i == op_lower_q && op_level_i == op_level_q);
     // One of them.
