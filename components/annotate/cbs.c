@@ -180,7 +180,7 @@ static void cbs_charge(const struct cbs weir_mem *self, struct weir_task weir_me
 }
 
 /* Before the rates of @cpu's tasks change at @at, ns: charge what runs there, with the rates up to then. */
-static void cbs_settle(struct cbs weir_mem *self, u32 cpu, u64 at)
+WEIR_FLAT static void cbs_settle(struct cbs weir_mem *self, u32 cpu, u64 at)
 {
 	struct weir_task weir_mem *t = weir_cpu_curr(self->inst.sched, cpu);
 
@@ -329,7 +329,7 @@ WEIR_FLAT static void cbs_rest(struct cbs weir_mem *self, struct weir_task weir_
 }
 
 /* The task's rate is @rate from now on. */
-static void cbs_book(struct cbs weir_mem *self, struct cbs_task weir_mem *p, u64 rate)
+WEIR_FLAT static void cbs_book(struct cbs weir_mem *self, struct cbs_task weir_mem *p, u64 rate)
 {
 	struct cbs_cpu weir_mem *home = cbs_home(self, p);
 
@@ -350,18 +350,15 @@ WEIR_FLAT static void cbs_admit(struct cbs weir_mem *self, struct weir_task weir
 				struct cbs_task weir_mem *p)
 {
 	u64 rate = weir_reserve_rate(p->r.budget, p->r.period);
+	int refused = self->bound && (self->load - p->rate + rate) / self->bound >
+					     self->capacity * (WEIR_RESERVE_FULL / 1024) / 100;
 
-	cbs_book(self, p, 0);
-	p->state = CBS_ADMITTED;
+	cbs_book(self, p, refused ? 0 : rate);
+	p->state = refused ? CBS_REFUSED : CBS_ADMITTED;
 	p->deadline = 0;
 	p->used = 0;
-	if (self->bound &&
-	    (self->load + rate) / self->bound > self->capacity * (WEIR_RESERVE_FULL / 1024) / 100) {
-		p->state = CBS_REFUSED;
+	if (refused)
 		weir_publish(&self->inst, WEIR_TOPIC_OVERLOAD, t, WEIR_NO_CPU, rate);
-		return;
-	}
-	cbs_book(self, p, rate);
 }
 
 static int cbs_serves(const struct cbs weir_mem *self, const struct cbs_task weir_mem *p)

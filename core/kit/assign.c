@@ -6,8 +6,8 @@
 /* --- assignment ------------------------------------------------------------------------------------- */
 
 /* The task of @r waits for the CPU assigned to it: nothing else is to be there. */
-static void assign_clear(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-			 struct weir_rt weir_mem *r)
+WEIR_FLAT static void assign_clear(struct weir_instance weir_mem *self,
+				   struct weir_assign weir_mem *assign, struct weir_rt weir_mem *r)
 {
 	struct weir_task weir_mem *curr;
 	u32 cpu = r->cpu - 1;
@@ -94,16 +94,15 @@ static struct weir_rt weir_mem *assign_open(struct weir_instance weir_mem *self,
 	r->state = 0;
 	r->cpu = 0;
 	r->want_cpu = 0;
-	for (u32 k = 0; k < weir_limit(WEIR_RT_WORDS) && weir_loop; k++)
+	for (u32 k = 0; k < weir_unknown(WEIR_RT_WORDS) && weir_loop; k++)
 		r->x[k] = 0;
 	weir_assign_priv(self, t)->row = i + 1;
 	return r;
 }
 
 /* Store the values of JOB and DEADLINE for @t in `reported`. 1: it has a job. */
-WEIR_GLOBAL int weir_assign_query(struct weir_instance weir_mem *self weir_arg,
-				  struct weir_assign weir_mem *assign weir_arg,
-				  struct weir_task weir_mem *t weir_arg)
+WEIR_FLAT static int assign_query(struct weir_instance weir_mem *self,
+				  struct weir_assign weir_mem *assign, struct weir_task weir_mem *t)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_JOB, .task = t };
 
@@ -128,7 +127,7 @@ WEIR_GLOBAL u32 weir_assign_learn(struct weir_instance weir_mem *self weir_arg,
 				  struct weir_task weir_mem *t weir_arg)
 {
 	int bound = !weir_assign_unbound(weir_in(self, 0), weir_affinity(self->sched, t));
-	int real_time = weir_assign_query(self, assign, t);
+	int real_time = assign_query(self, assign, t);
 	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
 
 	if (!real_time || (bound && !assign->bound)) {
@@ -167,9 +166,9 @@ static void assign_background(struct weir_instance weir_mem *self,
 }
 
 /* @t has arrived. 1: the policy must decide. */
-WEIR_GLOBAL int weir_assign_arrive(struct weir_instance weir_mem *self weir_arg,
-				   struct weir_assign weir_mem *assign weir_arg,
-				   struct weir_task weir_mem *t weir_arg)
+WEIR_FLAT static int assign_arrive(struct weir_instance weir_mem *self,
+				   struct weir_assign weir_mem *assign,
+				   struct weir_task weir_mem *t)
 {
 	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
 	u32 row;
@@ -202,7 +201,7 @@ int weir_assign_step(struct weir_instance weir_mem *self, struct weir_assign wei
 			assign_background(self, assign, t);
 		return 0;
 	}
-	if (!weir_assign_arrive(self, assign, t))
+	if (!assign_arrive(self, assign, t))
 		return 0;
 	assign->stale = 1;
 	if (!weir_now(self->sched))
@@ -474,8 +473,8 @@ void weir_assign_soon(struct weir_instance weir_mem *self,
 
 /* --- life cycle ------------------------------------------------------------------------------------------ */
 
-WEIR_GLOBAL int weir_assign_construct(struct weir_instance weir_mem *self weir_arg,
-				      struct weir_assign weir_mem *assign weir_arg)
+WEIR_FLAT int weir_assign_construct(struct weir_instance weir_mem *self,
+				    struct weir_assign weir_mem *assign)
 {
 	u64 nr_cpus = weir_nr_cpus(self->sched);
 

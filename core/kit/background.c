@@ -76,9 +76,9 @@ WEIR_GLOBAL u32 weir_background_cpu(const struct weir_instance weir_mem *self we
 	return WEIR_NO_CPU;
 }
 
-WEIR_GLOBAL int weir_background_place(struct weir_instance weir_mem *self weir_arg,
-				      struct weir_assign weir_mem *assign weir_arg,
-				      struct weir_task weir_mem *t weir_arg)
+WEIR_FLAT static void background_place(struct weir_instance weir_mem *self,
+				       struct weir_assign weir_mem *assign,
+				       struct weir_task weir_mem *t)
 {
 	const struct weir_cpumask weir_mem *mask = weir_affinity(self->sched, t);
 	u32 last = weir_last_cpu(t), cpu = weir_background_cpu(self, assign, mask, last);
@@ -91,6 +91,13 @@ WEIR_GLOBAL int weir_background_place(struct weir_instance weir_mem *self weir_a
 	}
 	if (cpu < weir_nr_cpus(self->sched))
 		background_send(self, assign, t, cpu);
+}
+
+WEIR_GLOBAL int weir_background_place(struct weir_instance weir_mem *self weir_arg,
+				      struct weir_assign weir_mem *assign weir_arg,
+				      struct weir_task weir_mem *t weir_arg)
+{
+	background_place(self, assign, t);
 	return 0;
 }
 
@@ -102,7 +109,7 @@ WEIR_GLOBAL int weir_background_evict(struct weir_instance weir_mem *self weir_a
 	if (!t)
 		return 0;
 	weir_background_forget(self, assign, t);
-	weir_background_place(self, assign, t);
+	background_place(self, assign, t);
 	return weir_review(self, t);
 }
 
