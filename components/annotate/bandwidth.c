@@ -94,9 +94,9 @@ static struct bandwidth_group weir_mem *bandwidth_group(struct bandwidth weir_me
 }
 
 /* The groups that the task is in, from its own outwards, except the root. */
-#define bandwidth_for_group(self, p, number)                              \
-	for (u32 number = (p)->group, depth_ = 0;                         \
-	     number && depth_ < weir_limit(BANDWIDTH_DEPTH) && weir_loop; \
+#define bandwidth_for_group(self, p, number)                                \
+	for (u32 number = (p)->group, depth_ = 0;                           \
+	     number && depth_ < weir_unknown(BANDWIDTH_DEPTH) && weir_loop; \
 	     number = (self)->group[number & (BANDWIDTH_GROUPS - 1)].parent, depth_++)
 
 /* What is left of the task's quotas, at most @most, and when there is more of what is used up; the lock is held. */
@@ -137,8 +137,8 @@ static int bandwidth_book(struct bandwidth weir_mem *self, const struct bandwidt
 }
 
 /* The task runs no longer. The lock is held. */
-static void bandwidth_settle(struct bandwidth weir_mem *self, struct bandwidth_task weir_mem *p,
-			     u64 now)
+WEIR_FLAT static void bandwidth_settle(struct bandwidth weir_mem *self,
+				       struct bandwidth_task weir_mem *p, u64 now)
 {
 	if (!p->lease)
 		return;
@@ -273,7 +273,7 @@ WEIR_ENTRY int bandwidth_answer_budget(struct bandwidth weir_mem *self, struct w
 WEIR_ENTRY void bandwidth_take_state(struct bandwidth weir_mem *self,
 				     struct bandwidth weir_mem *old)
 {
-	for (u32 i = 0; i < weir_limit(BANDWIDTH_GROUPS) && weir_loop; i++) {
+	for (u32 i = 0; i < weir_unknown(BANDWIDTH_GROUPS) && weir_loop; i++) {
 		self->group[i].quota = old->group[i].quota;
 		self->group[i].burst = old->group[i].burst;
 		self->group[i].saved = old->group[i].saved;

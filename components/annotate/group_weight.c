@@ -116,7 +116,7 @@ static void group_weight_credit(const struct group_weight weir_mem *self,
 /* A member of @g has run for @ran ns: its groups have had it. */
 static void group_weight_charge(struct group_weight weir_mem *self, u32 g, u64 ran)
 {
-	for (u32 i = 0; i < weir_limit(GROUP_WEIGHT_DEPTH + 1) && weir_loop; i++) {
+	for (u32 i = 0; i < weir_unknown(GROUP_WEIGHT_DEPTH + 1) && weir_loop; i++) {
 		struct group_weight_group weir_mem *group = group_weight_at(self, g);
 
 		if (group->sum)
@@ -180,7 +180,7 @@ static u64 group_weight_even(const struct group_weight weir_mem *self,
 /* @add more competes in group @g, and @take less; a group without members does not compete. */
 static void group_weight_sum(struct group_weight weir_mem *self, u32 g, u64 add, u64 take)
 {
-	for (u32 i = 0; i < weir_limit(GROUP_WEIGHT_DEPTH) && weir_loop; i++) {
+	for (u32 i = 0; i < weir_unknown(GROUP_WEIGHT_DEPTH) && weir_loop; i++) {
 		struct group_weight_group weir_mem *group = group_weight_at(self, g);
 		u64 was = group->sum, sum = was + add > take ? was + add - take : 0;
 
@@ -372,7 +372,7 @@ WEIR_ENTRY int group_weight_answer_weight(struct group_weight weir_mem *self, st
 	 */
 	weight = (u64)group_weight_own(p) << 10;
 	g = p->group;
-	for (u32 i = 0; g && i < weir_limit(GROUP_WEIGHT_DEPTH) && weir_loop; i++) {
+	for (u32 i = 0; g && i < weir_unknown(GROUP_WEIGHT_DEPTH) && weir_loop; i++) {
 		struct group_weight_group weir_mem *group = group_weight_at(self, g);
 
 		group_weight_credit(self, group, group_weight_at(self, group->parent)->time);
@@ -395,7 +395,7 @@ WEIR_ENTRY int group_weight_answer_weight(struct group_weight weir_mem *self, st
 WEIR_ENTRY void group_weight_take_state(struct group_weight weir_mem *self,
 					struct group_weight weir_mem *old)
 {
-	for (u32 i = 0; i < weir_limit(GROUP_WEIGHT_GROUPS) && weir_loop; i++) {
+	for (u32 i = 0; i < weir_unknown(GROUP_WEIGHT_GROUPS) && weir_loop; i++) {
 		self->group[i].sum = old->group[i].sum;
 		self->group[i].weight = old->group[i].weight;
 		self->group[i].parent = old->group[i].parent;

@@ -221,6 +221,6 @@ WEIR_ENTRY int pmc_fair_answer_penalty(struct pmc_fair weir_mem *self, struct we
 
 WEIR_ENTRY void pmc_fair_take_state(struct pmc_fair weir_mem *self, struct pmc_fair weir_mem *old)
 {
-	for (u32 i = 0; i < weir_limit(PMC_FAIR_EVENTS) && weir_loop; i++)
+	for (u32 i = 0; i < weir_unknown(PMC_FAIR_EVENTS) && weir_loop; i++)
 		self->events[i] = old->events[i];
 }

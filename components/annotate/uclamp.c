@@ -96,7 +96,7 @@ WEIR_ENTRY int uclamp_answer_uclamp(struct uclamp weir_mem *self, struct weir_ms
 	if (!number)
 		return 0;
 	/* Least and most of nested groups do not depend on the order in which they are taken together. */
-	for (u32 depth = 0; number && depth < weir_limit(UCLAMP_DEPTH) && weir_loop; depth++) {
+	for (u32 depth = 0; number && depth < weir_unknown(UCLAMP_DEPTH) && weir_loop; depth++) {
 		struct uclamp_group weir_mem *g = &self->group[number & (UCLAMP_GROUPS - 1)];
 
 		within = weir_uclamp_nested(weir_load(&g->clamps), within);
@@ -109,7 +109,7 @@ WEIR_ENTRY int uclamp_answer_uclamp(struct uclamp weir_mem *self, struct weir_ms
 
 WEIR_ENTRY void uclamp_take_state(struct uclamp weir_mem *self, struct uclamp weir_mem *old)
 {
-	for (u32 i = 0; i < weir_limit(UCLAMP_GROUPS) && weir_loop; i++) {
+	for (u32 i = 0; i < weir_unknown(UCLAMP_GROUPS) && weir_loop; i++) {
 		self->group[i].clamps = weir_load(&old->group[i].clamps);
 		self->group[i].parent = weir_load(&old->group[i].parent);
 	}

@@ -219,7 +219,7 @@ WEIR_HELPER u32 fair_balancer_idle(struct fair_balancer weir_mem *self weir_arg,
 				   u64 room, const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	/* The rank, then the CPU: the kernel's stack is short. */
-	u64 best = WEIR_NO_CPU;
+	u64 best = weir_unknown((u64)WEIR_NO_CPU);
 
 	for (u32 w = weir_in(&self->inst, 0)->word_lo;
 	     w <= weir_in(&self->inst, 0)->word_hi && weir_loop; w++) {
@@ -234,7 +234,8 @@ WEIR_HELPER u32 fair_balancer_idle(struct fair_balancer weir_mem *self weir_arg,
 			bits &= bits - 1;
 			if (!weir_cpu_may(self->inst.sched, i, mask))
 				continue;
-			rank = (u64)fair_balancer_rank(self, i, cpu, home, room) << 32;
+			rank = weir_unknown((u64)fair_balancer_rank(self, i, cpu, home, room)
+					    << 32);
 			if (rank > best)
 				best = rank | i;
 		}
@@ -598,7 +599,7 @@ WEIR_ENTRY int fair_balancer_on_idle(struct fair_balancer weir_mem *self, u32 cp
 {
 	if (!weir_port_to(&self->inst, &self->loads.map, cpu) || fair_balancer_rests(self))
 		return 0;
-	for (u32 far = 1; far < weir_limit(4) && weir_loop; far++) {
+	for (u32 far = 1; far < weir_unknown(4) && weir_loop; far++) {
 		u32 from = weir_rq_load_busiest(&self->loads, cpu, far == 1 ? 0 : far, far);
 
 		if (from && fair_balancer_move(self, weir_out(&self->inst, from - 1), cpu))

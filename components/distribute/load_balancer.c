@@ -118,7 +118,7 @@ static u32 load_balancer_choose(struct load_balancer weir_mem *self, struct weir
 	struct weir_pipe weir_mem *weir_mem *out = self->inst.out;
 	u32 cpu = weir_claim_raw_cpu(weir_load(&t->claim)), nr = self->inst.nr_out;
 	u32 last = cpu < self->map.nr ? self->map.port[cpu] - 1u : WEIR_WITHHOLD;
-	u32 best = WEIR_WITHHOLD, least = weir_limit(LOAD_BALANCER_NEVER);
+	u32 best = WEIR_WITHHOLD, least = weir_unknown(LOAD_BALANCER_NEVER);
 
 	if (last < nr) {
 		least = load_balancer_cost(out[last], mask, 1);
@@ -135,10 +135,10 @@ static u32 load_balancer_choose(struct load_balancer weir_mem *self, struct weir
 		if (cpu < self->map.nr && self->map.port[cpu])
 			return self->map.port[cpu] - 1;
 	}
-	for (u32 i = 0; i < weir_limit(nr) && weir_loop; i++) {
+	for (u32 i = 0; i < weir_unknown(nr) && weir_loop; i++) {
 		u32 cost;
 
-		if (i == weir_limit(last))
+		if (i == weir_unknown(last))
 			continue;
 		cost = load_balancer_cost(out[i], mask, 0);
 		if (cost < least) {

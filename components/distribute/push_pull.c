@@ -245,7 +245,7 @@ WEIR_HELPER u64 push_pull_nth(struct push_pull weir_mem *self weir_arg, u32 port
 
 	if (weir_instance_lock(&self->inst))
 		return 0;
-	for (u32 word = 0; word < weir_limit(2) && !t && weir_loop; word++) {
+	for (u32 word = 0; word < weir_unknown(2) && !t && weir_loop; word++) {
 		u64 levels = self->levels[word & 1];
 
 		while (levels && !t && weir_loop) {
@@ -276,8 +276,8 @@ WEIR_HELPER u32 push_pull_lowest(struct push_pull weir_mem *self weir_arg, u32 h
 				 u32 except)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
-	u64 least = ~0ull;
-	u32 best = 0;
+	u64 least = weir_unknown(~0ull);
+	u32 best = weir_unknown(0u);
 
 	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
 		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
@@ -292,7 +292,7 @@ WEIR_HELPER u32 push_pull_lowest(struct push_pull weir_mem *self weir_arg, u32 h
 		if (key < weir_realtime_key(0))
 			rank = (WEIR_KEY_NONE - key) >> WEIR_REALTIME_PLACE_BITS;
 		else
-			rank = !weir_cpu_waits(s, out->cpu) || weir_pipe_nr(out);
+			rank = weir_unknown(!weir_cpu_waits(s, out->cpu) || weir_pipe_nr(out));
 		rank = rank * 4 + (here < weir_nr_cpus(s) ? weir_distance(s, here, out->cpu) : 0);
 		if (rank < least) {
 			least = rank;

@@ -100,11 +100,11 @@ static u32 work_stealing_idle_between(const struct work_stealing weir_mem *self,
 				      struct work_stealing_range places,
 				      const struct weir_cpumask weir_mem *mask)
 {
-	u32 second = WEIR_NO_CPU;
-	u32 from = weir_out(&self->inst, self->order[places.begin])->cpu;
-	u32 to = weir_out(&self->inst, self->order[places.end - 1])->cpu;
+	u32 second = weir_unknown(WEIR_NO_CPU);
+	u32 from = weir_unknown(weir_out(&self->inst, self->order[places.begin])->cpu / 64);
+	u32 to = weir_unknown(weir_out(&self->inst, self->order[places.end - 1])->cpu / 64);
 
-	for (u32 w = from / 64; w <= to / 64 && weir_loop; w++) {
+	for (u32 w = from; w <= to && weir_loop; w++) {
 		u64 bits = weir_idle_word(self->inst.sched, w & (WEIR_MASK_WORDS - 1));
 
 		while (bits && weir_loop) {
@@ -131,7 +131,7 @@ static u32 work_stealing_idle_among(const struct work_stealing weir_mem *self, u
 				    struct work_stealing_range places,
 				    const struct weir_cpumask weir_mem *mask)
 {
-	u32 second = WEIR_NO_CPU;
+	u32 second = weir_unknown(WEIR_NO_CPU);
 
 	if (self->sorted)
 		return work_stealing_idle_between(self, last, places, mask);
@@ -286,12 +286,10 @@ WEIR_HELPER u32 work_stealing_spare(struct weir_pipe weir_mem *pipe weir_arg)
 /* Loaded pipes compared before one is chosen: enough to find a long one, few on a large machine. */
 #define WORK_STEALING_LOOK 64u
 
-/* The pipe with the most to spare among places @from to before @to, or null. */
-static struct weir_pipe weir_mem *work_stealing_victim(struct work_stealing weir_mem *self,
-						       u32 from, u32 to)
+/* 1 + the place of the pipe with the most to spare among places @from to before @to, or 0. */
+static u32 work_stealing_victim(struct work_stealing weir_mem *self, u32 from, u32 to)
 {
-	struct weir_pipe weir_mem *best = 0;
-	u32 most = 0, looked = 0;
+	u32 best = weir_unknown(0u), most = weir_unknown(0u), looked = weir_unknown(0u);
 
 	for (u32 i = work_stealing_next(self, from, to);
 	     i < to && looked < WORK_STEALING_LOOK && weir_loop;
@@ -307,7 +305,7 @@ static struct weir_pipe weir_mem *work_stealing_victim(struct work_stealing weir
 		}
 		looked += spare != 0;
 		if (spare > most) {
-			best = out;
+			best = i + 1;
 			most = spare;
 		}
 	}
@@ -357,10 +355,12 @@ WEIR_HELPER int work_stealing_from(struct work_stealing weir_mem *self weir_arg,
 WEIR_HELPER int work_stealing_fetch(struct work_stealing weir_mem *self weir_arg, u32 cpu, u32 from,
 				    u32 to)
 {
-	struct weir_pipe weir_mem *victim = work_stealing_victim(self, from, to);
+	u32 place = work_stealing_victim(self, from, to);
+	struct weir_pipe weir_mem *victim;
 
-	if (!victim)
+	if (!place)
 		return 0;
+	victim = weir_out(&self->inst, self->order[place - 1]);
 	if (work_stealing_from(self, victim, cpu))
 		return 1;
 	for (u32 i = work_stealing_next(self, from, to); i < to && weir_loop;

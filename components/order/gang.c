@@ -169,7 +169,7 @@ WEIR_HELPER u64 gang_row_at(struct gang weir_mem *self weir_arg, u64 number)
 {
 	u32 free = GANG_ROWS;
 
-	for (u32 i = 0; i < weir_limit(GANG_ROWS) && weir_loop; i++) {
+	for (u32 i = 0; i < weir_unknown(GANG_ROWS) && weir_loop; i++) {
 		struct gang_row weir_mem *r = &self->row[i & (GANG_ROWS - 1)];
 
 		if (r->gang == number)
@@ -386,7 +386,7 @@ WEIR_ENTRY void gang_take_state(struct gang weir_mem *self, struct gang weir_mem
 {
 	self->nr = old->nr;
 	self->withheld = old->withheld;
-	for (u32 i = 0; i < weir_limit(GANG_ROWS) && weir_loop; i++) {
+	for (u32 i = 0; i < weir_unknown(GANG_ROWS) && weir_loop; i++) {
 		struct gang_row weir_mem *to = &self->row[i & (GANG_ROWS - 1)];
 		struct gang_row weir_mem *from = &old->row[i & (GANG_ROWS - 1)];
 

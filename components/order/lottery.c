@@ -60,7 +60,7 @@ static u64 lottery_draw(struct weir_sched weir_mem *s)
 	}
 	/* What is left lies between 1 and 2: squared it gives one bit more of its logarithm. */
 	x >>= 32;
-	for (u32 i = 0; i < weir_limit(20) && weir_loop; i++) {
+	for (u32 i = 0; i < weir_unknown(20) && weir_loop; i++) {
 		x = x * x >> 31;
 		part = part << 1 | x >> 32;
 		x >>= x >> 32;

@@ -10,7 +10,7 @@ WEIR_GLOBAL u64 weir_share(u64 a, u64 b, u64 c, u64 *part weir_arg_record)
 		quotient = a * b / c;
 		rest = a * b % c;
 	} else {
-		for (u32 bit = weir_limit(64); bit > 0 && weir_loop; bit--) {
+		for (u32 bit = weir_unknown(64); bit > 0 && weir_loop; bit--) {
 			quotient <<= 1;
 			rest <<= 1;
 			if (rest >= c) {

@@ -9,7 +9,7 @@ static u64 near_threads(const struct weir_sched weir_mem *s, u32 cpu)
 	u32 first = cpu & ~63u;
 	u64 bits = 0;
 
-	for (u32 i = first; i < first + weir_limit(64) && i < weir_nr_cpus(s) && weir_loop; i++)
+	for (u32 i = first; i < first + weir_unknown(64) && i < weir_nr_cpus(s) && weir_loop; i++)
 		if (i != cpu && weir_cpu_core(s, i) == weir_cpu_core(s, cpu))
 			bits |= 1ull << (i % 64);
 	return bits;
@@ -80,8 +80,8 @@ WEIR_GLOBAL u32 weir_idle_sibling(const struct weir_near weir_mem *near weir_arg
 	const struct weir_pipe weir_mem *in = weir_in(self, 0);
 	struct weir_sched weir_mem *s = self->sched;
 	u64 need = needs & ~WEIR_SIBLING_WAITS;
-	u32 best = WEIR_NO_CPU, rank = 0, n = 0;
-	int idle = needs != need;
+	u32 best = weir_unknown(WEIR_NO_CPU), rank = weir_unknown(0u), n = weir_unknown(0u);
+	int idle = (int)(needs >> 63);
 
 	if (sibling_takes(near, target, need, idle, mask))
 		return target;
@@ -107,12 +107,13 @@ WEIR_GLOBAL u32 weir_idle_sibling(const struct weir_near weir_mem *near weir_arg
 			if (!weir_cpu_is_online(s, cpu) ||
 			    weir_distance(s, target, cpu) > 1 + (need != 0))
 				continue;
-			have = sibling_fits(s, cpu, need) ? SIBLING_FITS
+			have = sibling_fits(s, cpu, need) ? weir_unknown(SIBLING_FITS)
 							  : weir_cpu_capacity(s, cpu);
 			have += have >= SIBLING_FITS && waits >> (cpu % 64) & 1 &&
 						weir_core_idle(s, near, cpu)
 					? 1
 					: 0;
+			have = weir_unknown(have);
 			if (have > rank) {
 				rank = have;
 				best = cpu;

@@ -32,7 +32,7 @@ WEIR_FLAT int weir_rq_load_take(struct weir_rq_loads weir_mem *loads,
 		loads->port[i].running = old->port[i].running;
 		loads->port[i].spared = old->port[i].spared;
 	}
-	for (u32 w = 0; w < weir_limit(WEIR_MASK_WORDS) && weir_loop; w++)
+	for (u32 w = 0; w < weir_unknown(WEIR_MASK_WORDS) && weir_loop; w++)
 		loads->near.lazy.word[w] = old->near.lazy.word[w];
 	return 0;
 }
@@ -209,8 +209,8 @@ WEIR_GLOBAL u32 weir_rq_load_busiest(struct weir_rq_loads weir_mem *loads weir_a
 				     u32 near, u32 far)
 {
 	struct weir_instance weir_mem *self = loads->inst;
-	u64 now = weir_now(self->sched), most = 0;
-	u32 n = 0, best = 0;
+	u64 now = weir_now(self->sched), most = weir_unknown(0ull);
+	u32 n = weir_unknown(0u), best = weir_unknown(0u);
 
 	for (u32 w = 0; w * 64 < self->nr_out && weir_loop; w++) {
 		u64 bits = weir_load(&loads->queued.word[w & (WEIR_MASK_WORDS - 1)]);
@@ -227,8 +227,8 @@ WEIR_GLOBAL u32 weir_rq_load_busiest(struct weir_rq_loads weir_mem *loads weir_a
 			away = weir_distance(self->sched, cpu, out->cpu);
 			if (away < near || away > far || out->cpu == cpu || !weir_pipe_spare(out))
 				continue;
-			here = weir_rq_load_weighs(self->sched, out->cpu,
-						   weir_rq_load_of(loads, out->cpu, now) + 1);
+			here = weir_unknown(weir_rq_load_weighs(
+				self->sched, out->cpu, weir_rq_load_of(loads, out->cpu, now) + 1));
 			if (here > most) {
 				most = here;
 				best = i + 1;
@@ -239,14 +239,31 @@ WEIR_GLOBAL u32 weir_rq_load_busiest(struct weir_rq_loads weir_mem *loads weir_a
 	return best;
 }
 
+/*
+ * What counts more than the load of @cpu: 32 where a task would wait. Free CPUs by size, since a new task may compute; differences below a sixteenth do
+ * not count. 16 more where the core is busy.
+ */
+static u32 rq_load_rank(const struct weir_rq_loads weir_mem *loads, u32 cpu, int idle)
+{
+	const struct weir_sched weir_mem *s = loads->inst->sched;
+	u32 rank = 32;
+
+	if (weir_cpu_free(s, &loads->near, cpu, idle)) {
+		rank = (1024 - weir_cpu_capacity(s, cpu)) / 64;
+		if (!weir_cpu_waits(s, cpu) || !weir_core_idle(s, &loads->near, cpu))
+			rank += 16;
+	}
+	return weir_unknown(rank);
+}
+
 WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_arg, u32 here,
 				    int idle, const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_instance weir_mem *self = loads->inst;
 	struct weir_sched weir_mem *s = self->sched;
-	u64 now = weir_now(s), least = ~0ull;
+	u64 now = weir_now(s), least = weir_unknown(~0ull);
 	struct weir_pipe weir_mem *to;
-	u32 found = WEIR_NO_CPU;
+	u32 found = weir_unknown(WEIR_NO_CPU);
 
 	for (u32 i = 0; i < self->nr_out && weir_loop; i++) {
 		u32 cpu = weir_out(self, i)->cpu;
@@ -257,15 +274,9 @@ WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_ar
 		load = weir_rq_load_weighs(s, cpu,
 					   weir_rq_load_of(loads, cpu, now) +
 						   weir_rq_load_sum(&loads->port[i]));
-		/* Idle CPUs by size: a new task may compute. Differences below a sixteenth do not count. */
-		if (!weir_cpu_free(s, &loads->near, cpu, idle))
-			load += 1ull << 40;
-		else
-			load += (u64)(1024 - weir_cpu_capacity(s, cpu)) / 64 << 35;
-		if (weir_cpu_free(s, &loads->near, cpu, idle) &&
-		    (!weir_cpu_waits(s, cpu) || !weir_core_idle(s, &loads->near, cpu)))
-			load += 1ull << 39;
-		load = load * 4 + (here < weir_nr_cpus(s) ? weir_distance(s, here, cpu) : 0);
+		load += (u64)rq_load_rank(loads, cpu, idle) << 35;
+		load = weir_unknown(load * 4 +
+				    (here < weir_nr_cpus(s) ? weir_distance(s, here, cpu) : 0));
 		if (load < least) {
 			least = load;
 			found = cpu;

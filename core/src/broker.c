@@ -9,7 +9,7 @@ WEIR_GLOBAL int weir_msg_payload(struct weir_sched weir_mem *s weir_arg,
 {
 	u32 words = s->topics[m->msg.topic & (WEIR_MAX_TOPICS - 1)].bytes / 8;
 
-	for (u32 i = 0; i < weir_limit(WEIR_PAYLOAD_WORDS) && weir_loop; i++)
+	for (u32 i = 0; i < weir_unknown(WEIR_PAYLOAD_WORDS) && weir_loop; i++)
 		m->payload[i] = data && i < words ? weir_load(&((const u64 weir_mem *)data)[i]) : 0;
 	return 0;
 }
@@ -258,7 +258,7 @@ static int lock_topics(struct weir_sched weir_mem *s)
 
 static int find_free(struct weir_sched weir_mem *s)
 {
-	for (u32 i = WEIR_NR_STD_TOPICS; i < weir_limit(WEIR_OWN_FIRST) && weir_loop; i++)
+	for (u32 i = WEIR_NR_STD_TOPICS; i < weir_unknown(WEIR_OWN_FIRST) && weir_loop; i++)
 		if (!s->topics[i].uuid)
 			return i;
 	return -WEIR_ETOPICS;
@@ -266,7 +266,7 @@ static int find_free(struct weir_sched weir_mem *s)
 
 WEIR_GLOBAL int weir_topic_find(struct weir_sched weir_mem *s weir_arg, u64 uuid, u32 version)
 {
-	for (u32 i = 0; uuid && i < weir_limit(WEIR_OWN_FIRST) && weir_loop; i++)
+	for (u32 i = 0; uuid && i < weir_unknown(WEIR_OWN_FIRST) && weir_loop; i++)
 		if (weir_load_acquire(&s->topics[i].uuid) == uuid)
 			return weir_load(&s->topics[i].version) == version ? (int)i : -WEIR_EPROTO;
 	return -WEIR_ENOENT;
@@ -291,7 +291,7 @@ static int enter_topic(struct weir_sched weir_mem *s, const struct weir_class_to
 	t->from = topic->from;
 	t->users = 0;
 	t->kept = 0;
-	for (u32 i = 0; i < weir_limit(WEIR_TOPIC_NAME) && weir_loop; i++)
+	for (u32 i = 0; i < weir_unknown(WEIR_TOPIC_NAME) && weir_loop; i++)
 		t->name[i] = topic->name[i];
 	weir_store_release(&t->uuid, topic->uuid);
 	return id;
@@ -413,7 +413,7 @@ static u64 placed(const struct weir_instance weir_mem *inst, u64 bits)
 {
 	u64 out = bits & ((1ull << WEIR_OWN_FIRST) - 1);
 
-	for (u32 k = 0; k < weir_limit(WEIR_MAX_OWN) && weir_loop; k++)
+	for (u32 k = 0; k < weir_unknown(WEIR_MAX_OWN) && weir_loop; k++)
 		if (bits >> WEIR_OWN(k) & 1)
 			out |= 1ull << (inst->topics[k] & (WEIR_MAX_TOPICS - 1));
 	return out;
@@ -425,7 +425,7 @@ WEIR_GLOBAL int weir_topics_bind(struct weir_sched weir_mem *s weir_arg,
 	const struct weir_class weir_mem *class = &s->classes[inst->class];
 	int err = 0;
 
-	for (u32 k = 0; k < class->nr_topics && k < weir_limit(WEIR_MAX_OWN) && weir_loop; k++) {
+	for (u32 k = 0; k < class->nr_topics && k < weir_unknown(WEIR_MAX_OWN) && weir_loop; k++) {
 		if (!sound_topic(&class->topics[k]))
 			return -WEIR_EINVAL;
 		if (lock_topics(s))
@@ -451,7 +451,7 @@ WEIR_GLOBAL int weir_topics_bind(struct weir_sched weir_mem *s weir_arg,
 
 WEIR_FLAT int weir_topics_unbind(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst)
 {
-	for (u32 k = 0; k < weir_limit(WEIR_MAX_OWN) && weir_loop; k++) {
+	for (u32 k = 0; k < weir_unknown(WEIR_MAX_OWN) && weir_loop; k++) {
 		u32 topic = inst->topics[k] & (WEIR_MAX_TOPICS - 1);
 
 		if (!topic)

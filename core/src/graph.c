@@ -60,7 +60,7 @@ WEIR_GLOBAL int weir_instance_params(struct weir_instance weir_mem *inst weir_ar
 {
 	struct weir_class weir_mem *class = &inst->sched->classes[inst->class];
 
-	for (u32 i = 0; i < class->nr_params && i < weir_limit(WEIR_MAX_PARAMS) && weir_loop; i++)
+	for (u32 i = 0; i < class->nr_params && i < weir_unknown(WEIR_MAX_PARAMS) && weir_loop; i++)
 		*(u64 weir_mem *)((char weir_mem *)inst + class->param_offset[i]) = params[i];
 	return 0;
 }

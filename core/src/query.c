@@ -119,11 +119,10 @@ u32 weir_distance(struct weir_sched weir_mem *s, u32 a, u32 b)
 {
 	struct weir_cpu weir_mem *x = &s->cpus[a], *y = &s->cpus[b];
 
-	if (x->core == y->core)
-		return 0;
-	if (x->llc == y->llc)
-		return 1;
-	return x->node == y->node ? 2 : 3;
+	u32 far = x->core == y->core ? 0 : x->llc == y->llc ? 1 : x->node == y->node ? 2 : 3;
+
+	/* (A verifier would track each of the four distances separately.) */
+	return weir_unknown(far);
 }
 
 /*
@@ -143,8 +142,7 @@ WEIR_GLOBAL u64 weir_nearest_of(struct weir_sched weir_mem *s weir_arg, u32 last
 			continue;
 		if (last >= s->nr_cpus || cpu == last)
 			return cpu;
-		/* Hidden from the verifier, which would track each of the four distances separately. */
-		found = (u64)weir_limit(weir_distance(s, last, cpu)) << 32 | cpu;
+		found = (u64)weir_distance(s, last, cpu) << 32 | cpu;
 		if (found >> 32 < best >> 32)
 			best = found;
 	}

@@ -548,7 +548,7 @@ WEIR_INLINE void take_message(struct weir_sched weir_mem *s, struct weir_ctx wei
 		return;
 	weir_set_msg(&ctx->msg, &m->msg);
 	if (m->msg.topic >= WEIR_NR_STD_TOPICS && s->topics[m->msg.topic].bytes) {
-		for (u32 i = 0; i < weir_limit(WEIR_PAYLOAD_WORDS) && weir_loop; i++)
+		for (u32 i = 0; i < weir_unknown(WEIR_PAYLOAD_WORDS) && weir_loop; i++)
 			ctx->payload[i] = m->payload[i];
 		ctx->msg.data = ctx->payload;
 	}

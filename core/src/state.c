@@ -67,7 +67,7 @@ WEIR_GLOBAL int weir_msgs_room(struct weir_sched weir_mem *s weir_arg,
 static void topics_init(struct weir_sched weir_mem *s)
 {
 	/* Standard topics have UUIDs 1, 2, …: they are part of the interface and never collide. */
-	for (u32 i = 0; i < weir_limit(WEIR_NR_STD_TOPICS) && weir_loop; i++) {
+	for (u32 i = 0; i < weir_unknown(WEIR_NR_STD_TOPICS) && weir_loop; i++) {
 		s->topics[i].uuid = i + 1;
 		s->topics[i].version = 1;
 		s->topics[i].users = 1;

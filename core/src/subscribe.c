@@ -60,7 +60,7 @@ WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg,
 	g->subscribed |= inst->on | inst->reviews;
 	if (!(inst->on | inst->answers))
 		return 0;
-	for (u32 t = 0; t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
+	for (u32 t = 0; t < weir_unknown(WEIR_MAX_TOPICS) && weir_loop; t++) {
 		struct weir_subs weir_mem *subs = &g->subs[t];
 
 		if (g->scoped >> t & 1)
@@ -87,7 +87,7 @@ WEIR_GLOBAL int weir_subscribe_add(struct weir_sched weir_mem *s weir_arg,
 	u64 on = inst->on;
 
 	weir_graph_scoped(s, g, inst);
-	for (u32 t = 0; on && t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
+	for (u32 t = 0; on && t < weir_unknown(WEIR_MAX_TOPICS) && weir_loop; t++) {
 		struct weir_subs weir_mem *subs = &g->subs[t];
 		u32 weir_mem *begins = g->scopes + subs->scope;
 
@@ -173,7 +173,7 @@ WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg,
 	g->subscribed = 0;
 	g->nr_task_init = 0;
 	g->nr_priv = 0;
-	for (u32 n = 0; n < weir_limit(WEIR_MAX_TOPICS) && weir_loop; n++) {
+	for (u32 n = 0; n < weir_unknown(WEIR_MAX_TOPICS) && weir_loop; n++) {
 		struct weir_subs weir_mem *subs = &g->subs[n];
 
 		subs->nr = subs->nr_scoped = 0;
@@ -187,7 +187,7 @@ WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg,
 		if (err)
 			return err;
 	}
-	err = scopes_alloc(s, g, weir_limit(WEIR_MAX_TOPICS));
+	err = scopes_alloc(s, g, weir_unknown(WEIR_MAX_TOPICS));
 	if (err)
 		return err;
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++)
@@ -195,7 +195,7 @@ WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg,
 			weir_subscribe_add(s, g, g->instances[i], 0);
 	g->wanted = g->subscribed | s->rt_topics;
 	g->alone = 0;
-	for (u32 n = 0; n < weir_limit(WEIR_MAX_TOPICS) && weir_loop; n++) {
+	for (u32 n = 0; n < weir_unknown(WEIR_MAX_TOPICS) && weir_loop; n++) {
 		const struct weir_subs weir_mem *subs = &g->subs[n];
 
 		if (subs->nr + subs->nr_scoped ==

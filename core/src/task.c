@@ -75,7 +75,7 @@ WEIR_GLOBAL int weir_task_grow(struct weir_sched weir_mem *s weir_arg, u32 c)
 			return weir_task_grow_undo(s, c, chunk);
 	}
 	s->chunks[c] = chunk;
-	for (i = weir_limit(WEIR_TASK_CHUNK); i > 0 && weir_loop; i--) {
+	for (i = weir_unknown(WEIR_TASK_CHUNK); i > 0 && weir_loop; i--) {
 		/* Through the table: before 7.0, the kernel refuses a number that a known pointer is added to. */
 		struct weir_task weir_mem *t = weir_record(s, c * WEIR_TASK_CHUNK + i - 1);
 

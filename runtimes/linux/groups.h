@@ -72,7 +72,7 @@ static u32 own_number_of(u64 id)
 /* A free number greater than the parent's, because a group comes after its parent; 0: there is none. */
 WEIR_GLOBAL u32 weir_linux_new_group(u32 parent)
 {
-	for (u32 i = parent + 1; i < MAX_GROUPS && weir_loop; i++)
+	for (u32 i = parent + 1; i < weir_unknown(MAX_GROUPS) && weir_loop; i++)
 		if (!weir_cas(&GROUP(i)->used, 0, 1))
 			return i;
 	return 0;
@@ -99,7 +99,7 @@ static void set_limit(u32 number, u64 period_us, u64 quota_us, u64 burst_us)
 /* A new graph may have components that have received no reports yet. */
 WEIR_FLAT int weir_linux_republish_groups(void)
 {
-	for (u32 i = 1; i < MAX_GROUPS && weir_loop; i++)
+	for (u32 i = 1; i < weir_unknown(MAX_GROUPS) && weir_loop; i++)
 		if (weir_load(&GROUP(i)->used))
 			note_group(i,
 				   NEWS_WEIGHT | (weir_load(&GROUP(i)->quota_us) ? NEWS_LIMIT : 0));
@@ -134,7 +134,7 @@ WEIR_GLOBAL int weir_linux_begin_group_news(void)
 		return 0;
 	weir_live_u32(any_group_news) = 0;
 	weir_fence();
-	for (u32 i = 1; i < MAX_GROUPS && weir_loop; i++) {
+	for (u32 i = 1; i < weir_unknown(MAX_GROUPS) && weir_loop; i++) {
 		u32 news = weir_load(&GROUP(i)->news), what;
 
 		if (!news)

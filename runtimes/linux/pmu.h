@@ -70,7 +70,7 @@ WEIR_GLOBAL int weir_linux_count(u32 cpu, u32 ends)
 	struct bpf_perf_event_value now;
 	u64 before = weir_linux_log ? bpf_ktime_get_ns() : 0;
 
-	for (u32 i = 0; i < weir_limit(NR_COUNTED) && weir_loop; i++) {
+	for (u32 i = 0; i < weir_unknown(NR_COUNTED) && weir_loop; i++) {
 		struct bpf_perf_event_value weir_mem *start = &pmu->start[i];
 		u64 events = 0;
 

@@ -125,7 +125,7 @@ static int others_call(void)
 {
 	struct weir_sched weir_mem *s = SCHED;
 	/* On a machine with one CPU the verifier knows its number, and would walk through every turn of the loop. */
-	u32 own = weir_limit(weir_port_cpu());
+	u32 own = weir_unknown(weir_port_cpu());
 
 	for (u32 i = 0; i < weir_load(&s->nr_cpus) && weir_loop; i++)
 		if (i != own && weir_load(&s->ctx[i].readers))

@@ -410,7 +410,7 @@ static void let_out(struct weir_task weir_mem *t)
 /* Serve late tasks, as many as one dispatch may insert; another dispatch serves the rest. */
 WEIR_INLINE void serve_late(u32 cpu)
 {
-	for (u32 i = 0; i < weir_limit(ASIDE_AT_ONCE) && weir_loop; i++) {
+	for (u32 i = 0; i < weir_unknown(ASIDE_AT_ONCE) && weir_loop; i++) {
 		u64 t = weir_linux_first_late(cpu);
 
 		if (!t)

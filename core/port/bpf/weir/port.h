@@ -59,11 +59,11 @@ typedef long long s64;
 #define weir_arg	 __attribute__((btf_decl_tag("arg:arena")))
 #define weir_arg_record	 __attribute__((btf_decl_tag("arg:nonnull")))
 /*
- * @n, read from memory: a constant limit beside a live counter makes the verifier walk through every turn of
- * a loop.
+ * @n, of which the verifier knows nothing. It walks through every turn of a loop with a constant limit, and once more through what follows
+ * for each value, or range of values, that it tells apart where paths join. (An addition would leave it a range.)
  */
-static volatile u32 weir_port_zero __attribute__((unused));
-#define weir_limit(n) ((n) + weir_port_zero)
+static volatile u64 weir_port_zero __attribute__((unused));
+#define weir_unknown(n) ((__typeof__(n))((n) ^ weir_port_zero))
 #define WEIR_DESCRIPTOR(name) \
 	static const struct weir_descriptor name##_descriptor __attribute__((unused))
 
