@@ -26,7 +26,7 @@ fail() { failed=$((failed + 1)) && echo "FAIL $1"; }
 tools/programs.sh
 glue=$(realpath "${CARGO_TARGET_DIR:-target}")/debug/weir-glue
 
-flags=(-std=gnu11 -g -fno-strict-aliasing -Wall -Wextra -Werror -Wno-unused-parameter)
+flags=(-std=gnu11 -g1 -fno-strict-aliasing -Wall -Wextra -Werror -Wno-unused-parameter)
 # ThreadSanitizer does not model fences; what they order is also ordered by acquire and release.
 tsan=(-O1 -fsanitize=thread)
 [[ $("$cc" --version) == *clang* ]] || tsan+=(-Wno-tsan)

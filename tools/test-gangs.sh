@@ -21,7 +21,7 @@ trap 'rm -rf "$work"' EXIT
 plainly=()
 setarch -R true 2>/dev/null && plainly=(setarch -R)
 
-flags=(-std=gnu11 -g -O1 -Wall -Wextra -Werror -Icore/include -Icore/port/native)
+flags=(-std=gnu11 -g1 -O1 -Wall -Wextra -Werror -Icore/include -Icore/port/native)
 service=(runtimes/multikernel/{manifest,controller,planner,clocksync}.c)
 "$cc" "${flags[@]}" -fsanitize=address,undefined -fno-sanitize-recover -o "$work/service" "${service[@]}" tests/gangs/service.c
 "${plainly[@]}" "$work/service" "$histories"

@@ -18,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 
 tools/programs.sh
 "$(realpath "${CARGO_TARGET_DIR:-target}")/debug/weir-glue" plain . >"$work/unit.c"
-flags=(-std=gnu11 -g -O1 -fno-strict-aliasing -Wall -Wextra -Werror -Wno-unused-parameter)
+flags=(-std=gnu11 -g1 -O1 -fno-strict-aliasing -Wall -Wextra -Werror -Wno-unused-parameter)
 includes=(-Itests/concurrency/model -Icore/include -Icore/src)
 for file in "$work/unit.c" core/port/native/host.c tests/concurrency/{plan,model/checker}.c; do
 	"$cc" "${flags[@]}" "${includes[@]}" -c -o "$work/$(basename "$file" .c).o" "$file"

@@ -18,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 tools/programs.sh
 debug=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
 "$debug/weir-glue" plain . >"$work/unit.c"
-flags=(-std=gnu11 -D_GNU_SOURCE -g -fno-strict-aliasing -Wall -Wextra -Werror -Wno-unused-parameter -ftls-model=initial-exec -Icore/include
+flags=(-std=gnu11 -D_GNU_SOURCE -g1 -fno-strict-aliasing -Wall -Wextra -Werror -Wno-unused-parameter -ftls-model=initial-exec -Icore/include
 	-Icore/port/native -Icore/src -Iruntimes/threads/include)
 # What build.sh makes the library of, but for the unit.
 library=(core/port/native/{port,host}.c runtimes/multikernel/{plan,manifest,controller,planner}.c

@@ -37,7 +37,7 @@ if [[ $what != quick ]]; then
 fi
 
 # The long ones first; most use one core. `all` runs every script; a new one joins `quick` here if it is short.
-quick=(test-guest test-cases test-strict test-concurrency test-threads test-messages test-gangs test-promises test-bare test-against-simso test-ports test-counts test-hw)
+quick=(test-guest test-threads test-concurrency test-messages test-bare test-strict test-hw test-ports test-cases test-gangs test-counts test-against-simso test-promises)
 names=("${quick[@]}")
 if [[ $what == long ]]; then
 	names=("${chosen[@]}")
@@ -92,7 +92,7 @@ wings() {
 
 # Run one, and show its output in one piece.
 try() { # NAME
-	local start=$SECONDS status=0 word
+	local start=$SECONDS status=0 word computed
 	if [[ $kept && -e $kept/$1.word ]]; then
 		cp "$kept/$1.word" "$kept/$1.log" "$kept/$1.seconds" "$work"
 		echo "== $1: $(cat "$work/$1.word") before"
@@ -104,6 +104,9 @@ try() { # NAME
 		"tools/$1.sh"
 	fi </dev/null >"$work/$1.log" 2>&1 || status=$?
 	echo $((SECONDS - start)) >"$work/$1.seconds"
+	# Of this script alone: each runs in a shell of its own.
+	times >"$work/$1.times"
+	computed=$(sed -n '2s/[ms]/ /gp' "$work/$1.times" | awk '{ print int($1 * 60 + $2 + $3 * 60 + $4) }')
 	case $status in
 	0) word=passed ;;
 	77) word=skipped ;;
@@ -113,7 +116,7 @@ try() { # NAME
 		flock 9
 		echo "== $1"
 		cat "$work/$1.log"
-		echo "== $1: $word in $((SECONDS - start)) s"
+		echo "== $1: $word in $((SECONDS - start)) s, $computed s of a processor"
 	} 9>>"$work/lock"
 	echo "${word%% *}" >"$work/$1.word"
 	[[ -z $kept || $word == FAILED* ]] || cp "$work/$1.word" "$work/$1.log" "$work/$1.seconds" "$kept"
@@ -158,7 +161,8 @@ fi
 
 for name in "${names[@]}"; do
 	[[ $name != "$first" ]] || continue
-	while (($(jobs -rp | wc -l) >= 2)); do wait -n || true; done
+	# One more than two cores can run: most of them wait now and then.
+	while (($(jobs -rp | wc -l) >= 3)); do wait -n || true; done
 	try "$name" &
 	pids+=($!)
 done

@@ -18,7 +18,7 @@ root=$here/../..
 unit=$1 out=$2
 shift 2
 cc=${CC:-gcc} ld=${LD:-ld} objcopy=${OBJCOPY:-objcopy} ar=${AR:-ar}
-flags=(-std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -fno-reorder-functions -fno-reorder-blocks-and-partition
+flags=(-std=gnu11 -D_GNU_SOURCE -O2 -g1 -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -fno-reorder-functions -fno-reorder-blocks-and-partition
 	-fno-strict-aliasing -Wall -Wextra -Werror -Wno-unused-parameter -I"$root/core/include" -I"$root/core/port/native" -I"$root/core/src"
 	-I"$here/include" -DWEIR_OPLOG=0 -DWEIR_DOMAINS=0 "$@")
 mkdir -p "$out"

@@ -53,6 +53,10 @@ fn main() {
     if port == "native" {
         compiler.define("WEIR_USERS", None);
     }
+    if env::var("DEBUG").is_ok_and(|debug| debug == "true") {
+        // Lines in backtraces, as in the profile of the Rust code.
+        compiler.debug(false).flag("-g1");
+    }
     compiler
         .opt_level(if hurried { 2 } else { 3 })
         .file(&file)
