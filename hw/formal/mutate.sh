@@ -186,7 +186,8 @@ compare() { # FOLDER TOP MODULE CLOCKS CHANGE
 		read_rtlil gate.il
 		memory_map
 		async2sync
-		opt_clean
+		simplemap
+		opt_clean -purge
 		equiv_make gold gate same
 		hierarchy -top same
 		equiv_simple -undef
