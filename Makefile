@@ -91,7 +91,7 @@ hw-setup: ## install what simulation, proofs and synthesis of the hardware need 
 hw-test: ## the RTL in lock step with its model and with the components (DECISIONS=20000 each)
 	@tools/hw-test.sh $(DECISIONS)
 
-hw-cocotb: ## cocotb benches: the engine behind AXI4-Lite, the board's top (DECISIONS=60 of each policy and size)
+hw-cocotb: ## cocotb benches: the engine behind each bus, the board's top, a LiteX SoC (DECISIONS=60 of each policy and size)
 	@tools/hw-cocotb.sh $(DECISIONS)
 
 hw-prove: ## prove the properties of the RTL, refuse its mutants (ARGS=--quick: seconds each, no mutants)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# The engine and the board as their users see them, in cocotb benches (hw/cocotb) on Verilator: an AXI4-Lite master drives
-# weir_laxity_axil, and a reference in Python checks its choices; weir_ulx3s runs a program, read from its serial port and LEDs; a
+# The engine and the board as their users see them, in cocotb benches (hw/cocotb) on Verilator: a master of each bus drives
+# an engine, and a reference in Python checks its choices; weir_ulx3s runs a program, read from its serial port and LEDs; a
 # LiteX SoC runs one, read from its LEDs.
 #
 #   tools/hw-cocotb.sh [DECISIONS]

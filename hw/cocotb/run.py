@@ -23,7 +23,7 @@ def say(text):
     print(f"hw-cocotb: {text}", file=sys.stderr, flush=True)
 
 
-def run(name, module, sources, parameters=None, environment=None, plusargs=(), where=here):
+def run(name, module, sources, parameters=None, environment=None, plusargs=(), where=here, test=None):
     say(f"{name}: building")
     folder = work / name
     folder.mkdir(exist_ok=True)
@@ -39,7 +39,7 @@ def run(name, module, sources, parameters=None, environment=None, plusargs=(), w
         sys.exit("\n".join(log.read_text().splitlines()[-20:]))
     say(f"{name}: running")
     results = runner.test(
-        hdl_toplevel=module, test_module=f"{module}_test", test_dir=where, build_dir=folder, plusargs=list(plusargs),
+        hdl_toplevel=module, test_module=test or f"{module}_test", test_dir=where, build_dir=folder, plusargs=list(plusargs),
         extra_env={f"WEIR_{k}": str(v) for k, v in (environment or {}).items()}, results_xml=str(folder / "results.xml"),
     )
     tests, failed = get_results(results)
@@ -49,12 +49,15 @@ def run(name, module, sources, parameters=None, environment=None, plusargs=(), w
 
 failed = 0
 for tasks, cpus, select, clocks, privileged in SIZES:
-    failed += run(
-        f"weir_laxity_axil-{tasks}x{cpus}", "weir_laxity_axil", rtl,
-        {"NumTasks": tasks, "NumCpus": cpus, "Select": select, "PrivilegedOnly": privileged},
-        {"TASKS": tasks, "CPUS": cpus, "PRIVILEGED_ONLY": privileged, "DECISION_CLOCKS": clocks, "DECISIONS": decisions,
-         "VERSION": version},
-    )
+    parameters = {"NumTasks": tasks, "NumCpus": cpus, "Select": select, "PrivilegedOnly": privileged}
+    environment = {"TASKS": tasks, "CPUS": cpus, "PRIVILEGED_ONLY": privileged, "DECISION_CLOCKS": clocks, "DECISIONS": decisions,
+                   "VERSION": version, "PERIODS": "40"}
+    size = f"{tasks}x{cpus}"
+    failed += run(f"weir_laxity_axil-{size}", "weir_laxity_axil", rtl, parameters, environment)
+    failed += run(f"weir_shells-{size}", "weir_shells", [*rtl, here / "weir_shells.sv"], parameters, environment)
+# The engine's clock faster and slower than that of the bus (40 ns).
+failed += run(f"weir_laxity_axil_cross-{size}", "weir_laxity_axil_cross", rtl, parameters, {**environment, "PERIODS": "14,104"},
+              test="weir_laxity_axil_test")
 soc = [hw / "soc" / f"{name}.sv" for name in ("weir_soc_device", "weir_soc_core_picorv32", "weir_soc")]
 board = [core, *rtl, *soc, *sorted((hw / "board/ulx3s").glob("*.sv"))]
 failed += run("weir_ulx3s", "weir_ulx3s", board, {"BitClocks": 16}, {"BIT_CLOCKS": 16, "TICKS": 50},

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""weir_laxity_axil as an SoC sees it: an AXI4-Lite master of the cocotb ecosystem, and a reference in Python."""
+"""weir_laxity_axil as an SoC sees it, and weir_laxity_axil_cross: an AXI4-Lite master of the cocotb ecosystem, and a reference in Python."""
 
 import os
 import random
 
 import cocotb
 import registers as regs
-from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles
+from bench import BUS_PERIOD, CPUS, DECISION_CLOCKS, PRIVILEGED_ONLY, TASKS, Bench, decisions
+from cocotb.regression import TestFactory
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiProt, AxiResp
 from cocotbext.axi.axil_channels import AxiLiteARBus, AxiLiteAWBus, AxiLiteBBus, AxiLiteRBus, AxiLiteWBus
-from reference import Reference, Task
+from reference import Task
 from registers import (
     CLOCKS, CMD, COUNTERS, COUNTERS_STRIDE, CPU, CTRL, DONE, HOLD, MISSED, MISSES, MODE, PARAM0, PARAM1, PARAM2, PARAM3, PEEK, READY,
     SCHED, STATE, STATE_STRIDE, STATUS, TICK, TICKS, WINDOW,
@@ -18,11 +18,8 @@ from registers import (
 
 READY1, MISSED1 = READY + regs.READY_STRIDE, MISSED + regs.MISSED_STRIDE
 
-DECISIONS = int(os.environ["WEIR_DECISIONS"])
-TASKS, CPUS = int(os.environ["WEIR_TASKS"]), int(os.environ["WEIR_CPUS"])
-PRIVILEGED_ONLY = os.environ["WEIR_PRIVILEGED_ONLY"] == "1"
-DECISION_CLOCKS = int(os.environ["WEIR_DECISION_CLOCKS"])
-TICK_CLOCKS = 480
+# Periods of the engine's clock, ns: that of the bus, or some that it has no common edges with.
+PERIODS = [int(p) for p in os.environ["WEIR_PERIODS"].split(",")]
 
 
 def channel(kind, dut):
@@ -32,21 +29,14 @@ def channel(kind, dut):
     return type(kind.__name__, (kind,), {"_signals": names, "_optional_signals": {}}).from_entity(dut)
 
 
-class Bench:
+class Axil:
     def __init__(self, dut):
-        self.dut = dut
         kinds = AxiLiteAWBus, AxiLiteWBus, AxiLiteBBus, AxiLiteARBus, AxiLiteRBus
         bus = AxiLiteBus.from_channels(*(channel(kind, dut) for kind in kinds))
-        self.master = AxiLiteMaster(bus, dut.clk_i, dut.rst_ni, reset_active_level=False)
+        clock, reset = (dut.bus_clk_i, dut.bus_rst_ni) if hasattr(dut, "bus_clk_i") else (dut.clk_i, dut.rst_ni)
+        self.master = AxiLiteMaster(bus, clock, reset, reset_active_level=False)
         for part in self.master.write_if, self.master.read_if:
             part.log.setLevel("WARNING")
-
-    async def reset(self):
-        cocotb.start_soon(Clock(self.dut.clk_i, 40, units="ns").start())
-        self.dut.rst_ni.value = 0
-        await ClockCycles(self.dut.clk_i, 4)
-        self.dut.rst_ni.value = 1
-        await ClockCycles(self.dut.clk_i, 2)
 
     def pauses(self, seed):
         """The master makes wait, and waits, at random."""
@@ -62,28 +52,16 @@ class Bench:
     async def raw_write(self, address, value, length=4, prot=AxiProt.PRIVILEGED):
         return (await self.master.write(address, value.to_bytes(length, "little"), prot)).resp
 
-    async def read(self, address, cpu=0):
-        resp, value = await self.raw_read(cpu * WINDOW + address)
-        assert resp == AxiResp.OKAY, f"read of {address:#x}: {resp!r}"
-        return value
+    async def read(self, address):
+        resp, value = await self.raw_read(address)
+        return resp == AxiResp.OKAY, value
 
-    async def write(self, address, value, cpu=0):
-        resp = await self.raw_write(cpu * WINDOW + address, value)
-        assert resp == AxiResp.OKAY, f"write to {address:#x}: {resp!r}"
-
-    async def command(self, op, n, sporadic=False):
-        """True if it was taken."""
-        await self.write(CMD, regs.CMD_OP.put(op) | regs.CMD_SPORADIC.put(sporadic) | regs.CMD_TASK.put(n))
-        return await self.read(CMD) == 0
-
-    async def set(self, n, task):
-        await self.write(PARAM0, regs.PARAM0_PERIOD.put(task.period) | regs.PARAM0_WCET.put(task.wcet))
-        await self.write(PARAM1, regs.PARAM1_DEADLINE.put(task.deadline) | regs.PARAM1_PHASE.put(task.phase))
-        return await self.command(regs.OP_SET, n, task.sporadic)
+    async def write(self, address, value):
+        return await self.raw_write(address, value) == AxiResp.OKAY, 0
 
 
-async def begin(dut):
-    bench = Bench(dut)
+async def begin(dut, period=PERIODS[0]):
+    bench = Bench(dut, Axil(dut), lambda: int(dut.irq_o.value), period)
     await bench.reset()
     return bench
 
@@ -117,7 +95,7 @@ async def refusals(dut):
     await bench.write(PARAM0, 0x00020005)
 
     async def refused(resp, address, **how):
-        for got in await bench.raw_read(address, **how), (await bench.raw_write(address, 0, **how), 0):
+        for got in await bench.master.raw_read(address, **how), (await bench.master.raw_write(address, 0, **how), 0):
             assert got == (resp, 0), f"{address:#x}: {got[0]!r}, {got[1]:#x}"
 
     # What is not built, holes, an address within a word, beyond the last window.
@@ -129,17 +107,17 @@ async def refusals(dut):
     for address in CPUS * WINDOW + PARAM0, 0xF800, 0xFFFC:
         await refused(AxiResp.DECERR, address)
     # Less than a word, what is read only, what is written only.
-    assert await bench.raw_write(PARAM0, 0, length=2) == AxiResp.SLVERR
+    assert await bench.master.raw_write(PARAM0, 0, length=2) == AxiResp.SLVERR
     for address in SCHED, PEEK, CPU, STATUS, TICKS, MISSES, READY, READY1, CLOCKS, STATE, COUNTERS:
-        assert await bench.raw_write(address, 1) == AxiResp.SLVERR, f"{address:#x}"
-    assert await bench.raw_read(DONE) == (AxiResp.SLVERR, 0)
+        assert await bench.master.raw_write(address, 1) == AxiResp.SLVERR, f"{address:#x}"
+    assert await bench.master.raw_read(DONE) == (AxiResp.SLVERR, 0)
     # Without privilege.
     user = AxiProt.NONSECURE
     if PRIVILEGED_ONLY:
         await refused(AxiResp.SLVERR, PARAM0, prot=user)
     else:
-        assert await bench.raw_read(PARAM0, prot=user) == (AxiResp.OKAY, 0x00020005)
-        assert await bench.raw_write(PARAM0, 0x00020005, prot=user) == AxiResp.OKAY
+        assert await bench.master.raw_read(PARAM0, prot=user) == (AxiResp.OKAY, 0x00020005)
+        assert await bench.master.raw_write(PARAM0, 0x00020005, prot=user) == AxiResp.OKAY
     assert await bench.read(PARAM0) == 0x00020005
     # A transfer after a refused one is as any other.
     assert regs.STATUS_TASKS.get(await bench.read(STATUS)) == TASKS
@@ -161,109 +139,21 @@ async def refusals(dut):
     assert await bench.set(1, Task(**good)) and await bench.read(STATE + STATE_STRIDE) == regs.STATE_EXISTS.put(1) | 1
 
 
-def some_task(dice):
-    period = dice.randint(3, 24)
-    wcet = dice.randint(1, max(1, min(period - 1, period * 2 * CPUS // TASKS)))
-    return Task(period, wcet, dice.randint(wcet, period), dice.randint(0, 6), dice.random() < 0.25)
-
-
-def answer(word):
-    """Task, whether its context is held elsewhere, whether it is another one than before."""
-    task = None if regs.SCHED_IDLE.get(word) else regs.SCHED_TASK.get(word)
-    return task, bool(regs.SCHED_WAIT.get(word)), bool(regs.SCHED_CHANGE.get(word))
-
-
-async def compare(bench, model):
-    """The whole state that programs see."""
-    for cpu, task in enumerate(model.run):
-        word = await bench.read(PEEK, cpu)
-        wait = task is not None and any(h == task for c, h in enumerate(model.held) if c != cpu)
-        got = answer(word)
-        assert got == (task, wait, task != model.held[cpu]), f"tick {model.now}, CPU {cpu}: {got}, expected task {task} ({model.run})"
-        assert task is None or regs.SCHED_JOB.get(word) == model.tasks[task].job
-    irq = [model.run[c] != model.held[c] for c in range(CPUS)]
-    assert int(bench.dut.irq_o.value) == sum(r << c for c, r in enumerate(irq)), f"tick {model.now}: {bench.dut.irq_o.value}, {irq}"
-    assert await bench.read(MISSES) == model.misses, f"tick {model.now}"
-    ready = missed = 0
-    for n, task in enumerate(model.tasks):
-        ready |= (task is not None and task.ready) << n
-        missed |= (task is not None and task.missed) << n
-    assert await bench.read(READY) == ready and await bench.read(MISSED) == missed, f"tick {model.now}"
-    n = model.now % TASKS
-    if (task := model.tasks[n]) is not None and task.ready:
-        word = await bench.read(COUNTERS + COUNTERS_STRIDE * n)
-        assert word == regs.COUNTERS_DEADLINE.put(task.due - model.now) | regs.COUNTERS_LEFT.put(task.left), f"tick {model.now}, task {n}: {word:#x}"
-
-
-async def decisions(dut, policy, pauses):
-    """Random tasks, reports early, late and of other jobs, claims in any order, all through the bus."""
+async def random_decisions(dut, policy, pauses, period):
     seed = 100 * TASKS + 10 * policy + pauses
-    dice = random.Random(seed)
-    bench = await begin(dut)
+    bench = await begin(dut, period)
     if pauses:
-        bench.pauses(seed)
-    model = Reference(TASKS, CPUS, policy)
-    for n in range(TASKS):
-        task = some_task(dice)
-        assert await bench.set(n, task)
-        model.set(n, task)
-    await bench.write(TICK, TICK_CLOCKS)
-    await bench.write(CTRL, regs.CTRL_POLICY.put(policy) | regs.CTRL_RUN.put(1))
-    claims = waits = reports = 0
-    for _ in range(DECISIONS):
-        while await bench.read(TICKS) == model.now:
-            pass
-        model.tick()
-        await ClockCycles(dut.clk_i, DECISION_CLOCKS + 2)
-        await compare(bench, model)
-        for cpu in dice.sample(range(CPUS), dice.randint(0, CPUS)):
-            word = await bench.read(SCHED, cpu)
-            task, wait, differs = model.claim(cpu)
-            assert answer(word) == (task, wait, differs), f"tick {model.now}, CPU {cpu}: {word:#x}"
-            claims, waits = claims + 1, waits + wait
-        for task in set(model.run) - {None}:
-            if dice.random() < 0.2:
-                job = (model.tasks[task].job + dice.choice([0, 0, 0, 1, -1])) % 256
-                await bench.write(DONE, regs.DONE_JOB.put(job) | regs.DONE_TASK.put(task), dice.randrange(CPUS))
-                model.done(task, job)
-                reports += 1
-        n = dice.randrange(TASKS)
-        if model.tasks[n].sporadic and dice.random() < 0.5:
-            assert await bench.command(regs.OP_RELEASE, n)
-            model.release(n)
-        elif dice.random() < 0.02:
-            task = some_task(dice)
-            assert await bench.set(n, task)
-            model.set(n, task)
-        assert await bench.read(TICKS) == model.now, "the bench is slower than a tick: raise TICK_CLOCKS"
-    cocotb.log.info(f"{DECISIONS} decisions, {claims} claims, {waits} of them wait, {reports} reports, {model.misses} misses: as in the reference")
-    # Bits of misses are cleared one by one.
-    await bench.write(CTRL, regs.CTRL_POLICY.put(policy))
-    missed = await bench.read(MISSED)
-    await bench.write(MISSED, 0x55555555)
-    assert await bench.read(MISSED) == missed & 0xAAAAAAAA
+        bench.master.pauses(seed)
+    await decisions(bench, policy, seed)
 
 
-@cocotb.test()
-async def least_laxity(dut):
-    await decisions(dut, regs.POLICY_LLF, pauses=False)
+def generate(pauses, policies, postfix):
+    tests = TestFactory(random_decisions)
+    tests.add_option("policy", policies)
+    tests.add_option("pauses", [pauses])
+    tests.add_option("period", PERIODS)
+    tests.generate_tests(postfix=postfix)
 
 
-@cocotb.test()
-async def earliest_deadline(dut):
-    await decisions(dut, regs.POLICY_EDF, pauses=False)
-
-
-@cocotb.test()
-async def zero_laxity(dut):
-    await decisions(dut, regs.POLICY_EDZL, pauses=False)
-
-
-@cocotb.test()
-async def modified_least_laxity(dut):
-    await decisions(dut, regs.POLICY_MLLF, pauses=False)
-
-
-@cocotb.test()
-async def least_laxity_with_pauses(dut):
-    await decisions(dut, regs.POLICY_LLF, pauses=True)
+generate(False, [regs.POLICY_LLF, regs.POLICY_EDF, regs.POLICY_EDZL, regs.POLICY_MLLF], "")
+generate(True, [regs.POLICY_LLF], "_with_pauses")

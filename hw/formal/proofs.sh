@@ -13,6 +13,7 @@ context-8     weir_laxity_context_props prove 3  NumCpus=8,IdWidth=6            
 match-3       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=3            q
 match-8       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=4            -
 budget        weir_laxity_budget_props  prove 4  Width=16                        q
+budget-3      weir_laxity_budget_props  prove 4  Width=3                         q
 criticality   weir_laxity_criticality_props prove 3 NumTasks=3,Width=8            q
 defer         weir_laxity_defer_props   prove 3  NumTasks=3,Width=4              q
 serial        weir_select_props         prove 14 Select=0                        q
@@ -57,6 +58,10 @@ engine        weir_laxity_props         prove 8  Select=1,Hold=1                
 engine-8      weir_laxity_props         prove 8  Select=1,NumTasks=8             -
 engine-pipe   weir_laxity_props         prove 10 Select=2                        -
 '
+
+# Within so many clocks after the reset, the condition of each promise comes to be. Where there is a guide, the search without it is
+# shorter.
+reach=60 short=16
 
 # The tools: their folder goes first in PATH. Without them the script ends with 77.
 need_tools() {

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# Prove the properties in hw/formal with SymbiYosys and yices, then break the RTL in known ways and see that each break is
-# refused. Prints a line a proof and a line a mutant, in the order in which they end; as many run at once as there are CPUs.
-# Status 1 if one is not as it should be.
+# Prove the properties in hw/formal with SymbiYosys and yices. See that each promise can be put to the test: the condition that it
+# hangs on comes to be, with all that the proof assumes. Then break the RTL in known ways and see that each break is refused. Prints
+# a line a proof, a line for its conditions and a line a mutant, in the order in which they end; as many run at once as there are
+# CPUs. Status 1 if one is not as it should be.
 #
 #   hw/formal/prove.sh [--quick] [--only NAME | --exactly NAME] [--jobs N] [--keep FOLDER]
 #   hw/formal/prove.sh --fits
@@ -32,7 +33,7 @@ while (($#)); do
 		jobs=$2 && shift 2
 		;;
 	--keep) keep=${2:?--keep wants a folder} && shift 2 ;;
-	*) sed -n '3,19s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
+	*) sed -n '3,21s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
 	esac
 done
 . ./proofs.sh
@@ -40,7 +41,7 @@ done
 work=${keep:-$(mktemp -d)}
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
-rm -f "$work/bad"
+rm -f "$work"/bad "$work"/*.out "$work"/*.in
 # Each job has its own process group, so that none outlives an interrupted run.
 set -m
 clean_up() {
@@ -204,7 +205,7 @@ asked() { # NAME [PROOF]
 }
 
 fail() { : >"$work/bad"; }
-run_one() { # FOLDER TOP MODE DEPTH PARAMETERS CUTS [OPTION OF YOSYS]
+run_one() { # FOLDER TOP MODE DEPTH PARAMETERS CUTS [OPTIONS OF YOSYS [LINES]]
 	local top=$2 cut module=${2%_props}
 	{
 		read_design "$top" "$5" "${7:-}"
@@ -217,7 +218,27 @@ run_one() { # FOLDER TOP MODE DEPTH PARAMETERS CUTS [OPTION OF YOSYS]
 		echo "prep $(! grep -q hierconn "$1/$top.sv" || echo -flatten) -top $top"
 		# A table of constants is logic: as a memory it would begin an induction with anything in it.
 		echo "memory_map -rom-only"
+		[[ $3 != cover ]] || conditions "${8:-}"
 	} | run_sby "$1" "$3" "$4" '*.sv'
+}
+
+# Yosys's commands that make a cover statement of the condition of each promise, or of those in some LINES. Conditions that are
+# constants, as where a parameter turns a promise off, are left out; sby/conditions has all.
+conditions() { # LINES
+	local line lines=''
+	echo "chformal -assert -coverenable"
+	echo "chformal -assert -remove"
+	echo "async2sync"
+	echo "chformal -lower"
+	echo "tee -q -o ../conditions dump t:\$cover"
+	echo "select -set alive t:\$cover %ci1:+[A] w:* %i %co1:+[A] t:\$cover %i"
+	echo "delete t:\$cover @alive %d"
+	[[ -n $1 ]] || return 0
+	for line in $1; do lines+=" a:src=*:$line.* %d"; done
+	echo "delete t:\$cover$lines"
+	# A guide leaves nothing open but what memories hold at first, which is as good as any.
+	echo "memory_map"
+	echo "setundef -init -zero"
 }
 
 prove_one() { # NAME TOP MODE DEPTH PARAMETERS CUTS
@@ -231,6 +252,40 @@ prove_one() { # NAME TOP MODE DEPTH PARAMETERS CUTS
 		tail -12 "$dir/log" >&2
 	fi
 	printf '%-14s %-28s %-32s %s, %d s\n' "$name" "$top" "$params" "$word" $((SECONDS - began))
+}
+
+# Only promises: a step of an induction may well speak of what cannot be. Some files have a way (GUIDED) to what a search among all
+# inputs does not find in time; it is for the conditions that a short search has not reached.
+reach_one() { # NAME TOP PARAMETERS CUTS
+	local name=$1 top=$2 dir=$work/reach-$1 began=$SECONDS status=0 depth=$reach rest=''
+	mkdir -p "$dir" && cp "$root"/hw/rtl/*.sv "$top.sv" "$dir"
+	! grep -q GUIDED "$top.sv" || depth=$short
+	run_one "$dir" "$top" cover "$depth" "$3" "$4" -DPROMISES_ONLY || status=$?
+	mv "$dir/log" "$dir/searched" && : >"$dir/log"
+	# Lines of promises: those that this proof's parameters leave out, those it has.
+	awk -v out="$work/$top" '
+		$1 == "attribute" && $2 == "\\src" { gsub(/"|\.[0-9].*/, "", $3); place = $3 }
+		$1 == "connect" && $2 == "\\A" { print place >>(out ($3 == "1\0470" ? ".out" : ".in")) }' "$dir/sby/conditions" || fail
+	if ((status == 1 && depth == short)); then
+		status=0
+		run_one "$dir" "$top" cover "$reach" "$3" "$4" "-DPROMISES_ONLY -DGUIDED" "$(unreached "$dir/searched")" || status=$?
+		((status != 1)) || rest=$(unreached "$dir/log")
+	elif ((status == 1)); then
+		rest=$(unreached "$dir/searched")
+	fi
+	if ((status == 0)); then
+		printf 'reach %-15s each condition, within %d clocks, %d s\n' "$name" \
+			"$(cat "$dir/searched" "$dir/log" | sed -n 's/.*##.*Reached cover statement in step \([0-9]*\).*/\1/p' | sort -n | tail -1)" $((SECONDS - began))
+		return
+	fi
+	fail
+	((status == 1)) || { tail -12 "$dir/searched" "$dir/log" >&2 && echo "reach $name FAILED" && return; }
+	printf 'reach %-15s NOT REACHED in %d clocks: lines %s of %s.sv, %d s\n' "$name" "$reach" "${rest//$'\n'/, }" "$top" $((SECONDS - began))
+}
+
+# Lines of conditions that a log says were not reached.
+unreached() { # LOG
+	sed -n 's/.*##.*Unreached cover statement at [^ ]* [^ .]*\.sv:\([0-9]*\)\..*/\1/p' "$1" | sort -un
 }
 
 mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS CUTS FILE CHANGE
@@ -250,6 +305,7 @@ while read -r name top mode depth params fast cuts; do
 	asked "$name" || continue
 	((!quick)) || [[ $fast == q ]] || continue
 	beside prove_one "$name" "$top" "$mode" "$depth" "$params" "$cuts"
+	beside reach_one "$name" "$top" "$params" "$cuts"
 done <<<"$proofs"
 
 if ((!quick)); then
@@ -261,4 +317,12 @@ if ((!quick)); then
 	done <<<"$mutants"
 fi
 while (($(jobs -rp | wc -l))); do wait -n || true; done
+# What each proof leaves out no one proves.
+if [[ -z $only && -z $exactly ]] && ((!quick)); then
+	for file in "$work"/*.out; do
+		[[ -e $file ]] || continue
+		nowhere=$(comm -23 <(sort -u "$file") <(sort -u "${file%.out}.in") | tr '\n' ' ')
+		[[ -z $nowhere ]] || { fail && echo "in NO PROOF: $nowhere"; }
+	done
+fi
 [[ ! -e $work/bad ]]

@@ -78,6 +78,17 @@ module weir_apb_bus_props #(
     end
   end
 
+  // What the module behind sees, a clock ago.
+  logic [1+CpuWidth+9-1:0] asks_q;
+  logic [31:0] wdata_q;
+  logic        taken_q, answer_3;
+  always_ff @(posedge clk_i) begin
+    asks_q   <= {we, cpu, addr};
+    wdata_q  <= wdata;
+    taken_q  <= psel_i && !penable_i;
+    answer_3 <= answer_2;
+  end
+
   always_comb begin
     if (!live_q) assume (!psel_i);
     assume (penable_i == open_q);
@@ -88,9 +99,11 @@ module weir_apb_bus_props #(
     if (pready) assert (open_q && psel_i && penable_i);
     if (pslverr) assert (pready);
     if (req) assert (open_q && !asked_q && !refused && we == write_q && 32'(cpu) == 32'(addr_q[15:11]) && addr == addr_q[10:2]);
-    if (req && we) assert (wdata == data_q);
+    if (req) assert (wdata == (we ? data_q : '0));
     if (pready) assert (refused ? !asked_q && pslverr && prdata == '0 : told_q && pslverr == err_q && prdata == answer_q);
-    if (open_q) assert (age_q <= 3'd4);
+    if (open_q) assert (age_q <= 3'd3);
+    // Between transfers nothing moves; in one, all stands until the answer.
+    if (!taken_q) assert ({we, cpu, addr} == asks_q && (answer_3 || wdata == wdata_q));
     cover (pready && told_q);
   end
 
@@ -108,7 +121,7 @@ module weir_apb_bus_props #(
     assert (open_q == (state != SIdle));
     assert ((answer_1 || answer_2) == (state == SWait) && !(answer_1 && answer_2));
     if (open_q) assert (\u_bus.we_q == write_q && \u_bus.addr_q == addr_q && (state == SAnswer || !refused));
-    if (state == SRequest) assert (!asked_q && !told_q && age_q == 3'd0 && (!write_q || \u_bus.data_q == data_q));
+    if (state == SRequest) assert (!asked_q && !told_q && age_q == 3'd0 && \u_bus.data_q == (write_q ? data_q : '0));
     if (state == SWait) assert (asked_q && !told_q && age_q == (answer_1 ? 3'd1 : 3'd2));
     if (state == SAnswer) begin
       assert (asked_q == !refused && told_q == !refused && age_q == (refused ? 3'd0 : 3'd3));

@@ -190,6 +190,22 @@ module weir_kernel_props #(
     if (tstate == TDo && tcmd == Exit && \u_kernel.u_threads.mine && \u_kernel.u_threads.joined ) assume (alive[parent]);
   end
 
+`ifdef GUIDED
+  // All threads in queues, and one on each CPU, by the shortest way, which a search among all calls does not find in minutes: threads
+  // are created, then added, and each CPU calls NEXT.
+  logic [4:0] calls_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) calls_q <= '0;
+    else calls_q <= calls_q + 5'(req_i);
+  end
+  always_comb begin
+    assume (lines_i == '0 && wdata_i == '0 && !we_i && req_i == (live_q && !open_q && calls_q < 2 * NumThreads + NumCpus));
+    if (req_i && calls_q < 2 * NumThreads)
+      assume (cpu_i == '0 && addr_i == {3'd1, 8'd0, 8'(calls_q[IdWidth-1:0]), calls_q < NumThreads ? Create : Add});
+    else if (req_i) assume (32'(cpu_i) == 32'(calls_q) - 2 * NumThreads && addr_i == {3'd1, 16'd0, Next});
+  end
+`endif
+
   // What the manager wants of the scheduler.
   logic               rests;
   logic [3:0]         want;

@@ -73,7 +73,8 @@ module weir_laxity_budget_props #(
     assert (empty == (open_q && worked_q == budget_q));
     // Replenishments are as far apart as was set.
     if (open_q) assert (since_q < replenish_q);
-    // Whoever is withheld or may run again is an event, and nothing else is.
+    // Whoever is withheld or may run again is an event, and nothing else is; a setting is none.
+    if (set_i) assert (!happens);
     assert (happens_q == (empty != empty_q));
     cover (empty && since_q == Width'(3));
   end

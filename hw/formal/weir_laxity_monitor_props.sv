@@ -131,7 +131,7 @@ module weir_laxity_monitor_props #(
       assert (tick_q && valid && ready && left == wcet_q && deadline == {1'b0, relative_q});
       assert (job == job_q + JobWidth'(1));
       // A sporadic job was asked for.
-      if (sporadic_q) assert (wait_q);
+      if (Separation && sporadic_q) assert (wait_q);
     end else if (live_q && ready_q && !set_q && !del_q) begin
       // A job ends by its report or by using up its time, and by nothing else; a report of another job has no effect.
       assert (ready == !(done_q || (tick_q && chosen_q && left_q == Width'(1))));
@@ -143,9 +143,9 @@ module weir_laxity_monitor_props #(
     if (ready_q && ready && !came)
       assert (deadline == deadline_q - (Width + 1)'(tick_q && deadline_q != {1'b1, {Width{1'b0}}}));
     // A release that is asked for is remembered, in whatever clock it is, until a job comes.
-    if (begged_q) assert (waits);
-    else if (wait_q && !set_q && !del_q) assert (waits == !came);
-    if (waits) assert (valid && sporadic_q);
+    if (Separation && begged_q) assert (waits);
+    else if (Separation && wait_q && !set_q && !del_q) assert (waits == !came);
+    if (waits) assert (Separation && valid && sporadic_q);
     // What comes and ends is told in its clock.
     assert (comes == must);
     assert (ends == (ready && (report || (tick_i && chosen_i && left == Width'(1)))));
@@ -160,8 +160,8 @@ module weir_laxity_monitor_props #(
   end
 
   // Jobs of a task are a period apart at least; exactly, if it is periodic.
-  always_ff @(posedge clk_i) if (rst_ni && live_q && came && had_q) begin
-    if (sporadic_q) assert (since_q >= period_q);
+  always_comb if (rst_ni && live_q && came && had_q) begin
+    if (Separation && sporadic_q) assert (since_q >= period_q);
     else assert (since_q == period_q);
   end
 

@@ -163,7 +163,7 @@ module weir_mutexes_props #(
     if (op_req && op_lower) assert (open_q && cmd == Unlock && mine && op_id == id && op_level == saved_q[m]);
     // The woken thread is the one that was given the mutex, with its ceiling; no other is woken, and no call is answered before.
     if (op_wake) assert (owed_q && op_id == woken_q && !owes_raise_q);
-    if (owed_q && rvalid && open_q) assert (0);
+    assert (!(owed_q && rvalid && open_q));
   end
 
 `ifndef PROMISES_ONLY

@@ -94,6 +94,17 @@ module weir_obi_bus_props #(
     shown_err_q <= err;
   end
 
+  // What the module behind sees, a clock ago.
+  logic [1+CpuWidth+WindowWidth-2-1:0] asks_q;
+  logic [31:0] wdata_q;
+  logic        taken_q, answer_3;
+  always_ff @(posedge clk_i) begin
+    asks_q   <= {we, cpu, addr};
+    wdata_q  <= wdata;
+    taken_q  <= obi_req_i && gnt;
+    answer_3 <= answer_2;
+  end
+
   always_comb begin
     if (!live_q) assume (!obi_req_i);
     if (stands_q) assume (obi_req_i && obi_we_i == ask_we_q && obi_prot_i == ask_prot_q && obi_be_i == ask_be_q &&
@@ -106,9 +117,11 @@ module weir_obi_bus_props #(
     if (rvalid) assert (open_q);
     if (held_q) assert (rvalid && rdata == shown_q && err == shown_err_q);
     if (req) assert (open_q && !asked_q && !refused && we == we_q && 32'(cpu) == addr_q >> WindowWidth && addr == addr_q[WindowWidth-1:2]);
-    if (req && we) assert (wdata == data_q);
+    if (req) assert (wdata == (we ? data_q : '0));
     if (rvalid) assert (refused ? !asked_q && err && rdata == '0 : told_q && err == err_q && rdata == answer_q);
     if (open_q && !rvalid) assert (age_q <= 3'd3);
+    // Between transfers nothing moves; in one, all stands until the answer.
+    if (!taken_q) assert ({we, cpu, addr} == asks_q && (answer_3 || wdata == wdata_q));
     cover (rvalid && told_q);
   end
 
@@ -128,7 +141,7 @@ module weir_obi_bus_props #(
     assert ((answer_1 || answer_2) == (state == SWait) && !(answer_1 && answer_2));
     if (open_q) assert (\u_bus.we_q == we_q && \u_bus.addr_q == addr_q[WindowWidth-1:2] && (state == SAnswer || !refused));
     if (open_q) assert (refused || 32'(\u_bus.cpu_q ) == addr_q >> WindowWidth);
-    if (state == SRequest) assert (!asked_q && !told_q && age_q == 3'd1 && (!we_q || \u_bus.data_q == data_q));
+    if (state == SRequest) assert (!asked_q && !told_q && age_q == 3'd1 && \u_bus.data_q == (we_q ? data_q : '0));
     if (state == SWait) assert (asked_q && !told_q && age_q == (answer_1 ? 3'd2 : 3'd3));
     if (state == SAnswer) begin
       assert (asked_q == !refused && told_q == !refused);

@@ -257,9 +257,10 @@ module weir_threads_props #(
     if (op_done && op_raise_i && alive_q[op_id_i]) assert (raised_q);
     if (op_done && op_lower_i && alive_q[op_id_i]) assert (lowered_q);
     // A wake-up of a thread that no CPU runs goes out when it is made; no other goes out.
-    if (op_done && !op_block_i && !op_levels && alive_q[op_id_i] && hard_q[op_id_i]) assert (went_q && went_id_q == op_id_i);
-    if (rvalid && cmd == Add && !rdata[31] && hard_q[id]) assert (went_q && went_id_q == id);
-    if (went_q) assert ((op_done || rvalid) && hard_q[went_id_q]);
+    if (Hardware && op_done && !op_block_i && !op_levels && alive_q[op_id_i] && hard_q[op_id_i]) assert (went_q && went_id_q == op_id_i);
+    if (Hardware && rvalid && cmd == Add && !rdata[31] && hard_q[id]) assert (went_q && went_id_q == id);
+    if (Hardware && went_q) assert ((op_done || rvalid) && hard_q[went_id_q]);
+    if (!Hardware) assert (!went_q);
     // A number is given once.
     if (rvalid && cmd == Create && !rdata[31]) assert (!used_q[rdata[IdWidth-1:0]]);
     if (quiet) for (int t = 0; t < NumThreads; t++) begin

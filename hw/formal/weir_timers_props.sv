@@ -7,7 +7,7 @@ module weir_timers_props #(
   /// Clocks within which a wake-up leaves if there are no calls: others that are due go first.
   parameter int unsigned Latest = 5,
   localparam int unsigned IdWidth = $clog2(NumThreads),
-  localparam int unsigned ClockWidth = 40
+  localparam int unsigned ClockWidth = 34
 ) (
   input logic        clk_i,
   input logic        rst_ni,
@@ -87,7 +87,7 @@ module weir_timers_props #(
     // The clock has not come round.
     assume (!now_q[ClockWidth-1]);
     if (open_q) assume (addr_i == addr_q && wdata_i == wdata_q && we_i == we_q);
-    if (req_i) assume (addr_i[5:2] <= Cancel && addr_i[13:6+IdWidth] == '0 && wdata_i < 8 && we_i == (addr_i[5:2] == AddTimer));
+    if (req_i) assume (addr_i[5:2] <= Cancel && addr_i[13:6+IdWidth] == '0 && we_i == (addr_i[5:2] == AddTimer));
   end
 
   always_comb if (rst_ni && live_q) begin
@@ -158,7 +158,7 @@ module weir_timers_props #(
     assert (state <= SWake && \u_timers.now_q == now_q);
     if (open_q) assert (32'(rvalid) + 32'(held) + 32'(busy) == 32'd1);
     else assert (!rvalid && !held && !busy);
-    if (open_q) assert (cmd <= Cancel && wdata_q < 8 && we_q == (cmd == AddTimer) && addr_q[13:6+IdWidth] == '0 && asked_q <= now_q);
+    if (open_q) assert (cmd <= Cancel && we_q == (cmd == AddTimer) && addr_q[13:6+IdWidth] == '0 && asked_q <= now_q);
     if (held) assert (state == SIdle || state == SWake);
     if (rvalid) assert (state == SIdle);
     if (busy) assert (\u_timers.cmd_q == cmd && \u_timers.id_q == id && \u_timers.we_q == we_q && \u_timers.alarm_q == addr_q[14]);
@@ -173,8 +173,8 @@ module weir_timers_props #(
     for (int t = 0; t < NumThreads; t++) begin
       assert (armed[t] == (now_armed[t] && !(state == SWake && \u_timers.wake_q == IdWidth'(t)) &&
                            !(state == SPush && id == IdWidth'(t))));
-      if (armed[t]) assert (from[t] <= expiries[t] && expiries[t] <= to[t] && to[t] <= now_q + ClockWidth'(8));
-      if (armed_q[t]) assert (from_q[t] <= to_q[t] && to_q[t] <= now_q + ClockWidth'(8));
+      if (armed[t]) assert (from[t] <= expiries[t] && expiries[t] <= to[t] && to[t] <= now_q + (ClockWidth'(1) << 32));
+      if (armed_q[t]) assert (from_q[t] <= to_q[t] && to_q[t] <= now_q + (ClockWidth'(1) << 32));
     end
     if (state == SWake) assert (armed_q[\u_timers.wake_q ] && from_q[\u_timers.wake_q ] <= now_q);
     // Each of the running timers takes two clocks.

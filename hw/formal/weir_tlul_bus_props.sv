@@ -94,6 +94,17 @@ module weir_tlul_bus_props #(
     show_q <= show;
   end
 
+  // What the module behind sees, a clock ago.
+  logic [1+CpuWidth+WindowWidth-2-1:0] asks_q;
+  logic [31:0] wdata_q;
+  logic        taken_q, answer_3;
+  always_ff @(posedge clk_i) begin
+    asks_q   <= {we, cpu, addr};
+    wdata_q  <= wdata;
+    taken_q  <= tl_a_valid_i && ready;
+    answer_3 <= answer_2;
+  end
+
   always_comb begin
     if (!live_q) assume (!tl_a_valid_i);
     if (stands_q) assume (tl_a_valid_i && ask == ask_q);
@@ -105,7 +116,7 @@ module weir_tlul_bus_props #(
     if (valid) assert (open_q);
     if (held_q) assert (valid && show == show_q);
     if (req) assert (open_q && !asked_q && !refused && we == !get && 32'(cpu) == addr_q >> WindowWidth && addr == addr_q[WindowWidth-1:2]);
-    if (req && we) assert (wdata == data_q);
+    if (req) assert (wdata == (we ? data_q : '0));
     if (valid) begin
       assert (opcode == (get ? 3'd1 : 3'd0) && size == size_q && source == source_q);
       assert (refused ? !asked_q && denied && data == '0 : told_q && denied == err_q && data == answer_q);
@@ -113,6 +124,8 @@ module weir_tlul_bus_props #(
       assert (corrupt == (denied && get));
     end
     if (open_q && !valid) assert (age_q <= 3'd3);
+    // Between transfers nothing moves; in one, all stands until the answer.
+    if (!taken_q) assert ({we, cpu, addr} == asks_q && (answer_3 || wdata == wdata_q));
     cover (valid && told_q);
   end
 
@@ -136,7 +149,7 @@ module weir_tlul_bus_props #(
     if (open_q) assert (\u_bus.get_q == get && \u_bus.size_q == size_q && \u_bus.source_q == source_q && (refused || \u_bus.we_q == !get));
     if (open_q) assert (\u_bus.addr_q == addr_q[WindowWidth-1:2] && (state == SAnswer || !refused));
     if (open_q) assert (refused || 32'(\u_bus.cpu_q ) == addr_q >> WindowWidth);
-    if (state == SRequest) assert (!asked_q && !told_q && age_q == 3'd1 && (get || \u_bus.data_q == data_q));
+    if (state == SRequest) assert (!asked_q && !told_q && age_q == 3'd1 && \u_bus.data_q == (get ? '0 : data_q));
     if (state == SWait) assert (asked_q && !told_q && age_q == (answer_1 ? 3'd2 : 3'd3));
     if (state == SAnswer) begin
       assert (asked_q == !refused && told_q == !refused);

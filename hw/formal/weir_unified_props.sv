@@ -281,10 +281,9 @@ module weir_unified_props #(
             2'd2: begin
               assert (posted_q[rdata[16]] && prio_q[{1'b0, rdata[16]}] == rdata[9:8] && ids_q[{1'b0, rdata[16]}] == rdata[0]);
             end
-            default: begin
-              assert (1'b0);
-            end
+            default: ;
           endcase
+          assert (rdata[25:24] != 2'd3);
           // Nothing that was there when it was chosen goes before it.
           for (int i = 0; i < 4; i++) begin
             if (must_qq[i]) assert (ranks[i] <= given);

@@ -33,6 +33,7 @@ module weir_wishbone_bus_props #(
 
   // The cycle that stands since the clock before: what it asks; whether its request was made, and answered.
   logic        live_q, open_q, asked_q, told_q, err_q, we_q, go, refused;
+  logic [2:0]  age_q;
   logic [3:0]  sel_q;
   logic [15:2] adr_q;
   logic [31:0] dat_q, answer_q;
@@ -47,11 +48,13 @@ module weir_wishbone_bus_props #(
       told_q   <= 1'b0;
       answer_1 <= 1'b0;
       answer_2 <= 1'b0;
+      age_q    <= '0;
     end else begin
       live_q   <= 1'b1;
       answer_1 <= req;
       answer_2 <= answer_1;
       open_q   <= go && !ack && !err;
+      age_q    <= go && !ack && !err ? age_q + 3'(age_q != '1) : '0;
       // A request of the cycle; what is under way of one that was given up is nobody's.
       asked_q  <= go && !ack && !err && (asked_q || req);
       told_q   <= go && !ack && !err && (told_q || (asked_q && answer_2));
@@ -68,6 +71,16 @@ module weir_wishbone_bus_props #(
     end
   end
   // A master holds what it asks until the end.
+  // What the module behind sees, a clock ago.
+  logic [1+CpuWidth+9-1:0] asks_q;
+  logic [31:0] wdata_q;
+  logic        answer_3;
+  always_ff @(posedge clk_i) begin
+    asks_q   <= {we, cpu, addr};
+    wdata_q  <= wdata;
+    answer_3 <= answer_2;
+  end
+
   always_comb begin
     if (!live_q) assume (!go);
     if (open_q && go) assume (we_i == we_q && adr_i == adr_q && sel_i == sel_q && dat_i == dat_q);
@@ -80,7 +93,11 @@ module weir_wishbone_bus_props #(
     if (ack) assert (!refused && told_q && !err_q && dat == answer_q);
     if (err) assert (refused ? !asked_q : told_q && err_q);
     if (req) assert (open_q && !asked_q && !refused && !answer_1 && !answer_2);
-    if (req) assert (we == we_q && 32'(cpu) == 32'(adr_q[15:11]) && addr == adr_q[10:2] && (!we || wdata == dat_q));
+    if (req) assert (we == we_q && 32'(cpu) == 32'(adr_q[15:11]) && addr == adr_q[10:2] && wdata == (we ? dat_q : '0));
+    // In time, even if the answer to a cycle that was given up has to come first.
+    if (go && !ack && !err) assert (age_q <= 3'd5);
+    // Between transfers nothing moves; in one, all stands until the answer.
+    if (!req && !err) assert ({we, cpu, addr} == asks_q && (answer_3 || wdata == wdata_q));
     cover (ack);
   end
 
@@ -96,10 +113,15 @@ module weir_wishbone_bus_props #(
   assign state = \u_bus.state_q ;
   always_comb if (rst_ni && live_q) begin
     assert (state <= SAnswer);
+    // An answer is at most three clocks after its request, and what was given up leaves two before.
+    if (state == SIdle) assert (age_q <= 3'd2);
+    if (state == SDrop) assert (age_q <= 3'(answer_2));
+    if (state == SRequest) assert (age_q <= 3'd3);
+    if (state == SWait) assert (age_q <= 3'd4 + 3'(answer_2));
     assert ((answer_1 || answer_2) == (state == SWait || state == SDrop) && !(answer_1 && answer_2));
     if (state == SRequest || state == SWait || state == SAnswer)
       assert (open_q && \u_bus.we_q == we_q && \u_bus.addr_q == adr_q);
-    if (state == SRequest) assert (!refused && !asked_q && !told_q && (!we_q || \u_bus.data_q == dat_q));
+    if (state == SRequest) assert (!refused && !asked_q && !told_q && \u_bus.data_q == (we_q ? dat_q : '0));
     if (state == SWait) assert (!refused && asked_q && !told_q);
     if (state == SIdle || state == SDrop) assert (!asked_q && !told_q);
     if (state == SAnswer) begin
