@@ -70,7 +70,8 @@ WEIR_COMPONENT(
 				     "a task without JOB would fit nowhere")));
 
 /* Execution time over the shorter of period and relative deadline, PARTITION_FULL: 1; rounded down. */
-WEIR_FLAT static u64 partition_load(struct partition weir_mem *self, struct weir_task weir_mem *t)
+WEIR_HELPER u64 partition_load(struct partition weir_mem *self weir_arg,
+			       struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	struct weir_msg msg = { .topic = WEIR_TOPIC_JOB, .task = t };
