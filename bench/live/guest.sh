@@ -36,7 +36,7 @@ stop() {
 compile() {
 	began=$(cut -d' ' -f1 /proc/uptime)
 	for i in 1 2 3 4; do
-		(for _ in 1 2; do "$here/cc1" -quiet -O1 "$here/unit.i" -o /tmp/$i.s; done) &
+		(for _ in 1 2; do "$here/cc1" -quiet -O1 -fpreprocessed "$here/unit.i" -o /tmp/$i.s; done) &
 	done
 	wait
 	awk -v began="$began" '{ printf "%.2f\n", $1 - began }' /proc/uptime
