@@ -64,11 +64,15 @@ if [[ $what != quick ]] && unchanged; then
 	# Scripts of many parts keep theirs there, too.
 	export WEIR_KEPT=$kept
 fi
-# The time so far, in s, and the user and system time of all children, as a line of `times`. Not in a pipe or `$()`: those ask a shell
-# of their own.
+# The user and system time of all children of this shell, in s, into a file. Not in a pipe or `$()`: those ask a shell of their own.
+computed() { # FILE
+	times >"$1.times"
+	sed -n '2s/[ms]/ /gp' "$1.times" | awk '{ print int($1 * 60 + $2 + $3 * 60 + $4) }' >"$1"
+}
+# The time so far, in s, and the children's.
 spent() {
-	times >"$work/times"
-	echo $((SECONDS - began)) $(sed -n '2s/[ms]/ /gp' "$work/times" | awk '{ print int($1 * 60 + $2 + $3 * 60 + $4) }') >"$work/spent"
+	computed "$work/computed"
+	echo $((SECONDS - began)) "$(cat "$work/computed")" >"$work/spent"
 }
 end() {
 	kill "${pids[@]}" 2>/dev/null || true
@@ -92,7 +96,7 @@ wings() {
 
 # Run one, and show its output in one piece.
 try() { # NAME
-	local start=$SECONDS status=0 word computed
+	local start=$SECONDS status=0 word
 	if [[ $kept && -e $kept/$1.word ]]; then
 		cp "$kept/$1.word" "$kept/$1.log" "$kept/$1.seconds" "$work"
 		echo "== $1: $(cat "$work/$1.word") before"
@@ -105,8 +109,7 @@ try() { # NAME
 	fi </dev/null >"$work/$1.log" 2>&1 || status=$?
 	echo $((SECONDS - start)) >"$work/$1.seconds"
 	# Of this script alone: each runs in a shell of its own.
-	times >"$work/$1.times"
-	computed=$(sed -n '2s/[ms]/ /gp' "$work/$1.times" | awk '{ print int($1 * 60 + $2 + $3 * 60 + $4) }')
+	computed "$work/$1.computed"
 	case $status in
 	0) word=passed ;;
 	77) word=skipped ;;
@@ -116,7 +119,7 @@ try() { # NAME
 		flock 9
 		echo "== $1"
 		cat "$work/$1.log"
-		echo "== $1: $word in $((SECONDS - start)) s, $computed s of a processor"
+		echo "== $1: $word in $((SECONDS - start)) s, $(cat "$work/$1.computed") s of a processor"
 	} 9>>"$work/lock"
 	echo "${word%% *}" >"$work/$1.word"
 	[[ -z $kept || $word == FAILED* ]] || cp "$work/$1.word" "$work/$1.log" "$work/$1.seconds" "$kept"
@@ -179,14 +182,14 @@ done
 
 spent
 [[ -z $kept || ! -e $kept/times ]] || cat "$kept/times" >>"$work/spent"
-read -r took computed < <(awk '{ took += $1; computed += $2 } END { print took, computed }' "$work/spent")
+read -r took processor < <(awk '{ took += $1; computed += $2 } END { print took, computed }' "$work/spent")
 result="$passed passed, $failed failed, $skipped skipped"
-echo "test: took $took s, $computed s of a processor"
+echo "test: took $took s, $processor s of a processor"
 if [[ $record ]]; then
 	machine="$(nproc) × $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)"
 	commit=$(git rev-parse --short HEAD)$(unchanged || echo " and changes")
 	if [[ $what != long ]]; then
-		sed -i "/^| date .* tests /,/^\$/ s#^\$#| $(date -u +%F) | $commit | $machine | $what | $took s | $computed s | $result${notes:+ (${notes%; })} |\n#" "$record"
+		sed -i "/^| date .* tests /,/^\$/ s#^\$#| $(date -u +%F) | $commit | $machine | $what | $took s | $processor s | $result${notes:+ (${notes%; })} |\n#" "$record"
 	fi
 	# The last run of each long form: a line a script, in order.
 	if [[ $what != quick ]]; then
