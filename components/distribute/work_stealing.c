@@ -21,8 +21,8 @@
  * A task returns to the CPU where it last ran if that is idle, else goes to the nearest idle CPU
  * by core, LLC and node, else to the shorter of two pipes: its last one and a random one. An idle CPU
  * takes the last task of the longest nearby pipe that has a task waiting behind a
- * running one: of its LLC, else of its node, else of the machine. Placing is cheap, so this
- * suits machines with many CPUs.
+ * running one: of its LLC, else of its node, else of the machine. Nothing is taken from a
+ * postponed pipe. Placing is cheap, so this suits machines with many CPUs.
  *
  * example:   annotate affinity; entry -> work_stealing -> each cpu { round_robin -> cpu };
  */

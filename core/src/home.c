@@ -258,7 +258,10 @@ WEIR_GLOBAL int weir_recall_posted(struct weir_sched weir_mem *s weir_arg)
 
 WEIR_GLOBAL int weir_pipe_lock(struct weir_pipe weir_mem *pipe weir_arg)
 {
-	return weir_home_lock(pipe->sched, weir_holder(pipe));
+	struct weir_pipe weir_mem *h = weir_holder(pipe);
+
+	/* An inbox and nothing else: no task is linked there, and what waits in it would never let this CPU in. */
+	return h->postponed && !h->home ? -WEIR_EAGAIN : weir_home_lock(pipe->sched, h);
 }
 
 WEIR_FLAT int weir_pipe_unlock(struct weir_pipe weir_mem *pipe)

@@ -170,8 +170,8 @@ u64 weir_pipe_added(const struct weir_pipe weir_mem *pipe);
 /* --- locks, outside of steps --------------------------------------------------------------------------------------- */
 
 /*
- * The lock of the pipe's home, or its own if it has none. 0, or -WEIR_EAGAIN after a bounded wait. Hold one only; unlocking carries out
- * what was left in the inbox meanwhile.
+ * The lock of the pipe's home, or its own if it has none. 0, or -WEIR_EAGAIN: after a bounded wait, and at once for a postponed pipe, whose
+ * tasks are on their way and in no list. Hold one only; unlocking carries out what was left in the inbox meanwhile.
  */
 int weir_pipe_lock(struct weir_pipe weir_mem *pipe);
 int weir_pipe_unlock(struct weir_pipe weir_mem *pipe);

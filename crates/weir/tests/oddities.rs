@@ -12,7 +12,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use weir::fault::Blame;
@@ -24,6 +25,8 @@ use weir_report::Summary;
 const BATCH: u64 = 50;
 /// A case that takes longer is ended: its accounts still count.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// A case that cannot be ended for so long waits for itself: its process gives up.
+const HANGS: Duration = Duration::from_secs(90);
 
 #[rustfmt::skip]
 const MACHINES: [&str; 18] = [
@@ -72,6 +75,9 @@ enum Place {
     When,
     Anywhere,
 }
+
+/// Cases that once failed, which the tests always play: components that looked for a task behind a postponed pipe took its inbox for a lock.
+const KEPT: [u64; 2] = [214, 1310];
 
 const PLACES: [Place; 7] = {
     use Place::*;
@@ -635,7 +641,20 @@ fn part(text: &str) {
     let number = |i: usize| words[i].parse::<u64>().expect("a number");
     let dir = tempfile::tempdir().expect("a folder");
     let mut lines = String::new();
+    let begun = Arc::new(AtomicU64::new(0));
+    let watched = begun.clone();
+    std::thread::spawn(move || {
+        loop {
+            let seen = watched.load(Ordering::Relaxed);
+            std::thread::sleep(HANGS);
+            if watched.load(Ordering::Relaxed) == seen {
+                eprintln!("it does not end, and cannot be ended");
+                std::process::abort();
+            }
+        }
+    });
     for case in number(0)..number(1) {
+        begun.fetch_add(1, Ordering::Relaxed);
         let _ = write!(lines, "{case} ");
         fs::write(words[2], &lines).expect("writable");
         match play(case, dir.path()) {
@@ -693,8 +712,13 @@ fn whatever_the_checker_accepts_runs() {
     let mut played: BTreeMap<(&str, Place), u64> = BTreeMap::new();
     let mut bad = Vec::new();
     let mut from = 0;
-    while from < cases {
-        let to = (from + BATCH).min(cases);
+    let mut kept = KEPT.iter().filter(|case| **case >= cases);
+    loop {
+        if from >= cases {
+            let Some(case) = kept.next() else { break };
+            from = *case;
+        }
+        let to = if from < cases { (from + BATCH).min(cases) } else { from + 1 };
         let status = Command::new(std::env::current_exe().expect("a path"))
             .args(["--exact", "oddities::whatever_the_checker_accepts_runs", "--nocapture"])
             .env(PART, format!("{from} {to} {}", file.display()))
