@@ -524,18 +524,6 @@ WEIR_INLINE int weir_step_after(const struct weir_step weir_mem *s,
 	return weir_came_before(other, t);
 }
 
-/* Of two members of @pipe that wait in one home, @a goes first. */
-WEIR_INLINE int weir_goes_before(const struct weir_pipe weir_mem *pipe,
-				 const struct weir_task weir_mem *a,
-				 const struct weir_task weir_mem *b)
-{
-	if (pipe->keyed && a->key != b->key)
-		return a->key < b->key;
-	if (pipe->tied && a->tie != b->tie)
-		return a->tie < b->tie;
-	return weir_came_before(a, b);
-}
-
 /* A task's key from a responder's value; a task without a value comes last. */
 WEIR_INLINE u64 weir_key(u64 number)
 {
