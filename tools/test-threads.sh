@@ -372,8 +372,13 @@ if echo 'int main(void) { return 0; }' | "$cc" -fopenmp -x c -o "$work/try" - 2>
 		"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -fcx-limited-range -Wall -Wextra -Werror -fopenmp -o "$work/$kernel" bench/threads/npb/$kernel.c -lm
 	done
 	gomp=$work/lib/libweir_gomp.so
-	done='openmp: 20 tests, done'
-	[[ $(timeout 120 "$work/openmp" 1) == "$done" && $(LD_PRELOAD=$gomp timeout 120 "$work/openmp" 2) == "$done" ]]
+	done='openmp: 26 tests, done'
+	export OMP_MAX_TASK_PRIORITY=9
+	for cancels in true false; do
+		export OMP_CANCELLATION=$cancels
+		[[ $(timeout 120 "$work/openmp" 1) == "$done" && $(LD_PRELOAD=$gomp timeout 120 "$work/openmp" 2) == "$done" ]]
+	done
+	export OMP_CANCELLATION=true
 	# No name may be left to libgomp: it is not loaded.
 	LD_PRELOAD=$gomp ldd "$work/openmp" | grep -q '/libgomp.so' && echo "FAIL libgomp is loaded, too" && exit 1
 	# All of libgomp's names, but for OpenACC's and those of its plugins for devices.
@@ -409,11 +414,12 @@ if echo 'int main(void) { return 0; }' | "$cc" -fopenmp -x c -o "$work/try" - 2>
 		outcome "$work/teams" >"$work/plain"
 		same 'OpenMP in Fortran' with_openmp "$work/here-decentral.plan" "$work/teams"
 	fi
-	# What cannot be is said: no slots in the policy, no target regions, nothing cancelled.
+	unset OMP_CANCELLATION OMP_MAX_TASK_PRIORITY
+	# What cannot be is said: no slots in the policy, no such device, a wrong value.
 	WEIR_THREADS_GANGS=$work/team.manifest with_openmp "$work/here-decentral.plan" "$work/is" S 2>"$work/said" && exit 1
 	grep -q 'no slots for gangs' "$work/said"
-	OMP_CANCELLATION=true OMP_SCHEDULE=nonsense OMP_DISPLAY_ENV=true LD_PRELOAD=$gomp "$work/openmp" 1 2>"$work/said" >/dev/null
-	for words in 'cancels nothing' "OMP_SCHEDULE='nonsense' is left out" 'OPENMP DISPLAY ENVIRONMENT BEGIN'; do
+	OMP_PLACES='{0' OMP_SCHEDULE=nonsense OMP_DISPLAY_ENV=true LD_PRELOAD=$gomp "$work/openmp" 1 2>"$work/said" >/dev/null
+	for words in "OMP_PLACES='{0' is left out" "OMP_SCHEDULE='nonsense' is left out" 'OPENMP DISPLAY ENVIRONMENT BEGIN'; do
 		grep -q "$words" "$work/said"
 	done
 	echo "ok   OpenMP"
@@ -433,7 +439,7 @@ if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/
 		# The library's own threads; libgomp's instrumented stand-in is the library itself.
 		"$cc" "${flags[@]}" -O1 -fsanitize=thread -fopenmp -c -o "$work/openmp.o" tests/threads/openmp.c
 		"$cc" "${flags[@]}" -O1 -fsanitize=thread -Wno-tsan -o "$work/openmp-tsan" "$work/openmp.o" runtimes/threads/gomp/*.c -lpthread
-		TSAN_OPTIONS=halt_on_error=1 "${plainly[@]}" "$work/openmp-tsan" 1 >/dev/null
+		OMP_CANCELLATION=true TSAN_OPTIONS=halt_on_error=1 "${plainly[@]}" "$work/openmp-tsan" 1 >/dev/null
 		echo "ok   OpenMP, ThreadSanitizer"
 	fi
 else
@@ -441,6 +447,8 @@ else
 fi
 # Programs that others wrote, each policy and way, on all CPUs that there are.
 if [[ ${WEIR_LONG:-} ]]; then
+	tests/threads/libgomp-suite.py "$debug/runweir" || (($? == 77))
+	echo "ok   libgomp's own tests"
 	tests/threads/others.sh "$debug/runweir" all all all "1 $(nproc)"
 	echo "ok   programs that others wrote"
 fi

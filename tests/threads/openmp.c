@@ -737,14 +737,15 @@ static void settings(void)
 	char text[100];
 
 	REQUIRE(omp_get_num_procs() >= 1 && omp_get_thread_limit() >= 1);
-	REQUIRE(!omp_get_cancellation() && omp_is_initial_device() && !omp_get_num_devices());
+	REQUIRE(omp_is_initial_device() && !omp_get_num_devices());
 	omp_set_dynamic(1);
 	REQUIRE(omp_get_dynamic());
 #pragma omp parallel num_threads(1000)
 	REQUIRE(omp_get_num_threads() <= omp_get_num_procs());
 	omp_set_dynamic(0);
 	REQUIRE(omp_get_wtick() > 0 && omp_get_wtime() >= from);
-	REQUIRE(omp_capture_affinity(text, sizeof(text), "%n") > 0 || 1);
+	REQUIRE(omp_capture_affinity(text, sizeof(text), "%0.4n/%3N|%%|%{nesting_level}") == 12);
+	REQUIRE(!strcmp(text, "0000/1  |%|0"));
 	{
 		char *p = omp_aligned_alloc(256, 1000, omp_default_mem_alloc);
 
@@ -755,6 +756,206 @@ static void settings(void)
 		REQUIRE(p && !p[99]);
 		omp_free(p, omp_null_allocator);
 	}
+}
+
+/* --- cancellation, with OMP_CANCELLATION=true; without it nothing is ever cancelled ----------------------------------- */
+
+static void cancelled_loops(void)
+{
+	int done[64];
+
+	for (int i = 0; i < 10 * rounds; i++) {
+		memset(done, 0, sizeof(done));
+#pragma omp parallel num_threads(4)
+		for (int k = 0; k < 64; k++) {
+			/* Twice as many constructs as there are records of them. */
+#pragma omp for schedule(dynamic)
+			for (int n = 0; n < 100; n++) {
+				if (n == 10) {
+#pragma omp cancel for
+				}
+#pragma omp cancellation point for
+#pragma omp atomic
+				done[k]++;
+			}
+		}
+		for (int k = 0; k < 64; k++)
+			REQUIRE(omp_get_cancellation() ? done[k] < 100 : done[k] == 100);
+	}
+}
+
+static void cancelled_regions(void)
+{
+	for (int i = 0; i < 20 * rounds; i++) {
+		int reached = 0, begun = 0;
+
+#pragma omp parallel num_threads(4)
+		{
+#pragma omp atomic
+			begun++;
+			if (omp_get_thread_num() == i % 4) {
+#pragma omp cancel parallel
+			}
+#pragma omp barrier
+#pragma omp atomic
+			reached++;
+		}
+		/* Those that pass it were there before the mark. */
+		REQUIRE(begun == 4 && (omp_get_cancellation() ? reached < 4 : reached == 4));
+		/* The next one begins anew. */
+		reached = 0;
+#pragma omp parallel num_threads(4) reduction(+ : reached)
+		{
+#pragma omp for
+			for (int n = 0; n < 40; n++)
+				reached++;
+#pragma omp barrier
+		}
+		REQUIRE(reached == 40);
+	}
+}
+
+static void cancelled_groups(void)
+{
+	int done = 0, other = 0;
+
+#pragma omp parallel num_threads(3)
+#pragma omp single
+	{
+#pragma omp taskgroup
+		for (int n = 0; n < 500; n++) {
+#pragma omp task
+			{
+#pragma omp cancellation point taskgroup
+#pragma omp atomic
+				done++;
+				if (n == 3) {
+#pragma omp cancel taskgroup
+				}
+			}
+		}
+		for (int n = 0; n < 50; n++) {
+#pragma omp task
+#pragma omp atomic
+			other++;
+		}
+	}
+	REQUIRE(other == 50 && (omp_get_cancellation() ? done < 500 : done == 500));
+}
+
+static void cancels(void)
+{
+	cancelled_loops();
+	cancelled_regions();
+	cancelled_groups();
+}
+
+/* --- priorities, with OMP_MAX_TASK_PRIORITY ------------------------------------------------------------------------------- */
+
+static void priorities(void)
+{
+	int order[30], nr = 0;
+
+#pragma omp parallel num_threads(1)
+#pragma omp single
+	{
+		for (int n = 0; n < 30; n++) {
+#pragma omp task priority(n / 10) firstprivate(n)
+			order[nr++] = n;
+		}
+	}
+	REQUIRE(nr == 30);
+	for (int n = 1; n < 30 && omp_get_max_task_priority() >= 2; n++)
+		REQUIRE(order[n] / 10 <= order[n - 1] / 10);
+}
+
+/* --- leagues, the host as a device, memory -------------------------------------------------------------------------------- */
+
+static void leagues(void)
+{
+	int members = 0, teams = 0;
+
+#pragma omp teams num_teams(3) thread_limit(2) reduction(+ : members, teams)
+	{
+		teams += omp_get_num_teams() == 3 && omp_get_team_num() < 3;
+#pragma omp parallel num_threads(8) reduction(+ : members)
+		members += omp_get_num_threads() <= 2;
+	}
+	REQUIRE(teams == 3 && members >= 3 && members <= 6);
+	REQUIRE(omp_get_num_teams() == 1 && omp_get_team_num() == 0);
+}
+
+static void targets(void)
+{
+	int own = 7, shared = 0, a[100];
+
+	for (int i = 0; i < 100; i++)
+		a[i] = i;
+#pragma omp parallel num_threads(2)
+	{
+#pragma omp target map(tofrom : shared) firstprivate(own)
+		{
+			REQUIRE(omp_get_num_threads() == 1 && omp_get_level() == 0);
+			own++;
+#pragma omp atomic
+			shared += own;
+		}
+	}
+	REQUIRE(own == 7 && shared == 16);
+#pragma omp target data map(tofrom : a)
+	{
+#pragma omp target teams distribute parallel for
+		for (int i = 0; i < 100; i++)
+			a[i] *= 2;
+#pragma omp target update from(a)
+	}
+#pragma omp target enter data map(to : a)
+#pragma omp target exit data map(from : a)
+	for (int i = 0; i < 100; i++)
+		REQUIRE(a[i] == 2 * i);
+}
+
+static void memory(void)
+{
+	const omp_alloctrait_t traits[] = { { omp_atk_alignment, 128 },
+					    { omp_atk_pool_size, 2000 },
+					    { omp_atk_fallback, omp_atv_null_fb } };
+	const omp_alloctrait_t wrong[] = { { omp_atk_alignment, 3 } };
+	omp_allocator_handle_t a = omp_init_allocator(omp_default_mem_space, 3, traits);
+	char *p, *q;
+
+	REQUIRE(a != omp_null_allocator);
+	REQUIRE(omp_init_allocator(omp_default_mem_space, 1, wrong) == omp_null_allocator);
+	p = omp_alloc(600, a);
+	REQUIRE(p && (uintptr_t)p % 128 == 0);
+	memset(p, 5, 600);
+	REQUIRE(!omp_alloc(1900, a));
+	q = omp_realloc(p, 900, a, a);
+	REQUIRE(q && (uintptr_t)q % 128 == 0 && q[599] == 5);
+	omp_free(q, a);
+	q = omp_alloc(1000, a);
+	REQUIRE(q);
+	omp_free(q, omp_null_allocator);
+	omp_destroy_allocator(a);
+}
+
+/* Bounds of a taskloop's parts belong to the parts, also where its variables are copied by a function. */
+static void copied_loops(void)
+{
+	int last = -1;
+
+#pragma omp parallel num_threads(2)
+#pragma omp single
+	for (int n = 1; n < 60; n++) {
+		int x = n;
+
+#pragma omp taskloop firstprivate(x) lastprivate(x) num_tasks(3)
+		for (int i = 0; i < n; i++)
+			x = i + 1;
+		REQUIRE(x == n);
+		last = x;
+	}
+	REQUIRE(last == 59);
 }
 
 static const struct {
@@ -781,6 +982,12 @@ static const struct {
 	{ "scan", inclusive_scan },
 	{ "masters", masters },
 	{ "settings", settings },
+	{ "cancels", cancels },
+	{ "priorities", priorities },
+	{ "leagues", leagues },
+	{ "targets", targets },
+	{ "memory", memory },
+	{ "copied_loops", copied_loops },
 };
 
 int main(int argc, char **argv)

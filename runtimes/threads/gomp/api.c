@@ -1,45 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The functions of omp.h except locks, Fortran's (the same names with an underscore, arguments by reference), and what is not supported. */
-#include <errno.h>
+/* The functions of omp.h that ask for the state of threads and tasks, or set it, and what is small. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "gomp.h"
-
-#define MAX_LEVELS 0x7fffffff
-
-/* A function without arguments, and one with a number, each also in Fortran's form. */
-#define ASKS(type, name)            \
-	GOMP_API type name(void);   \
-	GOMP_API type name##_(void) \
-	{                           \
-		return name();      \
-	}                           \
-	GOMP_API type name(void)
-#define SETS(name)                                    \
-	GOMP_API void name(int value);                \
-	GOMP_API void name##_(const int *value)       \
-	{                                             \
-		name(*value);                         \
-	}                                             \
-	GOMP_API void name##_8_(const int64_t *value) \
-	{                                             \
-		name((int)*value);                    \
-	}                                             \
-	GOMP_API void name(int value)
-#define ASKS_OF(name)                                \
-	GOMP_API int name(int value);                \
-	GOMP_API int name##_(const int *value)       \
-	{                                            \
-		return name(*value);                 \
-	}                                            \
-	GOMP_API int name##_8_(const int64_t *value) \
-	{                                            \
-		return name((int)*value);            \
-	}                                            \
-	GOMP_API int name(int value)
+#include "api.h"
 
 /* --- threads and levels ------------------------------------------------------------------------------------ */
 
@@ -126,8 +92,9 @@ ASKS(int, omp_get_nested)
 
 ASKS(int, omp_get_thread_limit)
 {
-	me();
-	return env.limit > MAX_LEVELS ? MAX_LEVELS : (int)env.limit;
+	u32 limit = settings()->limit;
+
+	return limit > MAX_LEVELS ? MAX_LEVELS : (int)limit;
 }
 
 ASKS(int, omp_get_level)
@@ -234,208 +201,18 @@ ASKS(double, omp_get_wtick)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* --- places: none; the policy has the CPUs ------------------------------------------------------------------------- */
-
-ASKS(int, omp_get_proc_bind)
-{
-	me();
-	return env.bind;
-}
-
-ASKS(int, omp_get_num_places)
-{
-	return 0;
-}
-
-ASKS_OF(omp_get_place_num_procs)
-{
-	(void)value;
-	return 0;
-}
-
-GOMP_API void omp_get_place_proc_ids(int place, int *ids)
-{
-	(void)place;
-	(void)ids;
-}
-
-GOMP_API void omp_get_place_proc_ids_(const int *place, int *ids)
-{
-	omp_get_place_proc_ids(*place, ids);
-}
-
-GOMP_API void omp_get_place_proc_ids_8_(const int64_t *place, int64_t *ids)
-{
-	(void)place;
-	(void)ids;
-}
-
-ASKS(int, omp_get_place_num)
-{
-	return -1;
-}
-
-ASKS(int, omp_get_partition_num_places)
-{
-	return 0;
-}
-
-GOMP_API void omp_get_partition_place_nums(int *nums)
-{
-	(void)nums;
-}
-
-GOMP_API void omp_get_partition_place_nums_(int *nums)
-{
-	omp_get_partition_place_nums(nums);
-}
-
-GOMP_API void omp_get_partition_place_nums_8_(int64_t *nums)
-{
-	(void)nums;
-}
-
-GOMP_API void omp_set_affinity_format(const char *format)
-{
-	(void)format;
-}
-
-GOMP_API size_t omp_get_affinity_format(char *buffer, size_t bytes)
-{
-	if (bytes)
-		*buffer = 0;
-	return 0;
-}
-
-GOMP_API size_t omp_capture_affinity(char *buffer, size_t bytes, const char *format)
-{
-	char text[64];
-	int n = snprintf(text, sizeof(text), "thread %d of %d, placed by the policy",
-			 omp_get_thread_num(), omp_get_num_threads());
-
-	(void)format;
-	if (bytes)
-		snprintf(buffer, bytes, "%s", text);
-	return (size_t)n;
-}
-
-GOMP_API void omp_display_affinity(const char *format)
-{
-	char text[64];
-
-	omp_capture_affinity(text, sizeof(text), format);
-	puts(text);
-}
-
-/* Fortran's texts have a length of their own, which comes behind the other arguments, and end in blanks. */
-static void blank_padded(char *text, size_t had, size_t bytes)
-{
-	if (had < bytes)
-		memset(text + had, ' ', bytes - had);
-}
-
-GOMP_API void omp_set_affinity_format_(const char *format, size_t bytes)
-{
-	(void)format;
-	(void)bytes;
-}
-
-GOMP_API int omp_get_affinity_format_(char *buffer, size_t bytes)
-{
-	blank_padded(buffer, 0, bytes);
-	return 0;
-}
-
-GOMP_API int omp_capture_affinity_(char *buffer, const char *format, size_t bytes,
-				   size_t format_bytes)
-{
-	char text[64];
-	size_t n = omp_capture_affinity(text, sizeof(text), 0);
-
-	(void)format;
-	(void)format_bytes;
-	memcpy(buffer, text, n < bytes ? n : bytes);
-	blank_padded(buffer, n, bytes);
-	return (int)n;
-}
-
-GOMP_API void omp_display_affinity_(const char *format, size_t bytes)
-{
-	(void)format;
-	(void)bytes;
-	omp_display_affinity(0);
-}
-
 /* --- the rest ------------------------------------------------------------------------------------------------------- */
 
 ASKS(int, omp_get_cancellation)
 {
-	return 0;
+	me();
+	return (int)env.cancels;
 }
 
 ASKS(int, omp_get_max_task_priority)
 {
-	return 0;
-}
-
-SETS(omp_set_default_device)
-{
-	(void)value;
-}
-
-ASKS(int, omp_get_default_device)
-{
-	return 0;
-}
-
-ASKS(int, omp_get_num_devices)
-{
-	return 0;
-}
-
-ASKS(int, omp_get_device_num)
-{
-	return 0;
-}
-
-ASKS(int, omp_is_initial_device)
-{
-	return 1;
-}
-
-ASKS(int, omp_get_initial_device)
-{
-	return 0;
-}
-
-ASKS(int, omp_get_num_teams)
-{
-	return 1;
-}
-
-ASKS(int, omp_get_team_num)
-{
-	return 0;
-}
-
-SETS(omp_set_num_teams)
-{
-	(void)value;
-}
-
-ASKS(int, omp_get_max_teams)
-{
-	return 1;
-}
-
-SETS(omp_set_teams_thread_limit)
-{
-	(void)value;
-}
-
-ASKS(int, omp_get_teams_thread_limit)
-{
-	return 0;
+	me();
+	return env.max_priority;
 }
 
 SETS(omp_display_env)
@@ -444,10 +221,13 @@ SETS(omp_display_env)
 	environment_show(value);
 }
 
+/* Threads that wait for the next region end now, and with them their thread-local variables. */
 GOMP_API int omp_pause_resource(int kind, int device)
 {
-	(void)kind;
-	return device ? -1 : 0;
+	if (device || kind < 1 || kind > 2 || me()->team)
+		return -1;
+	teams_dismiss();
+	return 0;
 }
 
 GOMP_API int omp_pause_resource_(const int *kind, const int *device)
@@ -457,126 +237,12 @@ GOMP_API int omp_pause_resource_(const int *kind, const int *device)
 
 GOMP_API int omp_pause_resource_all(int kind)
 {
-	(void)kind;
-	return 0;
+	return omp_pause_resource(kind, 0);
 }
 
 GOMP_API int omp_pause_resource_all_(const int *kind)
 {
 	return omp_pause_resource_all(*kind);
-}
-
-/* One memory, and its allocator. */
-GOMP_API uintptr_t omp_init_allocator(uintptr_t space, int nr, const void *traits)
-{
-	(void)traits;
-	return space || nr ? 0 : 1;
-}
-
-GOMP_API uintptr_t omp_init_allocator_(const uintptr_t *space, const int *nr, const void *traits)
-{
-	return omp_init_allocator(*space, *nr, traits);
-}
-
-GOMP_API uintptr_t omp_init_allocator_8_(const uintptr_t *space, const int64_t *nr,
-					 const void *traits)
-{
-	return omp_init_allocator(*space, *nr != 0, traits);
-}
-
-GOMP_API void omp_destroy_allocator(uintptr_t a)
-{
-	(void)a;
-}
-
-GOMP_API void omp_destroy_allocator_(const uintptr_t *a)
-{
-	omp_destroy_allocator(*a);
-}
-
-GOMP_API void omp_set_default_allocator(uintptr_t a)
-{
-	(void)a;
-}
-
-GOMP_API void omp_set_default_allocator_(const uintptr_t *a)
-{
-	omp_set_default_allocator(*a);
-}
-
-ASKS(uintptr_t, omp_get_default_allocator)
-{
-	return 1;
-}
-
-static void *aligned(size_t align, size_t bytes, int zero)
-{
-	void *p = 0;
-
-	if (align < sizeof(void *))
-		align = sizeof(void *);
-	if (!bytes || posix_memalign(&p, align, bytes))
-		return 0;
-	return zero ? memset(p, 0, bytes) : p;
-}
-
-GOMP_API void *omp_alloc(size_t bytes, uintptr_t a)
-{
-	(void)a;
-	return bytes ? malloc(bytes) : 0;
-}
-
-GOMP_API void *omp_aligned_alloc(size_t align, size_t bytes, uintptr_t a)
-{
-	(void)a;
-	return aligned(align, bytes, 0);
-}
-
-GOMP_API void *omp_calloc(size_t nr, size_t bytes, uintptr_t a)
-{
-	(void)a;
-	return nr && bytes ? calloc(nr, bytes) : 0;
-}
-
-GOMP_API void *omp_aligned_calloc(size_t align, size_t nr, size_t bytes, uintptr_t a)
-{
-	size_t all;
-
-	(void)a;
-	return __builtin_mul_overflow(nr, bytes, &all) ? 0 : aligned(align, all, 1);
-}
-
-GOMP_API void *omp_realloc(void *p, size_t bytes, uintptr_t a, uintptr_t from)
-{
-	(void)a;
-	(void)from;
-	if (!bytes) {
-		free(p);
-		return 0;
-	}
-	return realloc(p, bytes);
-}
-
-GOMP_API void omp_free(void *p, uintptr_t a)
-{
-	(void)a;
-	free(p);
-}
-
-GOMP_API void *GOMP_alloc(size_t align, size_t bytes, uintptr_t a)
-{
-	void *p = aligned(align, bytes ? bytes : 1, 0);
-
-	(void)a;
-	if (!p)
-		fatal("no memory for a variable with an allocate clause");
-	return p;
-}
-
-GOMP_API void GOMP_free(void *p, uintptr_t a)
-{
-	(void)a;
-	free(p);
 }
 
 GOMP_API void GOMP_error(const char *text, size_t bytes)
@@ -590,113 +256,4 @@ GOMP_API void GOMP_warning(const char *text, size_t bytes)
 {
 	fprintf(stderr, "warning directive: %.*s\n",
 		(int)(text && bytes == (size_t)-1 ? strlen(text) : bytes), text ? text : "");
-}
-
-/* --- the memory of devices: the host is the only one, and number 0 -------------------------------------------------- */
-
-GOMP_API void *omp_target_alloc(size_t bytes, int device)
-{
-	return device || !bytes ? 0 : malloc(bytes);
-}
-
-GOMP_API void omp_target_free(void *p, int device)
-{
-	if (!device)
-		free(p);
-}
-
-GOMP_API int omp_target_is_present(const void *p, int device)
-{
-	(void)p;
-	return !device;
-}
-
-GOMP_API int omp_target_memcpy(void *to, const void *from, size_t bytes, size_t to_offset,
-			       size_t from_offset, int to_device, int from_device)
-{
-	if (to_device || from_device)
-		return EINVAL;
-	memcpy((char *)to + to_offset, (const char *)from + from_offset, bytes);
-	return 0;
-}
-
-/* Copy a part of an array of @dims dimensions into a part of another; all numbers count elements. */
-GOMP_API int omp_target_memcpy_rect(void *to, const void *from, size_t bytes, int dims,
-				    const size_t *volume, const size_t *to_offset,
-				    const size_t *from_offset, const size_t *to_size,
-				    const size_t *from_size, int to_device, int from_device)
-{
-	size_t to_row = bytes, from_row = bytes;
-
-	/* Without arrays: how many dimensions there may be. */
-	if (!to && !from)
-		return MAX_LEVELS;
-	if (to_device || from_device || dims < 1)
-		return EINVAL;
-	for (int i = 1; i < dims; i++) {
-		to_row *= to_size[i];
-		from_row *= from_size[i];
-	}
-	to = (char *)to + to_offset[0] * to_row;
-	from = (const char *)from + from_offset[0] * from_row;
-	if (dims == 1) {
-		memcpy(to, from, bytes * volume[0]);
-		return 0;
-	}
-	for (size_t i = 0; i < volume[0]; i++) {
-		int err = omp_target_memcpy_rect(
-			(char *)to + i * to_row, (const char *)from + i * from_row, bytes, dims - 1,
-			volume + 1, to_offset + 1, from_offset + 1, to_size + 1, from_size + 1,
-			to_device, from_device);
-
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-GOMP_API int omp_target_associate_ptr(const void *host, const void *there, size_t bytes,
-				      size_t offset, int device)
-{
-	(void)host;
-	(void)there;
-	(void)bytes;
-	(void)offset;
-	(void)device;
-	return EINVAL;
-}
-
-GOMP_API int omp_target_disassociate_ptr(const void *p, int device)
-{
-	(void)p;
-	(void)device;
-	return EINVAL;
-}
-
-/* A program that could offload starts, and stops with an error where it offloads. */
-#define NO_TARGET(name)                                                                          \
-	GOMP_API void name(void);                                                                \
-	GOMP_API void name(void)                                                                 \
-	{                                                                                        \
-		fatal(#name ": target regions are not supported; run the program with libgomp"); \
-	}
-
-NO_TARGET(GOMP_target)
-NO_TARGET(GOMP_target_ext)
-NO_TARGET(GOMP_target_data)
-NO_TARGET(GOMP_target_data_ext)
-NO_TARGET(GOMP_target_end_data)
-NO_TARGET(GOMP_target_update)
-NO_TARGET(GOMP_target_update_ext)
-NO_TARGET(GOMP_target_enter_exit_data)
-NO_TARGET(GOMP_teams)
-NO_TARGET(GOMP_teams4)
-
-/* Called by constructors of programs built for offloading. */
-GOMP_API void GOMP_offload_register_ver(void)
-{
-}
-
-GOMP_API void GOMP_offload_unregister_ver(void)
-{
 }

@@ -18,23 +18,22 @@
 struct environment env;
 static const char *const kinds[] = { "", "STATIC", "DYNAMIC", "GUIDED", "AUTO" };
 
-static void misread(const char *name, const char *value, const char *wants)
+void value_misread(const char *name, const char *value, const char *wants)
 {
 	fprintf(stderr, "weir-gomp: %s='%s' is left out: it has to be %s\n", name, value, wants);
 }
 
-static const char *skip(const char *at)
+const char *value_skip(const char *at)
 {
 	while (isspace((unsigned char)*at))
 		at++;
 	return at;
 }
 
-/* Parse a number of at least @least; *@at then points behind it. 0: there is none. */
-static int number(const char **at, unsigned long least, unsigned long most, unsigned long *out)
+int value_number(const char **at, unsigned long least, unsigned long most, unsigned long *out)
 {
 	char *end;
-	const char *from = skip(*at);
+	const char *from = value_skip(*at);
 
 	if (!isdigit((unsigned char)*from))
 		return 0;
@@ -42,7 +41,7 @@ static int number(const char **at, unsigned long least, unsigned long most, unsi
 	*out = strtoul(from, &end, 10);
 	if (errno || *out < least || *out > most)
 		return 0;
-	*at = skip(end);
+	*at = value_skip(end);
 	return 1;
 }
 
@@ -52,12 +51,12 @@ static int truth(const char *name, int otherwise)
 
 	if (!value)
 		return otherwise;
-	value = skip(value);
-	if (!strncasecmp(value, "true", 4) && !*skip(value + 4))
+	value = value_skip(value);
+	if (!strncasecmp(value, "true", 4) && !*value_skip(value + 4))
 		return 1;
-	if (!strncasecmp(value, "false", 5) && !*skip(value + 5))
+	if (!strncasecmp(value, "false", 5) && !*value_skip(value + 5))
 		return 0;
-	misread(name, value, "true or false");
+	value_misread(name, value, "true or false");
 	return otherwise;
 }
 
@@ -69,9 +68,9 @@ static unsigned long count(const char *name, unsigned long least, unsigned long 
 
 	if (!value)
 		return otherwise;
-	if (number(&at, least, most, &n) && !*at)
+	if (value_number(&at, least, most, &n) && !*at)
 		return n;
-	misread(name, value, "a number in its range");
+	value_misread(name, value, "a number in its range");
 	return otherwise;
 }
 
@@ -84,7 +83,7 @@ static void read_threads(void)
 	if (!value)
 		return;
 	for (;;) {
-		if (!number(&at, 1, 65536, &n) || nr == NR_LEVELS)
+		if (!value_number(&at, 1, 65536, &n) || nr == NR_LEVELS)
 			break;
 		env.threads[nr++] = (u32)n;
 		if (!*at) {
@@ -94,8 +93,8 @@ static void read_threads(void)
 		if (*at++ != ',')
 			break;
 	}
-	misread("OMP_NUM_THREADS", value,
-		"numbers from 1 to 65536, at most 8, with commas between");
+	value_misread("OMP_NUM_THREADS", value,
+		      "numbers from 1 to 65536, at most 8, with commas between");
 }
 
 static void read_schedule(void)
@@ -107,29 +106,29 @@ static void read_schedule(void)
 
 	if (!value)
 		return;
-	at = skip(value);
+	at = value_skip(value);
 	if (!strncasecmp(at, "monotonic:", 10)) {
 		flags = KIND_MONOTONIC;
-		at = skip(at + 10);
+		at = value_skip(at + 10);
 	} else if (!strncasecmp(at, "nonmonotonic:", 13)) {
-		at = skip(at + 13);
+		at = value_skip(at + 13);
 	}
 	for (u32 i = 0; i < 4 && !kind; i++) {
 		size_t n = strlen(names[i]);
 
 		if (!strncasecmp(at, names[i], n) && !isalpha((unsigned char)at[n])) {
 			kind = i + 1;
-			at = skip(at + n);
+			at = value_skip(at + n);
 		}
 	}
 	if (kind && *at == ',') {
 		at++;
-		if (!number(&at, 1, LONG_MAX, &chunk))
+		if (!value_number(&at, 1, LONG_MAX, &chunk))
 			kind = 0;
 	}
 	if (!kind || *at) {
-		misread("OMP_SCHEDULE", value,
-			"static, dynamic, guided or auto, perhaps a comma and a chunk");
+		value_misread("OMP_SCHEDULE", value,
+			      "static, dynamic, guided or auto, perhaps a comma and a chunk");
 		return;
 	}
 	env.settings.sched = kind | flags;
@@ -144,7 +143,7 @@ static void read_stack(void)
 
 	if (!value)
 		return;
-	if (number(&at, 0, ULONG_MAX >> 30, &n)) {
+	if (value_number(&at, 0, ULONG_MAX >> 30, &n)) {
 		switch (tolower((unsigned char)*at)) {
 		case 'b':
 			shift = 0;
@@ -162,12 +161,12 @@ static void read_stack(void)
 			at++;
 			break;
 		}
-		if (!*skip(at) && n << shift >= 16384) {
+		if (!*value_skip(at) && n << shift >= 16384) {
 			env.stack_bytes = n << shift;
 			return;
 		}
 	}
-	misread("OMP_STACKSIZE", value, "a number with B, K, M or G, at least 16K");
+	value_misread("OMP_STACKSIZE", value, "a number with B, K, M or G, at least 16K");
 }
 
 static void read_policy(void)
@@ -182,29 +181,42 @@ static void read_policy(void)
 		env.policy = -1;
 		env.spin_ns = 0;
 	} else if (value) {
-		misread("OMP_WAIT_POLICY", value, "active or passive");
+		value_misread("OMP_WAIT_POLICY", value, "active or passive");
 	}
 	if (getenv("WEIR_SPIN_NS"))
 		env.spin_ns = count("WEIR_SPIN_NS", 0, ULONG_MAX, env.spin_ns);
 }
 
-static void read_bind(void)
+static void read_offload(void)
 {
-	const char *value = getenv("OMP_PROC_BIND");
+	const char *value = getenv("OMP_TARGET_OFFLOAD");
 
-	if (!value)
-		return;
-	/* Under a policy this affects only omp_get_proc_bind(); without one, members take the CPUs in order, whatever the kind. */
-	if (!strcasecmp(value, "true"))
-		env.bind = 1;
-	else if (!strncasecmp(value, "primary", 7) || !strncasecmp(value, "master", 6))
-		env.bind = 2;
-	else if (!strncasecmp(value, "close", 5))
-		env.bind = 3;
-	else if (!strncasecmp(value, "spread", 6))
-		env.bind = 4;
-	else if (strcasecmp(value, "false"))
-		misread("OMP_PROC_BIND", value, "true, false, primary, close or spread");
+	env.mandatory = value && !strcasecmp(value, "mandatory");
+	if (value && !env.mandatory && strcasecmp(value, "default") &&
+	    strcasecmp(value, "disabled"))
+		value_misread("OMP_TARGET_OFFLOAD", value, "mandatory, disabled or default");
+}
+
+static void read_allocator(void)
+{
+	static const char *const names[] = {
+		"omp_default_mem_alloc", "omp_large_cap_mem_alloc", "omp_const_mem_alloc",
+		"omp_high_bw_mem_alloc", "omp_low_lat_mem_alloc",   "omp_cgroup_mem_alloc",
+		"omp_pteam_mem_alloc",	 "omp_thread_mem_alloc",
+	};
+	const char *value = getenv("OMP_ALLOCATOR");
+
+	env.settings.allocator = 1;
+	for (u32 i = 0; value && i < sizeof(names) / sizeof(*names); i++) {
+		if (!strcasecmp(value_skip(value), names[i])) {
+			env.settings.allocator = i + 1;
+			return;
+		}
+	}
+	if (value)
+		value_misread(
+			"OMP_ALLOCATOR", value,
+			"the name of one of omp.h's allocators, such as omp_default_mem_alloc");
 }
 
 static const char *word(int yes)
@@ -226,13 +238,28 @@ void environment_show(int verbose)
 		s->sched & KIND_MONOTONIC ? "MONOTONIC:" : "", kinds[s->sched & ~KIND_MONOTONIC]);
 	if (s->chunk)
 		fprintf(stderr, ",%ld", s->chunk);
-	fprintf(stderr, "'\n  [host] OMP_PROC_BIND = '%s'\n  [host] OMP_PLACES = ''\n",
-		binds[env.bind]);
+	fprintf(stderr, "'\n  [host] OMP_PROC_BIND = '%s", binds[env.binds[0]]);
+	for (u32 i = 1; i < env.nr_binds; i++)
+		fprintf(stderr, ",%s", binds[env.binds[i]]);
+	fprintf(stderr, "'\n  [host] OMP_PLACES = '");
+	for (u32 i = 0; i < env.nr_places; i++) {
+		char cpus[256];
+
+		cpus_write(cpus, sizeof(cpus), &env.places[i]);
+		fprintf(stderr, "%s{%s}", i ? "," : "", cpus);
+	}
+	fprintf(stderr, "'\n");
 	fprintf(stderr, "  [host] OMP_STACKSIZE = '%zu'\n", env.stack_bytes);
 	fprintf(stderr, "  [host] OMP_WAIT_POLICY = '%s'\n", env.policy > 0 ? "ACTIVE" : "PASSIVE");
-	fprintf(stderr, "  [host] OMP_THREAD_LIMIT = '%u'\n", env.limit);
+	fprintf(stderr, "  [host] OMP_THREAD_LIMIT = '%u'\n", s->limit);
 	fprintf(stderr, "  [host] OMP_MAX_ACTIVE_LEVELS = '%u'\n", s->max_levels);
-	fprintf(stderr, "  [host] OMP_CANCELLATION = 'FALSE'\n");
+	fprintf(stderr, "  [host] OMP_NUM_TEAMS = '%u'\n", env.teams);
+	fprintf(stderr, "  [host] OMP_TEAMS_THREAD_LIMIT = '%u'\n", env.teams_limit);
+	fprintf(stderr, "  [host] OMP_CANCELLATION = '%s'\n", word((int)env.cancels));
+	fprintf(stderr, "  [host] OMP_DEFAULT_DEVICE = '%d'\n", s->device);
+	fprintf(stderr, "  [host] OMP_MAX_TASK_PRIORITY = '%d'\n", env.max_priority);
+	fprintf(stderr, "  [host] OMP_TARGET_OFFLOAD = '%s'\n",
+		env.mandatory ? "MANDATORY" : "DEFAULT");
 	if (verbose)
 		fprintf(stderr,
 			"  WEIR_SPIN_NS = '%llu'\n  [weir-gomp] threads are %s, on %u CPUs\n",
@@ -248,7 +275,12 @@ void environment_read(void)
 	env.procs = nr_procs();
 	if (sched_getaffinity(0, sizeof(env.cpus), &env.cpus))
 		CPU_ZERO(&env.cpus);
-	env.limit = (u32)count("OMP_THREAD_LIMIT", 1, UINT_MAX, UINT_MAX);
+	env.settings.limit = (u32)count("OMP_THREAD_LIMIT", 1, UINT_MAX, UINT_MAX);
+	env.settings.device = (int)count("OMP_DEFAULT_DEVICE", 0, INT_MAX, 0);
+	env.teams = (u32)count("OMP_NUM_TEAMS", 1, INT_MAX, 0);
+	env.teams_limit = (u32)count("OMP_TEAMS_THREAD_LIMIT", 1, INT_MAX, 0);
+	env.max_priority = (int)count("OMP_MAX_TASK_PRIORITY", 0, INT_MAX, 0);
+	env.cancels = (u32)truth("OMP_CANCELLATION", 0);
 	env.settings.sched = KIND_DYNAMIC;
 	env.settings.chunk = 1;
 	env.settings.dynamic = (u32)truth("OMP_DYNAMIC", 0);
@@ -259,10 +291,10 @@ void environment_read(void)
 	read_schedule();
 	read_stack();
 	read_policy();
-	read_bind();
-	if (truth("OMP_CANCELLATION", 0))
-		fprintf(stderr, "weir-gomp: OMP_CANCELLATION=true is left out: this library "
-				"cancels nothing\n");
+	places_read();
+	env.shows_affinity = (u32)truth("OMP_DISPLAY_AFFINITY", 0);
+	read_offload();
+	read_allocator();
 	if (show && strcasecmp(show, "false"))
 		environment_show(!strcasecmp(show, "verbose"));
 }

@@ -16,6 +16,7 @@
 
 #include <weir/threads.h>
 
+typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef unsigned long long ull;
@@ -42,6 +43,7 @@ enum task_flag {
 	TASK_UNTIED = 1 << 0,
 	TASK_FINAL = 1 << 1,
 	TASK_DEPEND = 1 << 3,
+	TASK_PRIORITY = 1 << 4,
 	TASK_UP = 1 << 8,
 	TASK_GRAINSIZE = 1 << 9,
 	TASK_IF = 1 << 10,
@@ -51,6 +53,12 @@ enum task_flag {
 	TASK_STRICT = 1 << 14,
 };
 
+/* What GOMP_cancel() ends. */
+enum cancel { CANCEL_PARALLEL = 1, CANCEL_LOOP = 2, CANCEL_SECTIONS = 4, CANCEL_GROUP = 8 };
+
+/* Where members of a region go: omp_proc_bind_t. */
+enum bind { BIND_FALSE, BIND_TRUE, BIND_PRIMARY, BIND_CLOSE, BIND_SPREAD };
+
 /* A task's settings; its children inherit them. */
 struct settings {
 	u32 threads;	/* of the next region; 0: of the environment, by level */
@@ -58,6 +66,9 @@ struct settings {
 	u32 sched;	/* enum kind, perhaps KIND_MONOTONIC */
 	u32 dynamic;
 	long chunk;
+	u32 limit; /* threads of a contention group at most */
+	int device;
+	uintptr_t allocator; /* for memory without one */
 };
 
 /* The environment, read once. */
@@ -65,8 +76,17 @@ struct environment {
 	struct settings settings;
 	u32 threads[NR_LEVELS];
 	u32 nr_levels;
-	u32 limit; /* threads of a region at most */
-	int bind;
+	u32 teams;	  /* of a league; 0: the program says it */
+	u32 teams_limit;  /* threads of each; 0: no limit of its own */
+	u32 cancels;	  /* whether a program may cancel anything */
+	int max_priority; /* of tasks */
+	u32 mandatory;	  /* no host instead of a device that is not there */
+	enum bind binds[NR_LEVELS];
+	u32 nr_binds;
+	cpu_set_t *places;
+	u32 nr_places;
+	char *format; /* of a thread's affinity */
+	u32 shows_affinity;
 	int policy; /* -1 passive, 0 not given, 1 active */
 	size_t stack_bytes;
 	u64 spin_ns;
@@ -97,6 +117,8 @@ struct group {
 	struct group *outer;
 	u32 running; /* (a) tasks in it that have not ended */
 	u32 workshare;
+	u32 blocked;	    /* (l) tasks in it that depend on others */
+	u32 cancelled;	    /* (a) its tasks that have not begun never do */
 	struct list queued; /* (l) */
 	u64 *reductions;
 };
@@ -118,6 +140,8 @@ struct task {
 	struct settings settings;
 	u32 children; /* (a) children that have not ended */
 	u32 keepers;  /* (l) itself and its children: frees it at 0 */
+	int priority;
+	u32 copied; /* its data have constructors, which have run */
 	u32 final;
 	u32 implicit;
 	u32 detached;		     /* ends when its body has and its event is fulfilled */
@@ -163,16 +187,24 @@ struct member {
 	u64 works;	   /* constructs that it has entered */
 	u64 singles;
 	struct work *work;
-	u64 trip;	      /* of static loops */
-	u64 lo, hi;	      /* ordered: the chunk it has; none if they are equal */
-	struct member *outer; /* the leader's own place, one level up */
-	struct team *led;     /* by it, from here; kept for the next region */
-	struct team *alone;   /* for constructs outside of regions */
-	u32 seen;	      /* the last region that it has begun */
-	struct event recall;  /* (a) for places that the last region left empty */
-	weir_thread *thread;  /* (a) */
-	u32 bound;	      /* to a CPU, for OMP_PROC_BIND */
-	int gang;	      /* the team's, which its thread has joined */
+	u64 trip;		 /* of static loops */
+	u64 lo, hi;		 /* ordered: the chunk it has; none if they are equal */
+	u32 nr_teams, nth_team;	 /* of the league that it is in: 1 and 0 outside */
+	struct member *outer;	 /* the leader's own place, one level up */
+	struct team *led;	 /* by it, from here; kept for the next region */
+	struct team *alone;	 /* for constructs outside of regions */
+	struct member *inner;	 /* the place of an initial thread that it is for a while; kept */
+	struct member *root;	 /* whose contention group it is in */
+	u32 busy;		 /* (a) of a root: threads of its group, without itself */
+	struct work spare;	 /* for constructs that the others of a cancelled region left */
+	u32 seen;		 /* the last region that it has begun */
+	struct event recall;	 /* (a) for places that the last region left empty */
+	weir_thread *thread;	 /* (a) */
+	u32 place;		 /* 1 + its number; 0: none */
+	u32 part_first, part_nr; /* the places of its regions */
+	u32 bound;		 /* 1 + the place whose CPUs its thread has */
+	u32 shown, shown_place;	 /* its team's size and place when they were shown */
+	int gang;		 /* the team's, which its thread has joined */
 	pthread_t posix;
 	struct task implicit;
 } ALIGNED;
@@ -192,11 +224,15 @@ struct team {
 	u32 first; /* the region begins in a construct that the leader has set up */
 	u64 works; /* constructs before this region */
 	void *copied;
+	u32 reserved;	    /* threads of the contention group */
 	struct group group; /* of reductions over a whole region */
 	struct event event ALIGNED;
 	u64 go;		     /* (a) regions so far, and members of the last one below bit 32 */
 	u64 barrier ALIGNED; /* (a) generation, and below bit 32 the number of arrivals */
+	u64 end;	     /* (a) the same of the barrier that ends a region */
 	u64 single;	     /* (a) */
+	u32 cancelled;	     /* (a) its region */
+	u64 cancelled_work;  /* (a) 1 + generation of the barrier behind the construct */
 	u32 ahead;	     /* (a) members that wait for a construct's record */
 	u32 lock ALIGNED;    /* of tasks */
 	u32 queued;	     /* (l); read without it */
@@ -209,12 +245,33 @@ struct team {
 extern u32 crowd; /* (a) this library's threads, plus one */
 struct member *me(void);
 u32 level_threads(u32 level);
-void barrier(struct member *m);
-/* Begin a region of @threads (0: from the settings) and fill in its first construct, if @first. */
-struct team *region_begin(void (*run)(void *), void *data, u32 threads);
+/* Whether the region was cancelled: then it did not wait. */
+bool barrier(struct member *m);
+/* The calling thread is an initial thread, outside of all regions, until the second call. */
+void initial_begin(void);
+void initial_end(void);
+/* The teams of threads that wait for the caller's next region end. */
+void teams_dismiss(void);
+/* Begin a region of @threads (0: from the settings); @flags as in gcc's calls. */
+struct team *region_begin(void (*run)(void *), void *data, u32 threads, u32 flags);
 void region_go(struct team *t);
 void region_run(struct team *t);
 void region_end(void);
+
+/* place.c */
+void places_read(void);
+/* @m is of an initial thread: all places are its. */
+void place_initial(struct member *m);
+/* Places for a region's members. @clause: a bind that the region asks for, or 0. */
+void place_members(struct team *t, u32 clause);
+/* Its thread goes to the CPUs of its place, unless a policy has it. */
+void place_take(struct member *m);
+/* A list such as 0-3,8, of CPUs, cut after @bytes. */
+void cpus_write(char *text, size_t bytes, const cpu_set_t *cpus);
+
+/* affinity.c */
+/* For OMP_DISPLAY_AFFINITY: a line, if the calling member's team or place is another one than last time. */
+void affinity_show(struct member *m);
 
 /* wait.c */
 u64 now_ns(void);
@@ -237,6 +294,8 @@ void fatal(const char *what) __attribute__((noreturn, cold));
 /* task.c */
 /* A task that a member may begin at a barrier. 0: there is none. */
 int task_run_any(struct member *m);
+/* Wait for the siblings that @list depends on, for what happens at once. */
+void await_depends(struct member *m, void **list);
 void task_implicit(struct task *t, struct team *team, struct task *parent,
 		   const struct settings *s);
 void task_drop_table(struct task *t);
@@ -248,7 +307,14 @@ void reductions_register(u64 *data);
 void reductions_share(u64 *data, const u64 *first);
 void GOMP_taskgroup_reduction_unregister(uintptr_t *data);
 
+/* cancel.c */
+/* Whether a task that has not begun never does. */
+int task_cancelled(const struct task *t);
+
 /* work.c */
+void works_begin(struct team *t);
+void works_free(struct team *t);
+void work_free(struct work *w);
 struct work *work_enter(struct member *m, int *first);
 void work_ready(struct member *m, struct work *w);
 void work_leave(struct member *m);
@@ -259,5 +325,9 @@ void loop_sections(struct work *w, u32 count);
 /* env.c */
 void environment_read(void);
 void environment_show(int verbose);
+/* Parts of values: what is behind blanks; a number of at least @least, behind which *@at points then. 0: there is none. */
+const char *value_skip(const char *at);
+int value_number(const char **at, unsigned long least, unsigned long most, unsigned long *out);
+void value_misread(const char *name, const char *value, const char *wants);
 
 #endif

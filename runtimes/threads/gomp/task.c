@@ -21,15 +21,29 @@ static u32 outside_lock;
 
 /* --- lists --------------------------------------------------------------------------------------------------- */
 
+/*
+ * By priority, in order of arrival: from the highest on in a team's list, which is read from the head; up to the highest in others, which are
+ * read from the tail.
+ */
 static void list_add(struct list *l, struct task *t, u32 which)
 {
-	t->link[which].next = 0;
-	t->link[which].before = l->tail;
-	if (l->tail)
-		l->tail->link[which].next = t;
+	struct task *before = l->tail, *next = 0;
+
+	while (before && (which == LIST_TEAM ? before->priority < t->priority
+					     : before->priority > t->priority)) {
+		next = before;
+		before = before->link[which].before;
+	}
+	t->link[which].next = next;
+	t->link[which].before = before;
+	if (before)
+		before->link[which].next = t;
 	else
 		l->head = t;
-	l->tail = t;
+	if (next)
+		next->link[which].before = t;
+	else
+		l->tail = t;
 }
 
 static void list_remove(struct list *l, struct task *t, u32 which)
@@ -239,6 +253,8 @@ static void complete(struct task *t)
 		if (add(&next->blockers, -1))
 			continue;
 		news = 1;
+		if (next->run && next->group)
+			next->group->blocked--;
 		if (next->run)
 			enqueue(team, next);
 	}
@@ -260,9 +276,12 @@ static void execute(struct member *m, struct task *t)
 	struct task *before = m->task;
 	u32 done = 1;
 
-	m->task = t;
-	t->run(t->data);
-	m->task = before;
+	/* Data with constructors have destructors, which the body calls. */
+	if (t->copied || !task_cancelled(t)) {
+		m->task = t;
+		t->run(t->data);
+		m->task = before;
+	}
 	if (t->detached) {
 		lock(&t->team->lock);
 		t->detach &= ~(u32)DETACH_BODY;
@@ -289,8 +308,12 @@ int task_run_any(struct member *m)
 	return 1;
 }
 
-/* Wait until *@count is 0, running tasks of @list meanwhile. */
-static void wait_for(struct member *m, const u32 *count, const struct list *list)
+/*
+ * Wait until *@count is 0, running tasks of @list meanwhile: those of @group, if that is not null. If one of them waits for a task outside
+ * of the group, that is a child of the caller's task, as it is itself.
+ */
+static void wait_for(struct member *m, const u32 *count, const struct list *list,
+		     const struct group *group)
 {
 	struct team *team = m->team;
 
@@ -302,6 +325,8 @@ static void wait_for(struct member *m, const u32 *count, const struct list *list
 			break;
 		lock(&team->lock);
 		t = dequeue(team, list->tail);
+		if (!t && group && group->blocked)
+			t = dequeue(team, m->task->queued.tail);
 		unlock(&team->lock);
 		if (t)
 			execute(m, t);
@@ -345,16 +370,19 @@ static void run_here(struct member *m, struct task *t)
 }
 
 /* Wait for the siblings that @list depends on, for a task that runs at once. */
-static void await_depends(struct member *m, void **list)
+void await_depends(struct member *m, void **list)
 {
-	struct task *t = task_new(m, 0, depends_in(list), 0, 0);
+	struct task *t;
 
+	if (!m->team || !get(&m->task->children))
+		return;
+	t = task_new(m, 0, depends_in(list), 0, 0);
 	depends_read(list, t->depends);
 	lock(&m->team->lock);
 	t->parent->keepers++;
 	depend_link(t);
 	unlock(&m->team->lock);
-	wait_for(m, &t->blockers, &t->parent->queued);
+	wait_for(m, &t->blockers, &t->parent->queued, 0);
 	/* Only later siblings could link to it after this, and there are none: the caller is the parent. */
 	lock(&m->team->lock);
 	for (u32 i = 0; i < t->nr_depends; i++)
@@ -363,21 +391,26 @@ static void await_depends(struct member *m, void **list)
 	unlock(&m->team->lock);
 }
 
-GOMP_API void GOMP_task(void (*run)(void *), void *data, void (*copy)(void *, void *), long bytes,
-			long align, bool deferred, unsigned flags, void **depend, int priority,
-			void *detach)
+/* @bounds: the first two words of its data, of a part of a taskloop; @copy does not know them. */
+static void create(void (*run)(void *), void *data, void (*copy)(void *, void *), long bytes,
+		   long align, bool deferred, unsigned flags, void **depend, int priority,
+		   void *detach, const u64 *bounds)
 {
 	struct member *m = me();
 	struct team *team = m->team;
 	void **list = flags & TASK_DEPEND ? depend : 0;
 	struct task *t;
 
-	(void)priority;
+	if (task_cancelled(m->task))
+		return;
 	if (!team || m->task->final || glance(&team->queued) > QUEUED * team->n)
 		deferred = false;
 	t = task_new(m, run, deferred ? depends_in(list) : 0, (size_t)bytes, (size_t)align);
 	if (flags & TASK_FINAL)
 		t->final = 1;
+	if (flags & TASK_PRIORITY)
+		t->priority = priority < env.max_priority ? priority : env.max_priority;
+	t->copied = copy != 0;
 	if (flags & TASK_DETACH) {
 		t->detached = 1;
 		t->detach = DETACH_EVENT | DETACH_BODY;
@@ -386,12 +419,14 @@ GOMP_API void GOMP_task(void (*run)(void *), void *data, void (*copy)(void *, vo
 		if (data)
 			*(void **)data = t;
 	}
-	if (!deferred && list && team)
+	if (!deferred && list)
 		await_depends(m, list);
 	if (copy)
 		copy(t->data, data);
 	else if (bytes)
 		memcpy(t->data, data, (size_t)bytes);
+	if (bounds)
+		memcpy(t->data, bounds, 2 * sizeof(*bounds));
 	if (!deferred) {
 		if (team) {
 			lock(&team->lock);
@@ -411,8 +446,17 @@ GOMP_API void GOMP_task(void (*run)(void *), void *data, void (*copy)(void *, vo
 		depend_link(t);
 	if (!t->blockers)
 		enqueue(team, t);
+	else if (t->group)
+		t->group->blocked++;
 	unlock(&team->lock);
 	event_bump(&team->event);
+}
+
+GOMP_API void GOMP_task(void (*run)(void *), void *data, void (*copy)(void *, void *), long bytes,
+			long align, bool deferred, unsigned flags, void **depend, int priority,
+			void *detach)
+{
+	create(run, data, copy, bytes, align, deferred, flags, depend, priority, detach, 0);
 }
 
 GOMP_API void omp_fulfill_event(u64 handle)
@@ -432,9 +476,10 @@ GOMP_API void omp_fulfill_event(u64 handle)
 		event_bump(team ? &team->event : &outside);
 }
 
-GOMP_API void omp_fulfill_event_(const u64 *handle)
+/* Fortran's interface passes the handle itself, too. */
+GOMP_API void omp_fulfill_event_(u64 handle)
 {
-	omp_fulfill_event(*handle);
+	omp_fulfill_event(handle);
 }
 
 GOMP_API void GOMP_taskwait(void)
@@ -442,15 +487,14 @@ GOMP_API void GOMP_taskwait(void)
 	struct member *m = me();
 
 	if (m->team && get(&m->task->children))
-		wait_for(m, &m->task->children, &m->task->queued);
+		wait_for(m, &m->task->children, &m->task->queued, 0);
 }
 
 GOMP_API void GOMP_taskwait_depend(void **depend)
 {
 	struct member *m = me();
 
-	if (m->team && get(&m->task->children))
-		await_depends(m, depend);
+	await_depends(m, depend);
 }
 
 GOMP_API void GOMP_taskyield(void)
@@ -474,7 +518,7 @@ void group_end(void)
 	struct group *g = m->task->group;
 
 	if (m->team && get(&g->running))
-		wait_for(m, &g->running, &g->queued);
+		wait_for(m, &g->running, &g->queued, g);
 	m->task->group = g->outer;
 }
 
@@ -491,18 +535,27 @@ GOMP_API void GOMP_taskgroup_end(void)
 	free(g);
 }
 
+/*
+ * A set in gcc's layout: [0] number of variables, [1] bytes of one member's copies, [2] alignment, later the copies, [4] next set,
+ * [5] ours: 1 in the first of a chain of sets, [6] end of the copies, then for each variable: address, place among the copies, free.
+ */
+enum { SET_NR, SET_BYTES, SET_COPIES, SET_NEXT = 4, SET_FIRST, SET_END, SET_VARIABLES };
+
 /* --- taskloop ------------------------------------------------------------------------------------------------------ */
 
 static void taskloop(void (*run)(void *), void *data, void (*copy)(void *, void *), long bytes,
-		     long align, unsigned flags, u64 tasks, int priority, u64 start, u64 end,
-		     u64 step, u64 nr)
+		     long align, unsigned flags, u64 tasks, int priority, u64 start, u64 step,
+		     u64 nr)
 {
 	struct member *m = me();
 	u64 each, more = 0, at = 0;
-	char *own;
 
-	if (!nr)
+	if (!nr) {
+		/* The caller is told that its set of reductions was not registered. */
+		if ((flags & (TASK_NOGROUP | TASK_REDUCTION)) == TASK_REDUCTION)
+			((u64 **)data)[2][SET_COPIES] = 0;
 		return;
+	}
 	if (flags & TASK_GRAINSIZE) {
 		u64 grain = tasks ? tasks : 1;
 
@@ -526,17 +579,17 @@ static void taskloop(void (*run)(void *), void *data, void (*copy)(void *, void 
 		if (flags & TASK_REDUCTION)
 			reductions_register(((u64 **)data)[2]);
 	}
-	/* The first two words of a task's data are its own bounds. */
-	own = data;
 	for (u64 i = 0; i < tasks; i++) {
 		u64 to = at + each + (i < more);
 
+		u64 bounds[2];
+
 		if (to > nr)
 			to = nr;
-		((u64 *)own)[0] = start + at * step;
-		((u64 *)own)[1] = to == nr ? end : start + to * step;
-		GOMP_task(run, own, copy, bytes, align, flags & TASK_IF,
-			  flags & (TASK_UNTIED | TASK_FINAL), 0, priority, 0);
+		bounds[0] = start + at * step;
+		bounds[1] = start + to * step;
+		create(run, data, copy, bytes, align, flags & TASK_IF,
+		       flags & (TASK_UNTIED | TASK_FINAL | TASK_PRIORITY), 0, priority, 0, bounds);
 		at = to;
 	}
 	if (!(flags & TASK_NOGROUP))
@@ -550,8 +603,7 @@ GOMP_API void GOMP_taskloop(void (*run)(void *), void *data, void (*copy)(void *
 	struct work w = { 0 };
 
 	loop_signed(&w, KIND_STATIC, start, end, step, 0);
-	taskloop(run, data, copy, bytes, align, flags, tasks, priority, w.start, w.end, w.step,
-		 w.nr);
+	taskloop(run, data, copy, bytes, align, flags, tasks, priority, w.start, w.step, w.nr);
 }
 
 GOMP_API void GOMP_taskloop_ull(void (*run)(void *), void *data, void (*copy)(void *, void *),
@@ -561,17 +613,10 @@ GOMP_API void GOMP_taskloop_ull(void (*run)(void *), void *data, void (*copy)(vo
 	struct work w = { 0 };
 
 	loop_unsigned(&w, KIND_STATIC, !!(flags & TASK_UP), start, end, step, 0);
-	taskloop(run, data, copy, bytes, align, flags, tasks, priority, w.start, w.end, w.step,
-		 w.nr);
+	taskloop(run, data, copy, bytes, align, flags, tasks, priority, w.start, w.step, w.nr);
 }
 
 /* --- reductions by tasks ------------------------------------------------------------------------------------------- */
-
-/*
- * A set in gcc's layout: [0] number of variables, [1] bytes of one member's copies, [2] alignment, later the copies, [4] next set,
- * [5] ours: 1 in the first of a chain of sets, [6] end of the copies, then for each variable: address, place among the copies, free.
- */
-enum { SET_NR, SET_BYTES, SET_COPIES, SET_NEXT = 4, SET_FIRST, SET_END, SET_VARIABLES };
 
 /* Chain @data's sets before @old, with copies for @n members or with @first's copies. */
 static u64 *reductions_chain(u64 *data, u64 *old, const u64 *first, u64 n)

@@ -6,7 +6,6 @@
  *
  * The barrier counts arrivals. The last to arrive, or to end a task after that, releases it; waiting members run tasks.
  */
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +30,8 @@ u32 crowd = 1;
 
 /* --- places -------------------------------------------------------------------------------------------------- */
 
+static void place_drop(struct member *m);
+
 static void dismiss(struct team *t)
 {
 	if (!t)
@@ -47,18 +48,27 @@ static void dismiss(struct team *t)
 	if (weir_blocking_end)
 		weir_blocking_end();
 	__atomic_fetch_sub(&crowd, t->nr - 1, __ATOMIC_RELAXED);
-	dismiss(t->member[0]->led);
 	for (u32 i = 0; i < t->nr; i++)
-		free(t->member[i]);
+		place_drop(t->member[i]);
 	if (t->gang)
 		weir_gang_return(t->gang - 1);
-	for (u32 i = 0; i < NR_WORKS; i++) {
-		free(t->work[i].memory);
-		free(t->work[i].posted);
-		free(t->work[i].counts);
-	}
+	works_free(t);
 	free(t->member);
 	free(t);
+}
+
+/* With what it leads. */
+static void place_drop(struct member *m)
+{
+	if (!m)
+		return;
+	dismiss(m->led);
+	place_drop(m->inner);
+	if (m->alone)
+		works_free(m->alone);
+	free(m->alone);
+	work_free(&m->spare);
+	free(m);
 }
 
 static void gone(void *place)
@@ -69,15 +79,17 @@ static void gone(void *place)
 	if (m->team)
 		return;
 	current = 0;
-	dismiss(m->led);
-	free(m);
+	place_drop(m);
 }
 
 /* The child of a fork has no members any more; their memory stays. */
 static void forked(void)
 {
-	if (current)
-		current->led = 0;
+	for (struct member *m = current; m; m = m->outer) {
+		m->led = 0;
+		if (m->inner)
+			m->inner->led = 0;
+	}
 }
 
 static void prepare(void)
@@ -85,6 +97,17 @@ static void prepare(void)
 	environment_read();
 	pthread_key_create(&ends, gone);
 	pthread_atfork(0, 0, forked);
+}
+
+/* @m is the place of an initial thread. */
+static void outside(struct member *m)
+{
+	task_implicit(&m->implicit, 0, 0, &env.settings);
+	m->task = &m->implicit;
+	m->thread = own_thread();
+	m->root = m;
+	m->nr_teams = 1;
+	m->nth_team = 0;
 }
 
 /* The calling thread's place; the first call makes one outside of all regions. */
@@ -96,51 +119,86 @@ struct member *me(void)
 		return m;
 	pthread_once(&once, prepare);
 	m = fresh(sizeof(*m));
-	task_implicit(&m->implicit, 0, 0, &env.settings);
-	m->task = &m->implicit;
-	m->thread = own_thread();
+	outside(m);
+	place_initial(m);
+	place_take(m);
 	current = m;
 	pthread_setspecific(ends, m);
 	return m;
+}
+
+void initial_begin(void)
+{
+	struct member *m = me();
+
+	if (!m->inner)
+		m->inner = fresh(sizeof(*m));
+	outside(m->inner);
+	m->inner->outer = m;
+	place_initial(m->inner);
+	if (m->place)
+		m->inner->place = m->inner->bound = m->place;
+	current = m->inner;
+}
+
+void initial_end(void)
+{
+	current = current->outer;
+}
+
+void teams_dismiss(void)
+{
+	struct member *m = me();
+
+	if (m->team)
+		return;
+	dismiss(m->led);
+	m->led = 0;
 }
 
 /* --- the barrier ------------------------------------------------------------------------------------------------- */
 
 /*
  * When all members of generation @generation have arrived and no task is left, exactly one of the members that see this opens the
- * barrier. The word holds the generation, so a late member does nothing. Arrivals are looked at first, since a member creates tasks
+ * barrier @word. It holds the generation, so a late member does nothing. Arrivals are looked at first, since a member creates tasks
  * before it arrives and later ones only by a task that is unfinished itself. What tasks wrote is seen behind the barrier by their
  * count, not by the arrivals, which came before.
  */
-static int barrier_open(struct team *t, u64 generation, u32 n)
+static int barrier_open(struct team *t, u64 *word, u64 generation, u32 n)
 {
 	u64 all = generation << 32 | n;
 
-	if (get(&t->barrier) != all || get(&t->unfinished) ||
-	    !cas(&t->barrier, &all, (generation + 1) << 32))
+	if (get(word) != all || get(&t->unfinished) || !cas(word, &all, (generation + 1) << 32))
 		return 0;
 	event_bump(&t->event);
 	return 1;
 }
 
-void barrier(struct member *m)
+/* A member of a cancelled region waits at its end only. */
+static bool barrier_at(struct member *m, u64 *word)
 {
 	struct team *t = m->team;
 	u64 generation;
-	u32 n;
+	u32 n = t->n;
 
-	if (!t)
-		return;
-	n = t->n;
-	generation = __atomic_fetch_add(&t->barrier, 1, __ATOMIC_ACQ_REL) >> 32;
+	generation = __atomic_fetch_add(word, 1, __ATOMIC_ACQ_REL) >> 32;
 	for (;;) {
 		u32 seen = get(&t->event.word);
 
-		if (get(&t->barrier) >> 32 != generation || barrier_open(t, generation, n))
-			return;
+		if (get(word) >> 32 != generation || barrier_open(t, word, generation, n))
+			return false;
+		if (word != &t->end && get(&t->cancelled))
+			return true;
 		if (!task_run_any(m))
 			event_wait(&t->event, seen, m);
 	}
+}
+
+bool barrier(struct member *m)
+{
+	struct team *t = m->team;
+
+	return t && (get(&t->cancelled) || barrier_at(m, &t->barrier));
 }
 
 /* --- regions ------------------------------------------------------------------------------------------------------- */
@@ -176,22 +234,10 @@ static void enter(struct member *m, struct team *t)
 	m->trip = 0;
 	m->singles = 0;
 	m->lo = m->hi = 0;
-}
-
-/* Without a policy, this library applies OMP_PROC_BIND: members take the CPUs in order. */
-static void bind_to(u32 id)
-{
-	cpu_set_t set;
-	u32 nth = id % env.procs;
-
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET(cpu, &env.cpus) || nth--)
-			continue;
-		CPU_ZERO(&set);
-		CPU_SET(cpu, &set);
-		sched_setaffinity(0, sizeof(set), &set);
-		return;
-	}
+	place_take(m);
+	m->root = t->member[0]->outer->root;
+	m->nr_teams = t->member[0]->outer->nr_teams;
+	m->nth_team = t->member[0]->outer->nth_team;
 }
 
 /* A member's life between regions and in them. */
@@ -205,8 +251,6 @@ static void *serve(void *place)
 	if (glance(&t->member[0]->thread) && !own_thread() && weir_thread_adopt)
 		adopted = !weir_thread_adopt(0);
 	set(&m->thread, own_thread());
-	if (env.bind && !m->thread && t->level == 1)
-		bind_to(m->id);
 	for (;;) {
 		u32 seen = get(&t->event.word), recalled = get(&m->recall.word);
 		u64 go = get(&t->go);
@@ -226,11 +270,11 @@ static void *serve(void *place)
 		if (m->thread && weir_thread_like)
 			weir_thread_like(glance(&t->member[0]->thread));
 		enter(m, t);
+		affinity_show(m);
 		t->run(t->data);
-		barrier(m);
+		barrier_at(m, &t->end);
 		task_drop_table(&m->implicit);
 	}
-	dismiss(m->led);
 	current = 0;
 	if (adopted)
 		weir_thread_leave();
@@ -248,8 +292,7 @@ static struct team *team_new(struct member *leader)
 	t->member[0]->team = t;
 	t->member[0]->outer = leader;
 	t->nr = 1;
-	for (u32 i = 0; i < NR_WORKS; i++)
-		t->work[i].gone = i;
+	works_begin(t);
 	leader->led = t;
 	return t;
 }
@@ -306,19 +349,45 @@ static u32 region_size(struct member *m, u32 asked)
 		return 1;
 	if (s->dynamic && n > env.procs)
 		n = env.procs;
-	if (n > env.limit)
-		n = env.limit;
 	/* As many as the policy's process gives this program beside others: it is asked here, and follows at once. */
 	if (s->dynamic && !m->team && n && weir_rt_allotment)
 		n = weir_rt_allotment(n);
 	return n ? n : 1;
 }
 
-struct team *region_begin(void (*run)(void *), void *data, u32 threads)
+/* Up to @n - 1 more threads of @m's contention group, where their number is limited; returns how many. */
+static u32 reserve(struct member *m, u32 n)
+{
+	u32 limit = m->task->settings.limit, busy = glance(&m->root->busy), room;
+
+	if (limit == UINT32_MAX || n < 2)
+		return 0;
+	do
+		room = limit - 1 > busy ? limit - 1 - busy : 0;
+	while (!cas(&m->root->busy, &busy, busy + (n - 1 < room ? n - 1 : room)));
+	return n - 1 < room ? n - 1 : room;
+}
+
+/* Members of a cancelled region left its constructs and barriers as they were. */
+static void start_over(struct team *t)
+{
+	t->cancelled = 0;
+	t->barrier = ((t->barrier >> 32) + 1) << 32;
+	t->member[0]->works = 0;
+	works_begin(t);
+}
+
+struct team *region_begin(void (*run)(void *), void *data, u32 threads, u32 flags)
 {
 	struct member *m = me();
-	u32 n = region_size(m, threads);
+	u32 n = region_size(m, threads), reserved = reserve(m, n);
 	struct team *t = m->led ? m->led : team_new(m);
+
+	if (m->task->settings.limit != UINT32_MAX)
+		n = 1 + reserved;
+	if (t->cancelled)
+		start_over(t);
+	t->reserved = reserved;
 
 	if (!m->team) {
 		m->thread = own_thread(); /* it may have been adopted or have left since */
@@ -338,13 +407,10 @@ struct team *region_begin(void (*run)(void *), void *data, u32 threads)
 	t->group.reductions = 0;
 	if (!t->asked)
 		ask_for_gang(m, t);
-	if (env.bind && n > 1 && !m->team && !m->thread && !m->bound) {
-		m->bound = 1;
-		bind_to(0);
-	}
 	t->works = t->member[0]->works;
 	t->first = 0;
 	t->n = n;
+	place_members(t, flags & 7);
 	return t;
 }
 
@@ -361,6 +427,7 @@ void region_go(struct team *t)
 	event_bump(&t->event);
 	for (u32 i = before ? before : 1; i < n; i++)
 		event_bump(&t->member[i]->recall);
+	affinity_show(m);
 }
 
 void region_run(struct team *t)
@@ -374,8 +441,10 @@ void region_end(void)
 {
 	struct member *m = me();
 
-	barrier(m);
+	barrier_at(m, &m->team->end);
 	task_drop_table(&m->implicit);
+	if (m->team->reserved)
+		__atomic_fetch_sub(&m->root->busy, m->team->reserved, __ATOMIC_RELAXED);
 	current = m->outer;
 }
 
@@ -383,13 +452,12 @@ void region_end(void)
 
 GOMP_API void GOMP_parallel(void (*run)(void *), void *data, unsigned threads, unsigned flags)
 {
-	(void)flags;
-	region_run(region_begin(run, data, threads));
+	region_run(region_begin(run, data, threads, flags));
 }
 
 GOMP_API void GOMP_parallel_start(void (*run)(void *), void *data, unsigned threads)
 {
-	region_go(region_begin(run, data, threads));
+	region_go(region_begin(run, data, threads, 0));
 }
 
 GOMP_API void GOMP_parallel_end(void)
@@ -401,11 +469,10 @@ GOMP_API void GOMP_parallel_end(void)
 GOMP_API unsigned GOMP_parallel_reductions(void (*run)(void *), void *data, unsigned threads,
 					   unsigned flags)
 {
-	struct team *t = region_begin(run, data, threads);
+	struct team *t = region_begin(run, data, threads, flags);
 	u64 *reductions = *(u64 **)data;
 	u32 n = t->n;
 
-	(void)flags;
 	memset(&t->group, 0, sizeof(t->group));
 	t->group.reductions = reductions_allocate(reductions, n, 0);
 	region_run(t);
@@ -418,9 +485,8 @@ GOMP_API unsigned GOMP_parallel_reductions(void (*run)(void *), void *data, unsi
 						long start, long end, long step, long chunk,       \
 						unsigned flags)                                    \
 	{                                                                                          \
-		struct team *t = region_begin(run, data, threads);                                 \
+		struct team *t = region_begin(run, data, threads, flags);                          \
                                                                                                    \
-		(void)flags;                                                                       \
 		first_loop(t, kind, start, end, step, chunk);                                      \
 		region_run(t);                                                                     \
 	}                                                                                          \
@@ -428,7 +494,7 @@ GOMP_API unsigned GOMP_parallel_reductions(void (*run)(void *), void *data, unsi
 							unsigned threads, long start, long end,    \
 							long step, long chunk)                     \
 	{                                                                                          \
-		struct team *t = region_begin(run, data, threads);                                 \
+		struct team *t = region_begin(run, data, threads, 0);                              \
                                                                                                    \
 		first_loop(t, kind, start, end, step, chunk);                                      \
 		region_go(t);                                                                      \
@@ -438,9 +504,8 @@ GOMP_API unsigned GOMP_parallel_reductions(void (*run)(void *), void *data, unsi
 	GOMP_API void GOMP_parallel_loop_##name(void (*run)(void *), void *data, unsigned threads, \
 						long start, long end, long step, unsigned flags)   \
 	{                                                                                          \
-		struct team *t = region_begin(run, data, threads);                                 \
+		struct team *t = region_begin(run, data, threads, flags);                          \
                                                                                                    \
-		(void)flags;                                                                       \
 		first_loop(t, KIND_RUNTIME, start, end, step, 0);                                  \
 		region_run(t);                                                                     \
 	}
@@ -468,7 +533,7 @@ PARALLEL_RUNTIME(maybe_nonmonotonic_runtime)
 GOMP_API void GOMP_parallel_loop_runtime_start(void (*run)(void *), void *data, unsigned threads,
 					       long start, long end, long step)
 {
-	struct team *t = region_begin(run, data, threads);
+	struct team *t = region_begin(run, data, threads, 0);
 
 	first_loop(t, KIND_RUNTIME, start, end, step, 0);
 	region_go(t);
@@ -487,9 +552,8 @@ static void first_sections(struct team *t, unsigned count)
 GOMP_API void GOMP_parallel_sections(void (*run)(void *), void *data, unsigned threads,
 				     unsigned count, unsigned flags)
 {
-	struct team *t = region_begin(run, data, threads);
+	struct team *t = region_begin(run, data, threads, flags);
 
-	(void)flags;
 	first_sections(t, count);
 	region_run(t);
 }
@@ -497,7 +561,7 @@ GOMP_API void GOMP_parallel_sections(void (*run)(void *), void *data, unsigned t
 GOMP_API void GOMP_parallel_sections_start(void (*run)(void *), void *data, unsigned threads,
 					   unsigned count)
 {
-	struct team *t = region_begin(run, data, threads);
+	struct team *t = region_begin(run, data, threads, 0);
 
 	first_sections(t, count);
 	region_go(t);
@@ -506,34 +570,4 @@ GOMP_API void GOMP_parallel_sections_start(void (*run)(void *), void *data, unsi
 GOMP_API void GOMP_barrier(void)
 {
 	barrier(me());
-}
-
-/* Cancellation is off, as without OMP_CANCELLATION, so nothing is ever cancelled. */
-GOMP_API bool GOMP_barrier_cancel(void)
-{
-	barrier(me());
-	return false;
-}
-
-GOMP_API bool GOMP_cancel(int which, bool doit)
-{
-	(void)which;
-	(void)doit;
-	return false;
-}
-
-GOMP_API bool GOMP_cancellation_point(int which)
-{
-	(void)which;
-	return false;
-}
-
-/* On the host, several teams would run one after the other, which looks the same to the program, so there is one team. */
-GOMP_API void GOMP_teams_reg(void (*run)(void *), void *data, unsigned teams, unsigned limit,
-			     unsigned flags)
-{
-	(void)teams;
-	(void)limit;
-	(void)flags;
-	run(data);
 }

@@ -12,6 +12,29 @@
 
 /* --- records ------------------------------------------------------------------------------------------------- */
 
+/* Construct 0 is next. */
+void works_begin(struct team *t)
+{
+	for (u32 i = 0; i < NR_WORKS; i++) {
+		t->work[i].ready = 0;
+		t->work[i].left = 0;
+		t->work[i].gone = i;
+	}
+}
+
+void work_free(struct work *w)
+{
+	free(w->memory);
+	free(w->posted);
+	free(w->counts);
+}
+
+void works_free(struct team *t)
+{
+	for (u32 i = 0; i < NR_WORKS; i++)
+		work_free(&t->work[i]);
+}
+
 /* Outside of a region, a team of one exists while a construct lasts. */
 static struct member *in_team(void)
 {
@@ -22,8 +45,7 @@ static struct member *in_team(void)
 	if (!m->alone) {
 		m->alone = fresh(sizeof(*m->alone));
 		m->alone->n = 1;
-		for (u32 i = 0; i < NR_WORKS; i++)
-			m->alone->work[i].gone = i;
+		works_begin(m->alone);
 	}
 	return m;
 }
@@ -33,18 +55,25 @@ static struct team *team_of(struct member *m)
 	return m->team ? m->team : m->alone;
 }
 
-/* @m is NR_WORKS constructs ahead. */
-static void await_slowest(struct member *m, struct team *t, struct work *w, u64 number)
+/*
+ * Wait until the record of construct @number is free: @m is NR_WORKS constructs ahead. 0: it never will be, since its region was cancelled
+ * and members have left it.
+ */
+static int await_slowest(struct member *m, struct team *t, struct work *w, u64 number)
 {
+	int free = 0;
+
 	__atomic_fetch_add(&t->ahead, 1, __ATOMIC_SEQ_CST);
 	for (;;) {
 		u32 seen = get(&t->event.word);
 
-		if (__atomic_load_n(&w->gone, __ATOMIC_SEQ_CST) == number)
+		free = __atomic_load_n(&w->gone, __ATOMIC_SEQ_CST) == number;
+		if (free || get(&t->cancelled))
 			break;
 		event_wait(&t->event, seen, m);
 	}
 	__atomic_fetch_sub(&t->ahead, 1, __ATOMIC_RELAXED);
+	return free;
 }
 
 struct work *work_enter(struct member *m, int *first)
@@ -57,8 +86,8 @@ struct work *work_enter(struct member *m, int *first)
 	m->trip = 0;
 	m->lo = m->hi = 0;
 	*first = 0;
-	if (get(&w->gone) != number)
-		await_slowest(m, t, w, number);
+	if (get(&w->gone) != number && !await_slowest(m, t, w, number))
+		w = m->work = &m->spare;
 	if (get(&w->ready) == number + 1)
 		return w;
 	lock(&w->lock);
@@ -74,6 +103,9 @@ struct work *work_enter(struct member *m, int *first)
 
 void work_ready(struct member *m, struct work *w)
 {
+	/* Nothing is done in it. */
+	if (w == &m->spare)
+		w->nr = w->left = 0;
 	set(&w->ready, m->works);
 	unlock(&w->lock);
 }
@@ -217,10 +249,10 @@ static void await_turn(struct member *m, struct work *w)
 {
 	struct team *t = team_of(m);
 
-	while (get(&w->turn) != m->lo) {
+	while (get(&w->turn) != m->lo && !get(&t->cancelled)) {
 		u32 seen = get(&t->event.word);
 
-		if (get(&w->turn) == m->lo)
+		if (get(&w->turn) == m->lo || get(&t->cancelled))
 			break;
 		event_wait(&t->event, seen, m);
 	}
@@ -363,8 +395,8 @@ GOMP_API void GOMP_loop_end(void)
 
 GOMP_API bool GOMP_loop_end_cancel(void)
 {
-	GOMP_loop_end();
-	return false;
+	GOMP_loop_end_nowait();
+	return barrier(me());
 }
 
 /* --- with reductions of tasks, and memory that the members share ------------------------------------------------- */
@@ -530,8 +562,8 @@ GOMP_API void GOMP_sections_end(void)
 
 GOMP_API bool GOMP_sections_end_cancel(void)
 {
-	GOMP_sections_end();
-	return false;
+	work_leave(me());
+	return barrier(me());
 }
 
 GOMP_API bool GOMP_single_start(void)
@@ -551,8 +583,8 @@ GOMP_API void *GOMP_single_copy_start(void)
 
 	if (GOMP_single_start())
 		return 0;
-	barrier(m);
-	return m->team->copied;
+	/* In a cancelled region each member has to get its values by itself. */
+	return barrier(m) ? 0 : m->team->copied;
 }
 
 GOMP_API void GOMP_single_copy_end(void *data)
@@ -623,7 +655,7 @@ static void doacross_wait(const u64 *at)
 	while (get(&w->posted[at[0]]) <= number) {
 		u32 seen = get(&t->event.word);
 
-		if (get(&w->posted[at[0]]) > number)
+		if (get(&w->posted[at[0]]) > number || get(&t->cancelled))
 			break;
 		event_wait(&t->event, seen, m);
 	}
