@@ -362,11 +362,15 @@ WEIR_ENTRY u32 cfs_step(struct cfs weir_mem *self, u32 what, struct weir_task we
 	if (what == WEIR_LEFT) {
 		if (here)
 			cfs_leave(self, f, s->why, now);
-		if (self->skip == t)
+		if (self->skip == t) {
 			self->skip = 0;
+			if (f->flags & WEIR_FAIR_KEPT)
+				f->flags |= WEIR_FAIR_SKIPPED;
+		}
 		return 0;
 	}
-	yields = here && what == WEIR_ARRIVED && cfs_yields(f, s->why);
+	yields = what == WEIR_ARRIVED &&
+		 (kept ? f->flags & WEIR_FAIR_SKIPPED : here && cfs_yields(f, s->why));
 	cfs_advance(self, here ? f->vruntime : WEIR_KEY_NONE, now);
 	if (what == WEIR_PICKED) {
 		cfs_skipped(self, t);

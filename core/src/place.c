@@ -62,12 +62,14 @@ WEIR_PART u32 weir_before_step(struct weir_instance weir_mem *inst weir_arg,
 	/* If a CPU that has stopped has the lock, it goes on without: better that than to wait for it. */
 	if (weir_unlikely(alone) && weir_lock_word(s, &inst->step_lock))
 		alone = 0;
-	/* Who passes its lock has arrived later than who passed it before, wherever both are going. */
-	if (alone && what == WEIR_ARRIVED && !ctx->keeps) {
+	/* Who passes its lock has arrived later than who passed it before, wherever both are going; of those that keep their place, too. */
+	if (alone && what == WEIR_ARRIVED) {
 		if ((s32)(inst->stamp - ctx->stamp) > 0)
 			ctx->stamp = inst->stamp;
-		t->seq = ++ctx->stamp;
-		inst->stamp = ctx->stamp;
+		if (!ctx->keeps)
+			t->seq = ++ctx->stamp;
+		if ((s32)(t->seq - inst->stamp) > 0)
+			inst->stamp = t->seq;
 	}
 	return alone;
 }

@@ -38,6 +38,8 @@ enum weir_fair_flag {
 	WEIR_FAIR_STAYS = 128, /* eevdf: it waits, and goes on whoever else waits */
 	WEIR_FAIR_PASSED = 256, /* eevdf: it runs, and its deadline has passed */
 	WEIR_FAIR_ALONE = 512,	/* eevdf: it runs, and its turn is long until another task comes */
+	WEIR_FAIR_SKIPPED =
+		1024, /* cfs: with WEIR_FAIR_KEPT: it had yielded, and is passed over once */
 };
 #define WEIR_FAIR_HERE (WEIR_FAIR_WAITS | WEIR_FAIR_RUNS)
 
