@@ -4,7 +4,7 @@
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   DEADLINE: a job of a waiting task was released. PRIORITY: of a waiting task
+ * listens:   JOB, DEADLINE: a job of a waiting task was released. PRIORITY: of a waiting task
  * publishes: PREEMPT: a CPU runs a less urgent task than a new one. OVERLOAD: a hard task is
  *            not admitted. DEADLINE_MISS: a real-time task is late
  * asks:      JOB: execution time and relative deadline; DEADLINE: absolute, and the period; EXECUTED:
@@ -109,8 +109,8 @@ WEIR_COMPONENT(
 	.cls = WEIR_ORDER, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE, .in_min = 1,
 	.in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1, .serial = 1,
 	.hears = WEIR_HEARS_PICKED | WEIR_HEARS_LEFT,
-	.listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(PRIORITY),
-	.reviews = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(PRIORITY),
+	.listens = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(PRIORITY),
+	.reviews = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(PRIORITY),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(OVERLOAD) |
 		     WEIR_TOPIC_BIT(DEADLINE_MISS),
 	.asks = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED) |

@@ -476,6 +476,12 @@ impl World {
     /// The graph is rebuilt, in whole or in part: where its components leave no choice, it must come
     /// out as all the small changes before had made it.
     fn compare(&mut self, rebuild: impl FnOnce(&mut Lab) -> Result<(), String>) -> Result<(), String> {
+        // Some orders depend on how long tasks have run: they look at the time now, as the new ones will.
+        for cpu in 0..self.lab.shape.nr_cpus() {
+            if self.lab.running[cpu as usize].is_some() {
+                self.lab.notify(Topic::Tick, &Msg { cpu: Some(cpu), ..Msg::default() })?;
+            }
+        }
         let before = self.lab.dump();
         rebuild(&mut self.lab)?;
         self.swaps += 1;
