@@ -445,8 +445,9 @@ WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg,
 			    may_run(s, exit, t, cpu))
 				break;
 		claimed = !t && claim(s, exit, to, cpu, 0);
+		/* It may have gone idle meanwhile: then it sees the task there, or its mark is seen here. */
 		if (claimed)
-			awake(s, exit, cpu, idle);
+			awake(s, exit, cpu, idle || weir_mask_test(s->idle, cpu));
 	}
 	if (!claimed)
 		weir_home_unlock(s, exit);
