@@ -264,7 +264,7 @@ mutant "a call that does not look for changes" leave-admit schedule.h 's/if (wei
 mutant "a CPU that yields does not look for changes" yield-leave schedule.h 's/seen == weir_load(&s->changes))$/1)/'
 mutant "a CPU that yields unlocks and believes that it has the lock" yield-pick schedule.h '/^WEIR_INLINE int submit/,/^}/s/return 1;/{ weir_home_unlock(s, y); return 1; }/'
 mutant "a CPU that chooses does not see what it was given" give-admit-pick pick.c 's/return WEIR_DECLINES && weir_load(&s->cpus\[target\].curr);/return 0;/'
-mutant "a CPU is given a task over another" give-admit-pick pick.c 's/if (!weir_load(&s->cpus\[cpu\].curr) && weir_pipe_holds/if (weir_pipe_holds/'
+mutant "a CPU is given a task over another" give-other pick.c 's/if (!weir_load(&s->cpus\[cpu\].curr) && weir_pipe_holds/if (weir_pipe_holds/'
 mutant "a CPU declines a claim without a place" decline-waiting schedule.c '/^WEIR_GLOBAL WEIR_RARE int weir_end_this_claim/,/^}/s/if (!h || weir_home_lock(s, h))/if (!h) return weir_end_claim(s, t, claim, WEIR_UNCONSIDERED) == claim ? 0 : -WEIR_ESTATE; if (weir_home_lock(s, h))/'
 mutant "a CPU declines a later claim" decline-other schedule.c '/^WEIR_GLOBAL WEIR_RARE int weir_end_this_claim/,/^}/s/if (weir_load_acquire(&t->claim) != claim)/claim = weir_load_acquire(\&t->claim); if (0)/'
 mutant "a CPU declines without the lock of the place" decline schedule.c '/^WEIR_GLOBAL WEIR_RARE int weir_end_this_claim/,/^}/{s/ || weir_home_lock(s, h)//;s/weir_home_unlock(s, h);/;/}'

@@ -109,11 +109,13 @@ WEIR_COLD u32 weir_take_step(struct weir_ctx weir_mem *ctx, struct weir_instance
 WEIR_INLINE u32 weir_onward(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *at,
 			    struct weir_pipe weir_mem *on, struct weir_task weir_mem *t, u32 what)
 {
+	u32 landing = weir_load(&t->landing);
 	struct weir_pipe weir_mem *old;
 
-	if (what != WEIR_REVIEW)
+	/* Without the lock of its home it may have got a CPU meanwhile. */
+	if (what != WEIR_REVIEW || !landing)
 		return what;
-	old = &s->graph->pipes[t->landing - 1];
+	old = &s->graph->pipes[landing - 1];
 	return at == old || (at->to->nr_out > 1 && on != weir_went_on(at, old, t)) ? WEIR_ARRIVED
 										   : what;
 }

@@ -996,6 +996,34 @@ static void give_check(void)
 	no_lost_wakeup(1);
 }
 
+/* The CPU has another task to choose already. */
+static void give_other_setup(void)
+{
+	begin_balanced();
+	bind(CTL, a, 1);
+	bind(CTL, b, 1);
+	admit(CTL, b);
+}
+
+static void give_a_0(void)
+{
+	admit(0, a);
+	outcome.err[0] = weir_give(sched, 0, 1, a);
+}
+
+/* It was given the one before it began to choose, and left it behind, or runs it; else it runs the other. What it chose is what it runs. */
+static void give_other_check(void)
+{
+	if (outcome.err[0]) {
+		REQUIRE(weir_state(a) == WEIR_RUNNING && weir_last_cpu(a) == 1);
+		REQUIRE(running(a) || !a->home);
+	} else {
+		REQUIRE(running(b));
+	}
+	REQUIRE(!outcome.picked[1] || sched->cpus[1].curr == outcome.picked[1]);
+	no_lost_wakeup(1);
+}
+
 /* --- hand-over ------------------------------------------------------------------------------------- */
 
 /* CPU 0 or CPU 1 has it, and the loser says so. */
@@ -1556,6 +1584,7 @@ const struct scenario scenarios[] = {
 	    yield_block_rebind_check),
 	TWO("yield-leave", yield_leave_setup, cpu_1_leaves, yield_b_1, yield_leave_check),
 	TWO("give-pick", give_setup, admit_give_a_0, pick_1, give_check),
+	TWO("give-other", give_other_setup, give_a_0, pick_1, give_other_check),
 	THREE("give-admit-pick", give_setup, admit_give_a_0, pick_1, admit_b_2, give_check),
 	TWO("hand-over-claim", one_task_setup, hand_a_0, pick_1, hand_over_check),
 	TWO("hand-over-running", hand_over_running_setup, hand_b_a_0, pick_1,
