@@ -102,47 +102,19 @@ WEIR_COLD u32 weir_take_step(struct weir_ctx weir_mem *ctx, struct weir_instance
 	return weir_after_step(inst, pipe, weir_class_step(inst, what, t, &ctx->step), alone, key);
 }
 
-/*
- * What the stage behind @on is told of @t, whose review has come through @at to it: behind where it was withheld, or on another way, stages
- * have not had it yet.
- */
-WEIR_INLINE u32 weir_onward(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *at,
-			    struct weir_pipe weir_mem *on, struct weir_task weir_mem *t, u32 what)
-{
-	u32 landing = weir_load(&t->landing);
-	struct weir_pipe weir_mem *old;
-
-	/* Without the lock of its home it may have got a CPU meanwhile. */
-	if (what != WEIR_REVIEW || !landing)
-		return what;
-	old = &s->graph->pipes[landing - 1];
-	return at == old || (at->to->nr_out > 1 && on != weir_went_on(at, old, t)) ? WEIR_ARRIVED
-										   : what;
-}
-
 WEIR_GLOBAL WEIR_RARE int weir_walk(struct weir_sched weir_mem *s weir_arg,
 				    struct weir_pipe weir_mem *at weir_arg,
 				    struct weir_task weir_mem *t weir_arg, u32 what, u32 first)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	u32 review = what == WEIR_REVIEW;
 
 	while (at->stages && !at->to->home && (!at->postponed || first) && weir_loop) {
 		struct weir_instance weir_mem *inst = at->to;
-		u32 port, had = 0;
+		u32 port = weir_take_step(ctx, inst, at, t, what);
 
-		/* The way that it came by before is known until the review is done. */
-		if (review && inst->nr_in > 1)
-			had = weir_load(came_by(inst, t));
-		port = weir_take_step(ctx, inst, at, t, what);
-		if (review && inst->nr_in > 1) {
-			weir_store(came_by(inst, t), had);
-			weir_store(came_by(inst, t) + 1, at->to_port);
-		}
 		first = 0;
 		if (port == WEIR_WITHHOLD)
 			break;
-		what = weir_onward(s, at, inst->out[port], t, what);
 		at = inst->out[port];
 	}
 	ctx->reached = at;
@@ -346,7 +318,7 @@ WEIR_PART u64 weir_steps_again(struct weir_sched weir_mem *s weir_arg,
 
 	while (at->stages && at->to->home == h && weir_loop) {
 		struct weir_instance weir_mem *inst = at->to;
-		struct weir_pipe weir_mem *on;
+		struct weir_pipe weir_mem *old, *on;
 		u32 port = weir_step_with(ctx, inst, at, what, t, inst->careful || ctx->moved == t);
 
 		if (port == WEIR_WITHHOLD)
@@ -354,7 +326,12 @@ WEIR_PART u64 weir_steps_again(struct weir_sched weir_mem *s weir_arg,
 		weir_only_now(inst);
 		weir_only_now(s);
 		on = inst->out[port];
-		what = weir_onward(s, at, on, t, what);
+		/* Behind where it was withheld, or on another way, stages have not had it yet. */
+		if (what == WEIR_REVIEW) {
+			old = &s->graph->pipes[t->landing - 1];
+			if (at == old || (inst->nr_out > 1 && on != weir_went_on(at, old, t)))
+				what = WEIR_ARRIVED;
+		}
 		at = on;
 	}
 	return (u64)at;
