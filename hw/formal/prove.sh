@@ -52,7 +52,8 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-# A mutant: name, the proof that must refuse it, file, what sed does to it.
+# A mutant: name, the proof that must refuse it, file, what sed does to it; led: by the calls that the properties have for it (LED),
+# because a search among all calls does not find them in minutes.
 mutants=$(cat <<'END'
 held-moves	match-3	weir_laxity_match	s/assign home_d\[b\]\[c\] = kept\[b\]\[c\] || /assign home_d[b][c] = /
 held-shares	match-3	weir_laxity_match	s/ \&\& !keeps\[c\] \&\& kept\[b\] == '0);/);/
@@ -111,14 +112,14 @@ raise-lowers	lists-two	weir_lists	s/ \&\& LevelWidth'(arg_q) > prio);/);/
 latest-first	ordered	weir_ordered	s/assign place  = state_q == Move ? {~level_q, key_q, 1'b1} : {~prio, key, /assign place = state_q == Move ? {~level_q, ~key_q, 1'b1} : {~prio, ~key, /
 behind-equals	ordered	weir_ordered	s/{~prio, key, !arg_q\[0\]}/{~prio, key, 1'b1}/
 old-place	ordered	weir_ordered	s/(sets_level || sets_key || (state_q/(sets_level || (state_q/
-old-rank	ordered	weir_ordered	s/.ranked_i(sets_level || sets_key)/.ranked_i(sets_level)/
+old-rank	ordered	weir_ordered	s/.ranked_i(sets_level || sets_key)/.ranked_i(sets_level)/	led
 put-back-waits	ordered	weir_ordered	s/state_q == Idle \&\& rest_q == '0 \&\& some/state_q == Idle/
 another-makes-room	lists-cpus	weir_cpus	s/ \&\& others == '0 \&\& / \&\& /
-urgent-makes-room	lists-cpus	weir_cpus	s/may_q\[d\] \&\& level\[d\] < level\[c\]/may_q[d] \&\& level[d] > level[c]/
+urgent-makes-room	lists-cpus	weir_cpus	s/may_q\[d\] \&\& level\[d\] < level\[c\]/may_q[d] \&\& level[d] > level[c]/	led
 stays-on	lists-cpus	weir_cpus	s/(stop_i\[c\] || (waits/((waits/
 others-section	lists-cpus	weir_cpus	s/if (mine \&\& set_may_i)/if (set_may_i)/
 unstopped	threads-cpus	weir_threads	s/ThreadsBlock: if (!op_q \&\& alive \&\& on\[c\] \&\& .*/ThreadsBlock: ;/
-woken-twice	threads-cpus	weir_threads	s/!hard_q\[parent\] \&\& parent_on == '0;/!hard_q[parent];/
+woken-twice	threads-cpus	weir_threads	s/!hard_q\[parent\] \&\& parent_on == '0;/!hard_q[parent];/	led
 number-too-soon	threads-cpus	weir_threads	s/used \&\& exited \&\& !here \&\& !detached) ||/used \&\& exited \&\& !mine \&\& !detached) ||/
 others-thread	threads-cpus	weir_threads	s/assign current = current_q\[cpu_i\];/assign current = current_q[0];/
 any-level	threads-two	weir_threads	s/assign list_arg     = levels ? arg_q : /assign list_arg = /
@@ -185,7 +186,7 @@ END
 )
 
 # What was refused once may have become the module itself since.
-while IFS=$'\t' read -r name proof file change; do
+while IFS=$'\t' read -r name proof file change _; do
 	if sed "$change" "$root/hw/rtl/$file.sv" | cmp -s - "$root/hw/rtl/$file.sv"; then
 		echo "prove: mutant $name: its change fits no line of $file.sv any more" >&2
 		exit 1
@@ -288,14 +289,14 @@ unreached() { # LOG
 	sed -n 's/.*##.*Unreached cover statement at [^ ]* [^ .]*\.sv:\([0-9]*\)\..*/\1/p' "$1" | sort -un
 }
 
-mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS CUTS FILE CHANGE
-	local name=$1 proof=$2 top=$3 depth=$4 params=$5 cuts=$6 file=$7 change=$8
+mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS CUTS FILE CHANGE OPTION OF YOSYS
+	local name=$1 proof=$2 top=$3 depth=$4 params=$5 cuts=$6 file=$7 change=$8 led=$9
 	local dir=$work/mutant-$1 began=$SECONDS status=0 word="refused by $2"
 	mkdir -p "$dir" && cp "$root"/hw/rtl/*.sv "$top.sv" "$dir"
 	sed -i "$change" "$dir/$file.sv"
 	# A counterexample is enough, and the search ends with it: so what holds for all time is tried with more clocks than any needs.
 	# What the module promises has to refuse it, not the steps of an induction.
-	run_one "$dir" "$top" bmc "$((depth < 12 ? 12 : depth))" "$params" "$cuts" -DPROMISES_ONLY || status=$?
+	run_one "$dir" "$top" bmc "$((depth < 12 ? 12 : depth))" "$params" "$cuts" "-DPROMISES_ONLY $led" || status=$?
 	((status == 1)) || { fail && word="NOT REFUSED by $proof" && tail -3 "$dir/log" >&2; }
 	printf 'mutant %-14s %s, %d s\n' "$name" "$word" $((SECONDS - began))
 }
@@ -309,11 +310,12 @@ while read -r name top mode depth params fast cuts; do
 done <<<"$proofs"
 
 if ((!quick)); then
-	while IFS=$'\t' read -r name proof file change; do
+	while IFS=$'\t' read -r name proof file change led; do
 		asked "$name" "$proof" || continue
 		read -r _ top mode depth params _ cuts < <(grep "^$proof " <<<"$proofs")
 		[[ $mode == bmc ]] || depth=30
-		beside mutate_one "$name" "$proof" "$top" "$depth" "$params" "$cuts" "$file" "$change"
+		[[ -z $led ]] || depth=$reach
+		beside mutate_one "$name" "$proof" "$top" "$depth" "$params" "$cuts" "$file" "$change" "${led:+-DLED}"
 	done <<<"$mutants"
 fi
 while (($(jobs -rp | wc -l))); do wait -n || true; done

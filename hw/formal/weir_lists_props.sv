@@ -126,6 +126,26 @@ module weir_lists_props #(
     assume (32'(cpu_i) < NumCpus);
   end
 
+`ifdef LED
+  // A way to what a search among all calls does not find in minutes: thread 1 runs on CPU 0, CPU 1 is idle, and a more urgent thread comes.
+  logic [2:0] calls_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) calls_q <= '0;
+    else calls_q <= calls_q + 3'(req_i);
+  end
+  always_comb begin
+    assume (stop_i == '0 && 32'(cpu_i) == 32'(calls_q == 3'd2) && req_i == (live_q && !open_q && calls_q < 3'd6));
+    if (req_i)
+      unique case (calls_q)
+        3'd0:       assume (addr_i == {8'd1, 8'd2, SetPriority});
+        3'd1, 3'd2: assume (addr_i == {8'd1, 8'd0, Preemption});
+        3'd3:       assume (addr_i == {8'd0, 8'd1, Enqueue});
+        3'd4:       assume (addr_i == {16'd0, Next});
+        default:    assume (addr_i == {8'd0, 8'd2, Enqueue});
+      endcase
+  end
+`endif
+
   // What a CPU runs that is not to leave it, and what is more urgent.
   logic [NumCpus-1:0] runs, more;
   assign runs = runs_q & ~stop_q;
