@@ -226,9 +226,9 @@ def rust() -> str:
 
 # ------------------------------------------------------------------ Python
 def python() -> str:
-    """What a bench of cocotb has to know of the engine."""
+    """What a bench of cocotb has to know."""
     out = ["# SPDX-License-Identifier: MIT OR GPL-2.0-only", f"# {BY}",
-           '"""Registers of weir_laxity: byte offsets in the window of a CPU, and their fields."""', "",
+           '"""Registers of weir_laxity: byte offsets in the window of a CPU, and their fields. Calls of weir_kernel and weir_unified."""', "",
            "from typing import NamedTuple", "", "",
            "class Field(NamedTuple):", "    high: int", "    low: int", "",
            "    def get(self, word):", "        return word >> self.low & (2 << self.high - self.low) - 1", "",
@@ -240,7 +240,21 @@ def python() -> str:
         if "count" in r:
             out.append(f"{r['name']}_STRIDE = {r['stride']}")
         out += [f"{r['name']}_{f['name']} = Field({f['bits'][0]}, {f['bits'][1]})" for f in r.get("fields", [])]
-    return "\n".join([*out, *(f"{n} = {v}" for n, v in laxity["values"].items()), ""])
+    out += [f"{n} = {v}" for n, v in laxity["values"].items()]
+
+    def words(prefix: str, fields):
+        out.extend(f"{prefix}_{f['name']} = Field({f['bits'][0]}, {f['bits'][1]})" for f in fields)
+
+    out += ["", "# Byte addresses of calls in the window of the module."]
+    for n, a in addresses.items():
+        words(f"ADDRESS_{n.upper()}", a["fields"])
+    out += ["", *(f"UNIT_{n.upper()} = {v}" for n, v in units.items())]
+    for unit, u in calls.items():
+        out += ["", f"# Calls of {u['module']}."]
+        out += [f"{unit.upper()}_{c['name']} = {c['number']}" for c in u["call"]]
+        for n, fields in u.get("answer", {}).items():
+            words(f"{unit.upper()}_{n.upper()}", fields)
+    return "\n".join([*out, ""])
 
 
 # ------------------------------------------------------------------ docs

@@ -1,12 +1,54 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""Masters of APB, Wishbone, OBI and TL-UL for weir_shells: one transfer at a time.
+"""Masters of AXI4-Lite (cocotbext-axi), and of APB, Wishbone, OBI and TL-UL: one transfer at a time.
 
-All outputs of the shells are of registers, so a master looks and acts at falling edges: what it sees then is what the rising edge
+All outputs of these shells are of registers, so a master looks and acts at falling edges: what it sees then is what the rising edge
 after it takes. `access` returns whether the transfer was served, and the data. Its further arguments are what a transfer may have
 that is to be refused. With `dice` a master pauses at random, before a transfer and where it may leave an answer standing.
 """
 
+import random
+
 from cocotb.triggers import FallingEdge
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiProt, AxiResp
+from cocotbext.axi.axil_channels import AxiLiteARBus, AxiLiteAWBus, AxiLiteBBus, AxiLiteRBus, AxiLiteWBus
+
+
+def channel(kind, dut):
+    """A channel of the master on ports that end in _i and _o; the master's own names have no endings."""
+    both = {**dict.fromkeys(kind._signals), **dict.fromkeys(kind._optional_signals)}
+    names = {s: s + ("_o" if hasattr(dut, s + "_o") else "_i") for s in both}
+    return type(kind.__name__, (kind,), {"_signals": names, "_optional_signals": {}}).from_entity(dut)
+
+
+class Axil:
+    def __init__(self, dut):
+        kinds = AxiLiteAWBus, AxiLiteWBus, AxiLiteBBus, AxiLiteARBus, AxiLiteRBus
+        bus = AxiLiteBus.from_channels(*(channel(kind, dut) for kind in kinds))
+        clock, reset = (dut.bus_clk_i, dut.bus_rst_ni) if hasattr(dut, "bus_clk_i") else (dut.clk_i, dut.rst_ni)
+        self.master = AxiLiteMaster(bus, clock, reset, reset_active_level=False)
+        for part in self.master.write_if, self.master.read_if:
+            part.log.setLevel("WARNING")
+
+    def pauses(self, seed):
+        """The master makes wait, and waits, at random."""
+        write, read = self.master.write_if, self.master.read_if
+        for n, part in enumerate((write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel)):
+            dice = random.Random(seed + n)
+            part.set_pause_generator(iter(lambda d=dice: d.random() < 0.4, None))
+
+    async def raw_read(self, address, length=4, prot=AxiProt.PRIVILEGED):
+        got = await self.master.read(address, length, prot)
+        return got.resp, int.from_bytes(got.data, "little")
+
+    async def raw_write(self, address, value, length=4, prot=AxiProt.PRIVILEGED):
+        return (await self.master.write(address, value.to_bytes(length, "little"), prot)).resp
+
+    async def read(self, address):
+        resp, value = await self.raw_read(address)
+        return resp == AxiResp.OKAY, value
+
+    async def write(self, address, value):
+        return await self.raw_write(address, value) == AxiResp.OKAY, 0
 
 
 class Master:

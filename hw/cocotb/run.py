@@ -58,6 +58,10 @@ for tasks, cpus, select, clocks, privileged in SIZES:
 # The engine's clock faster and slower than that of the bus (40 ns).
 failed += run(f"weir_laxity_axil_cross-{size}", "weir_laxity_axil_cross", rtl, parameters, {**environment, "PERIODS": "14,104"},
               test="weir_laxity_axil_test")
+# The whole set and the unified controller: their calls through the shells.
+for unified in 0, 1:
+    failed += run(f"weir_calls-{'unified' if unified else 'kernel'}", "weir_calls", [*rtl, here / "weir_calls.sv"], {"Unified": unified},
+                  {"UNIFIED": unified})
 soc = [hw / "soc" / f"{name}.sv" for name in ("weir_soc_device", "weir_soc_core_picorv32", "weir_soc")]
 board = [core, *rtl, *soc, *sorted((hw / "board/ulx3s").glob("*.sv"))]
 failed += run("weir_ulx3s", "weir_ulx3s", board, {"BitClocks": 16}, {"BIT_CLOCKS": 16, "TICKS": 50},

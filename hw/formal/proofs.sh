@@ -25,8 +25,11 @@ pipelined     weir_select_props         prove 8  Select=2,NumIn=8,NumOut=2      
 pipelined-5x3 weir_select_props         prove 8  Select=2                        -
 axil          weir_axil_bus_props       prove 6 NumCpus=3,PrivilegedOnly=1       q
 axil-open     weir_axil_bus_props       prove 6 NumCpus=8,PrivilegedOnly=0       q
+axil-calls    weir_axil_bus_props       prove 6 NumCpus=2,WindowWidth=25,PrivilegedOnly=0 q
 apb           weir_apb_bus_props        prove 4 NumCpus=3,PrivilegedOnly=1       q
+apb-calls     weir_apb_bus_props        prove 4 NumCpus=2,WindowWidth=25,PrivilegedOnly=0 q
 wishbone      weir_wishbone_bus_props   prove 4 NumCpus=3                        q
+wishbone-calls weir_wishbone_bus_props  prove 4 NumCpus=2,WindowWidth=28         q
 obi           weir_obi_bus_props        prove 4 NumCpus=3,PrivilegedOnly=1       q
 obi-calls     weir_obi_bus_props        prove 4 NumCpus=2,WindowWidth=25,PrivilegedOnly=0 q
 tlul          weir_tlul_bus_props       prove 4 NumCpus=3                        q

@@ -83,6 +83,7 @@ in-a-hurry	axil	weir_axil_bus	s/WriteAnswer: if (bready_i)/WriteAnswer: if (1'b1
 any-window	axil	weir_axil_bus	s/>= NumCpus) resp = DecErr/>= 32) resp = DecErr/
 within-word	axil	weir_axil_bus	s/addr\[1:0\] != '0 || //
 unprivileged	axil	weir_axil_bus	s/assign plain      = .*/assign plain = 1'b0;/
+moves-on	axil	weir_axil_bus	s/assign writes     = state_q == Idle ? take_write : turn_q;/assign writes     = take_write;/
 hears-valid	axil	weir_axil_bus	s/assign arready_o = !ar_q;/assign arready_o = !ar_q \&\& !awvalid_i;/
 refused-anyway	apb	weir_apb_bus	s/state_q <= refused ? Answer : Request;/state_q <= Request;/
 grants-at-once	obi	weir_obi_bus	s/assign obi_gnt_o    = state_q == Idle;/assign obi_gnt_o = state_q == Idle || state_q == Answer;/

@@ -3,7 +3,9 @@
 /// What weir_apb_bus promises a master that keeps the rules of APB: one request a transfer, its answer, in time; none for what is refused.
 module weir_apb_bus_props #(
   parameter int unsigned NumCpus = 3,
+  parameter int unsigned WindowWidth = 11,
   parameter bit PrivilegedOnly = 1'b1,
+  localparam int unsigned AddrWidth = (WindowWidth < 27) ? WindowWidth + 5 : 32,
   localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1
 ) (
   input logic        clk_i,
@@ -11,7 +13,7 @@ module weir_apb_bus_props #(
   input logic        psel_i,
   input logic        penable_i,
   input logic        pwrite_i,
-  input logic [15:0] paddr_i,
+  input logic [AddrWidth-1:0] paddr_i,
   input logic [2:0]  pprot_i,
   input logic [31:0] pwdata_i,
   input logic [3:0]  pstrb_i,
@@ -21,9 +23,9 @@ module weir_apb_bus_props #(
   logic                pready, pslverr, req, we, answer_1, answer_2;
   logic [31:0]         prdata, wdata;
   logic [CpuWidth-1:0] cpu;
-  logic [10:2]         addr;
+  logic [WindowWidth-1:2] addr;
 
-  weir_apb_bus #(.NumCpus(NumCpus), .PrivilegedOnly(PrivilegedOnly)) u_bus (
+  weir_apb_bus #(.NumCpus(NumCpus), .WindowWidth(WindowWidth), .PrivilegedOnly(PrivilegedOnly)) u_bus (
     .clk_i, .rst_ni, .psel_i, .penable_i, .pwrite_i, .paddr_i, .pprot_i, .pwdata_i, .pstrb_i,
     .pready_o(pready), .prdata_o(prdata), .pslverr_o(pslverr), .req_o(req), .we_o(we), .cpu_o(cpu), .addr_o(addr),
     .wdata_o(wdata), .rvalid_i(answer_2), .err_i, .rdata_i
@@ -38,10 +40,10 @@ module weir_apb_bus_props #(
   logic        live_q, open_q, asked_q, told_q, err_q, write_q;
   logic [2:0]  age_q, prot_q;
   logic [3:0]  strb_q;
-  logic [15:0] addr_q;
+  logic [AddrWidth-1:0] addr_q;
   logic [31:0] data_q, answer_q;
   logic        refused;
-  assign refused = 32'(addr_q[15:11]) >= NumCpus || addr_q[1:0] != 2'd0 || (write_q && strb_q != 4'b1111) ||
+  assign refused = 32'(addr_q >> WindowWidth) >= NumCpus || addr_q[1:0] != 2'd0 || (write_q && strb_q != 4'b1111) ||
                    (PrivilegedOnly && !prot_q[0]);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -79,7 +81,7 @@ module weir_apb_bus_props #(
   end
 
   // What the module behind sees, a clock ago.
-  logic [1+CpuWidth+9-1:0] asks_q;
+  logic [1+CpuWidth+WindowWidth-2-1:0] asks_q;
   logic [31:0] wdata_q;
   logic        taken_q, answer_3;
   always_ff @(posedge clk_i) begin
@@ -98,7 +100,7 @@ module weir_apb_bus_props #(
   always_comb if (rst_ni && live_q) begin
     if (pready) assert (open_q && psel_i && penable_i);
     if (pslverr) assert (pready);
-    if (req) assert (open_q && !asked_q && !refused && we == write_q && 32'(cpu) == 32'(addr_q[15:11]) && addr == addr_q[10:2]);
+    if (req) assert (open_q && !asked_q && !refused && we == write_q && 32'(cpu) == 32'(addr_q >> WindowWidth) && addr == addr_q[WindowWidth-1:2]);
     if (req) assert (wdata == (we ? data_q : '0));
     if (pready) assert (refused ? !asked_q && pslverr && prdata == '0 : told_q && pslverr == err_q && prdata == answer_q);
     if (open_q) assert (age_q <= 3'd3);
@@ -113,7 +115,7 @@ module weir_apb_bus_props #(
   (* hierconn *) wire [1:0]  \u_bus.state_q ;
   (* hierconn *) wire        \u_bus.we_q ;
   (* hierconn *) wire        \u_bus.err_q ;
-  (* hierconn *) wire [15:0] \u_bus.addr_q ;
+  (* hierconn *) wire [AddrWidth-1:0] \u_bus.addr_q ;
   (* hierconn *) wire [31:0] \u_bus.data_q ;
   logic [1:0] state;
   assign state = \u_bus.state_q ;

@@ -3,20 +3,22 @@
 /// What weir_axil_bus promises: the rules of AXI4-Lite on one side, one request a transfer on the other.
 module weir_axil_bus_props #(
   parameter int unsigned NumCpus = 3,
+  parameter int unsigned WindowWidth = 11,
   parameter bit PrivilegedOnly = 1'b1,
+  localparam int unsigned AddrWidth = (WindowWidth < 27) ? WindowWidth + 5 : 32,
   localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1
 ) (
   input logic        clk_i,
   input logic        rst_ni,
   input logic        awvalid_i,
-  input logic [15:0] awaddr_i,
+  input logic [AddrWidth-1:0] awaddr_i,
   input logic [2:0]  awprot_i,
   input logic        wvalid_i,
   input logic [31:0] wdata_i,
   input logic [3:0]  wstrb_i,
   input logic        bready_i,
   input logic        arvalid_i,
-  input logic [15:0] araddr_i,
+  input logic [AddrWidth-1:0] araddr_i,
   input logic [2:0]  arprot_i,
   input logic        rready_i,
   input logic        err_i,
@@ -26,9 +28,9 @@ module weir_axil_bus_props #(
   logic [1:0]          bresp, rresp;
   logic [31:0]         rdata, wdata;
   logic [CpuWidth-1:0] cpu;
-  logic [10:2]         addr;
+  logic [WindowWidth-1:2] addr;
 
-  weir_axil_bus #(.NumCpus(NumCpus), .PrivilegedOnly(PrivilegedOnly)) u_bus (
+  weir_axil_bus #(.NumCpus(NumCpus), .WindowWidth(WindowWidth), .PrivilegedOnly(PrivilegedOnly)) u_bus (
     .clk_i, .rst_ni, .awvalid_i, .awready_o(awready), .awaddr_i, .awprot_i, .wvalid_i, .wready_o(wready), .wdata_i, .wstrb_i,
     .bvalid_o(bvalid), .bready_i, .bresp_o(bresp), .arvalid_i, .arready_o(arready), .araddr_i, .arprot_i, .rvalid_o(rvalid),
     .rready_i, .rdata_o(rdata), .rresp_o(rresp), .req_o(req), .we_o(we), .cpu_o(cpu), .addr_o(addr),
@@ -43,7 +45,7 @@ module weir_axil_bus_props #(
   // The module behind answers after two clocks. What was taken and not answered; what of it was asked for, and answered by the module.
   logic        aw_q, w_q, ar_q, asked_q, told_q, writes_q, err_q, bvalid_q, rvalid_q, bready_q, rready_q;
   logic        aw_priv_q, ar_priv_q, whole_q;
-  logic [15:0] aw_addr_q, ar_addr_q, addr_q;
+  logic [AddrWidth-1:0] aw_addr_q, ar_addr_q, addr_q;
   logic [31:0] data_q, rdata_q, answer_q;
   logic [1:0]  bresp_q, rresp_q, write_resp, read_resp;
 
@@ -51,9 +53,9 @@ module weir_axil_bus_props #(
   logic [2:0] age_q;
   logic [1:0] reads_q, writes_before_q;
 
-  function automatic logic [1:0] verdict(input logic [15:0] a, input logic priv, input logic whole);
+  function automatic logic [1:0] verdict(input logic [AddrWidth-1:0] a, input logic priv, input logic whole);
     verdict = (a[1:0] != 2'd0 || !whole || (PrivilegedOnly && !priv)) ? 2'd2 : 2'd0;
-    if (32'(a[15:11]) >= NumCpus) verdict = 2'd3;
+    if (32'(a >> WindowWidth) >= NumCpus) verdict = 2'd3;
   endfunction
   assign write_resp = verdict(aw_addr_q, aw_priv_q, whole_q);
   assign read_resp  = verdict(ar_addr_q, ar_priv_q, 1'b1);
@@ -123,6 +125,14 @@ module weir_axil_bus_props #(
     rdata_q  <= rdata;
   end
 
+  // What the module behind sees, a clock ago.
+  logic [1+CpuWidth+WindowWidth-2+32-1:0] asks_q;
+  logic req_q;
+  always_ff @(posedge clk_i) begin
+    asks_q <= {we, cpu, addr, wdata};
+    req_q  <= req;
+  end
+
   always_comb if (rst_ni && live_q) begin
     // Ready is a matter of what was taken before: of registers, so no path leads from an input to it.
     assert (awready == !aw_q && wready == !w_q && arready == !ar_q);
@@ -134,9 +144,12 @@ module weir_axil_bus_props #(
     // One request a transfer, after the answer to the one before, of the right CPU; none for what is refused.
     if (req) begin
       assert (!asked_q && !bvalid && !rvalid && (we ? aw_q && w_q && write_resp == 2'd0 : ar_q && read_resp == 2'd0));
-      assert (32'(cpu) == 32'(addr_q[15:11]) && addr == addr_q[10:2]);
+      assert (32'(cpu) == 32'(addr_q >> WindowWidth) && addr == addr_q[WindowWidth-1:2]);
       if (we) assert (wdata == data_q);
     end
+    // It stands until the answer.
+    if (req_q || answer_2) assert ({we, cpu, addr} == asks_q[32+:1+CpuWidth+WindowWidth-2]);
+    if ((req_q || answer_2) && we) assert (wdata == asks_q[31:0]);
     // A transfer that was refused has asked for nothing; another has the answer of the module, errors included.
     if (bvalid) assert (write_resp == 2'd0 ? told_q && writes_q && bresp == (err_q ? 2'd2 : 2'd0) : !asked_q && bresp == write_resp);
     if (rvalid) assert (read_resp == 2'd0 ? told_q && !writes_q && rresp == (err_q ? 2'd2 : 2'd0) && rdata == answer_q :
@@ -159,8 +172,8 @@ module weir_axil_bus_props #(
   (* hierconn *) wire        \u_bus.aw_plain_q ;
   (* hierconn *) wire        \u_bus.ar_plain_q ;
   (* hierconn *) wire        \u_bus.w_whole_q ;
-  (* hierconn *) wire [15:0] \u_bus.aw_addr_q ;
-  (* hierconn *) wire [15:0] \u_bus.ar_addr_q ;
+  (* hierconn *) wire [AddrWidth-1:0] \u_bus.aw_addr_q ;
+  (* hierconn *) wire [AddrWidth-1:0] \u_bus.ar_addr_q ;
   (* hierconn *) wire [31:0] \u_bus.data_q ;
   (* hierconn *) wire [31:0] \u_bus.read_q ;
   (* hierconn *) wire [1:0]  \u_bus.resp_q ;

@@ -3,6 +3,8 @@
 /// What weir_wishbone_bus promises, for masters that may give up a cycle at any time: at most one request a cycle, its answer and no other.
 module weir_wishbone_bus_props #(
   parameter int unsigned NumCpus = 3,
+  parameter int unsigned WindowWidth = 11,
+  localparam int unsigned AddrWidth = (WindowWidth < 27) ? WindowWidth + 5 : 32,
   localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1
 ) (
   input logic        clk_i,
@@ -10,7 +12,7 @@ module weir_wishbone_bus_props #(
   input logic        cyc_i,
   input logic        stb_i,
   input logic        we_i,
-  input logic [15:2] adr_i,
+  input logic [AddrWidth-1:2] adr_i,
   input logic [3:0]  sel_i,
   input logic [31:0] dat_i,
   input logic        err_i,
@@ -19,9 +21,9 @@ module weir_wishbone_bus_props #(
   logic                ack, err, req, we, answer_1, answer_2;
   logic [31:0]         dat, wdata;
   logic [CpuWidth-1:0] cpu;
-  logic [10:2]         addr;
+  logic [WindowWidth-1:2] addr;
 
-  weir_wishbone_bus #(.NumCpus(NumCpus)) u_bus (
+  weir_wishbone_bus #(.NumCpus(NumCpus), .WindowWidth(WindowWidth)) u_bus (
     .clk_i, .rst_ni, .cyc_i, .stb_i, .we_i, .adr_i, .sel_i, .dat_i, .dat_o(dat), .ack_o(ack), .err_o(err),
     .req_o(req), .we_o(we), .cpu_o(cpu), .addr_o(addr), .wdata_o(wdata), .rvalid_i(answer_2), .err_i, .rdata_i
   );
@@ -35,10 +37,10 @@ module weir_wishbone_bus_props #(
   logic        live_q, open_q, asked_q, told_q, err_q, we_q, go, refused;
   logic [2:0]  age_q;
   logic [3:0]  sel_q;
-  logic [15:2] adr_q;
+  logic [AddrWidth-1:2] adr_q;
   logic [31:0] dat_q, answer_q;
   assign go      = cyc_i && stb_i;
-  assign refused = 32'(adr_q[15:11]) >= NumCpus || (we_q && sel_q != 4'b1111);
+  assign refused = 32'(adr_q[AddrWidth-1:WindowWidth]) >= NumCpus || (we_q && sel_q != 4'b1111);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -72,7 +74,7 @@ module weir_wishbone_bus_props #(
   end
   // A master holds what it asks until the end.
   // What the module behind sees, a clock ago.
-  logic [1+CpuWidth+9-1:0] asks_q;
+  logic [1+CpuWidth+WindowWidth-2-1:0] asks_q;
   logic [31:0] wdata_q;
   logic        answer_3;
   always_ff @(posedge clk_i) begin
@@ -93,7 +95,7 @@ module weir_wishbone_bus_props #(
     if (ack) assert (!refused && told_q && !err_q && dat == answer_q);
     if (err) assert (refused ? !asked_q : told_q && err_q);
     if (req) assert (open_q && !asked_q && !refused && !answer_1 && !answer_2);
-    if (req) assert (we == we_q && 32'(cpu) == 32'(adr_q[15:11]) && addr == adr_q[10:2] && wdata == (we ? dat_q : '0));
+    if (req) assert (we == we_q && 32'(cpu) == 32'(adr_q[AddrWidth-1:WindowWidth]) && addr == adr_q[WindowWidth-1:2] && wdata == (we ? dat_q : '0));
     // In time, even if the answer to a cycle that was given up has to come first.
     if (go && !ack && !err) assert (age_q <= 3'd5);
     // Between transfers nothing moves; in one, all stands until the answer.
@@ -107,7 +109,7 @@ module weir_wishbone_bus_props #(
   (* hierconn *) wire [2:0]  \u_bus.state_q ;
   (* hierconn *) wire        \u_bus.we_q ;
   (* hierconn *) wire        \u_bus.err_q ;
-  (* hierconn *) wire [15:2] \u_bus.addr_q ;
+  (* hierconn *) wire [AddrWidth-3:0] \u_bus.addr_q ;
   (* hierconn *) wire [31:0] \u_bus.data_q ;
   logic [2:0] state;
   assign state = \u_bus.state_q ;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_apb_bus - APB (version 4) in front of the simple bus of the engines; each CPU has its own window, as in weir_axil_bus.
+/// weir_apb_bus - APB (version 4) in front of the simple bus of the blocks; each CPU has its window, as in weir_axil_bus.
 ///
 /// An error is PSLVERR: an address beyond the last window or within a word, a write of less than a word, a transfer without privilege
 /// where PrivilegedOnly is set (none of them has an effect), and what the module behind calls an error. Outputs depend on registers only.
@@ -10,8 +10,12 @@
 module weir_apb_bus #(
   /// CPUs, 1..8.
   parameter int unsigned NumCpus = 2,
+  /// Bits of an address in a window, 3..28.
+  parameter int unsigned WindowWidth = 11,
   /// 1: transfers without privilege (bit 0 of PPROT) are refused.
   parameter bit PrivilegedOnly = 1'b0,
+  /// Dependent, do not override: bits of an address, of up to 32 windows.
+  localparam int unsigned AddrWidth = (WindowWidth < 27) ? WindowWidth + 5 : 32,
   /// Dependent, do not override: bits of a CPU number.
   localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1
 ) (
@@ -20,7 +24,7 @@ module weir_apb_bus #(
   input  logic                psel_i,    /// APB.
   input  logic                penable_i, /// APB.
   input  logic                pwrite_i,  /// APB.
-  input  logic [15:0]         paddr_i,   /// Byte address.
+  input  logic [AddrWidth-1:0] paddr_i,   /// Byte address.
   input  logic [2:0]          pprot_i,   /// Bit 0: privileged.
   input  logic [31:0]         pwdata_i,  /// APB.
   input  logic [3:0]          pstrb_i,   /// All ones in a write, else PSLVERR.
@@ -30,7 +34,7 @@ module weir_apb_bus #(
   output logic                req_o,     /// Simple bus, as in weir_axil_bus.
   output logic                we_o,      /// It writes.
   output logic [CpuWidth-1:0] cpu_o,     /// The CPU whose window it is.
-  output logic [10:2]         addr_o,    /// Word address in the window.
+  output logic [WindowWidth-1:2] addr_o,    /// Word address in the window.
   output logic [31:0]         wdata_o,   /// Data.
   input  logic                rvalid_i,  /// Answer, some clocks later.
   input  logic                err_i,     /// With it: an error.
@@ -38,14 +42,15 @@ module weir_apb_bus #(
 );
   // ------------------------------------------------------------------ legal values (hw/weir.toml)
   if (NumCpus < 1 || NumCpus > 8) $error("weir_apb_bus: NumCpus is 1 to 8, not %0d", NumCpus);
+  if (WindowWidth < 3 || WindowWidth > 28) $error("weir_apb_bus: WindowWidth is 3 to 28, not %0d", WindowWidth);
 
   typedef enum logic [1:0] {Idle, Request, Wait, Answer} state_e;
   state_e      state_q;
   logic        we_q, err_q, refused;
-  logic [15:0] addr_q;
+  logic [AddrWidth-1:0] addr_q;
   logic [31:0] data_q;
 
-  assign refused = 32'(paddr_i[15:11]) >= NumCpus || paddr_i[1:0] != '0 || (pwrite_i && pstrb_i != 4'b1111) ||
+  assign refused = 32'(paddr_i[AddrWidth-1:WindowWidth]) >= NumCpus || paddr_i[1:0] != '0 || (pwrite_i && pstrb_i != 4'b1111) ||
                    (PrivilegedOnly && !pprot_i[0]);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -82,8 +87,8 @@ module weir_apb_bus #(
   assign pslverr_o = err_q && pready_o;
   assign req_o     = state_q == Request;
   assign we_o      = we_q;
-  assign cpu_o     = addr_q[11+:CpuWidth];
-  assign addr_o    = addr_q[10:2];
+  assign cpu_o     = addr_q[WindowWidth+:CpuWidth];
+  assign addr_o    = addr_q[WindowWidth-1:2];
   assign wdata_o   = data_q;
 
   // Instruction or data, secure or not: no difference here. The window number may have more bits than there are CPUs.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_axil_bus - AXI4-Lite in front of the simple bus of the engines; each CPU has its own window.
+/// weir_axil_bus - AXI4-Lite in front of the simple bus of the engine, the whole set or the unified controller; each CPU has its window.
 ///
-/// AXI4-Lite does not identify the requesting CPU, so the address does: window c of 2 KiB belongs to CPU c, and a system maps the
+/// A window is what the module behind takes: 2 KiB (11 bits) for weir_laxity, 32 MiB (25) for weir_kernel, 256 MiB (28) for weir_unified.
+/// AXI4-Lite does not identify the requesting CPU, so the address does: window c belongs to CPU c, and a system maps the
 /// windows to the same virtual address on all CPUs. Each channel has a register, so that no output depends on an input of the
 /// same clock. One transfer at a time, reads and writes in turn if both are pending; address and data of a write come in any order.
 /// SLVERR: a write of less than a word, an address within a word, a transfer without privilege where PrivilegedOnly is set (none of
@@ -13,8 +14,12 @@
 module weir_axil_bus #(
   /// CPUs, 1..8.
   parameter int unsigned NumCpus = 2,
+  /// Bits of an address in a window, 3..28.
+  parameter int unsigned WindowWidth = 11,
   /// 1: transfers without privilege (bit 0 of PROT) are refused.
   parameter bit PrivilegedOnly = 1'b0,
+  /// Dependent, do not override: bits of an address, of up to 32 windows.
+  localparam int unsigned AddrWidth = (WindowWidth < 27) ? WindowWidth + 5 : 32,
   /// Dependent, do not override: bits of a CPU number.
   localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1
 ) (
@@ -22,7 +27,7 @@ module weir_axil_bus #(
   input  logic                rst_ni,     /// Reset, asynchronous, active low.
   input  logic                awvalid_i,  /// AXI4-Lite write address.
   output logic                awready_o,  /// Its register is empty.
-  input  logic [15:0]         awaddr_i,   /// Byte address.
+  input  logic [AddrWidth-1:0] awaddr_i,   /// Byte address.
   input  logic [2:0]          awprot_i,   /// Bit 0: privileged.
   input  logic                wvalid_i,   /// Write data.
   output logic                wready_o,   /// Its register is empty.
@@ -33,7 +38,7 @@ module weir_axil_bus #(
   output logic [1:0]          bresp_o,    /// 0 OKAY, 2 SLVERR, 3 DECERR.
   input  logic                arvalid_i,  /// Read address.
   output logic                arready_o,  /// Its register is empty.
-  input  logic [15:0]         araddr_i,   /// Byte address.
+  input  logic [AddrWidth-1:0] araddr_i,   /// Byte address.
   input  logic [2:0]          arprot_i,   /// Bit 0: privileged.
   output logic                rvalid_o,   /// Read answer, until rready_i.
   input  logic                rready_i,   /// It is taken.
@@ -42,7 +47,7 @@ module weir_axil_bus #(
   output logic                req_o,      /// Simple bus: a request, one clock.
   output logic                we_o,       /// It writes.
   output logic [CpuWidth-1:0] cpu_o,      /// The CPU whose window it is.
-  output logic [10:2]         addr_o,     /// Word address in the window.
+  output logic [WindowWidth-1:2] addr_o,     /// Word address in the window. All of it stands until the answer.
   output logic [31:0]         wdata_o,    /// Data.
   input  logic                rvalid_i,   /// Answer, some clocks later.
   input  logic                err_i,      /// With it: there is no such register, or it cannot be read or written.
@@ -50,15 +55,16 @@ module weir_axil_bus #(
 );
   // ------------------------------------------------------------------ legal values (hw/weir.toml)
   if (NumCpus < 1 || NumCpus > 8) $error("weir_axil_bus: NumCpus is 1 to 8, not %0d", NumCpus);
+  if (WindowWidth < 3 || WindowWidth > 28) $error("weir_axil_bus: WindowWidth is 3 to 28, not %0d", WindowWidth);
 
   localparam logic [1:0] Okay = 2'd0, SlvErr = 2'd2, DecErr = 2'd3;
   typedef enum logic [1:0] {Idle, Wait, WriteAnswer, ReadAnswer} state_e;
 
   state_e      state_q;
-  logic        aw_q, w_q, ar_q, aw_plain_q, w_whole_q, ar_plain_q, turn_q, take_write, take_read, plain;
-  logic [15:0] aw_addr_q, ar_addr_q, addr;
+  logic        aw_q, w_q, ar_q, aw_plain_q, w_whole_q, ar_plain_q, turn_q, take_write, take_read, writes, plain;
   logic [31:0] data_q, read_q;
   logic [1:0]  resp_q, resp;
+  logic [AddrWidth-1:0] aw_addr_q, ar_addr_q, addr;
 
   // A register is empty again in the clock in which the answer to what it held is taken.
   assign awready_o = !aw_q;
@@ -68,12 +74,14 @@ module weir_axil_bus #(
   // turn_q: the transfer before was a write.
   assign take_write = state_q == Idle && aw_q && w_q && !(turn_q && ar_q);
   assign take_read  = state_q == Idle && ar_q && !take_write;
-  assign addr       = take_write ? aw_addr_q : ar_addr_q;
-  assign plain      = take_write ? aw_plain_q : ar_plain_q;
+  // The modules behind may look at a request until they answer it.
+  assign writes     = state_q == Idle ? take_write : turn_q;
+  assign addr       = writes ? aw_addr_q : ar_addr_q;
+  assign plain      = writes ? aw_plain_q : ar_plain_q;
 
   always_comb begin
     resp = Okay;
-    if (32'(addr[15:11]) >= NumCpus) resp = DecErr;
+    if (32'(addr[AddrWidth-1:WindowWidth]) >= NumCpus) resp = DecErr;
     else if (addr[1:0] != '0 || (PrivilegedOnly && plain) || (take_write && !w_whole_q)) resp = SlvErr;
   end
 
@@ -136,9 +144,9 @@ module weir_axil_bus #(
   end
 
   assign req_o    = (take_write || take_read) && resp == Okay;
-  assign we_o     = take_write;
-  assign cpu_o    = addr[11+:CpuWidth];
-  assign addr_o   = addr[10:2];
+  assign we_o     = writes;
+  assign cpu_o    = addr[WindowWidth+:CpuWidth];
+  assign addr_o   = addr[WindowWidth-1:2];
   assign wdata_o  = data_q;
   assign bvalid_o = state_q == WriteAnswer;
   assign bresp_o  = resp_q;

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_bus_cross - the simple bus and the interrupts of an engine from one clock to another.
+/// weir_bus_cross - the simple bus and the interrupts of a block from one clock to another.
 ///
-/// For an engine whose clock is not that of the bus, as where slow fabric stands beside fast CPUs. One request at a time. Address and
-/// data rest while they cross; only a bit that changes with each request, and one with each answer, pass synchronisers of two
-/// flip-flops. Interrupts are levels and pass one synchroniser each. Both resets have to overlap. An interrupt that a read of SCHED
-/// ends is seen for up to two bus clocks after the answer; a handler that is entered for it reads SCHED again, and finds no change.
+/// For an engine, a set or a controller whose clock is not that of the bus, as where slow fabric stands beside fast CPUs. One request at
+/// a time. Address and data rest while they cross; only a bit that changes with each request, and one with each answer, pass
+/// synchronisers of two flip-flops. Interrupts are levels and pass one synchroniser each. Both resets have to overlap. An interrupt
+/// that a read of SCHED ends is seen for up to two bus clocks after the answer; a handler that is entered for it reads SCHED again, and
+/// finds no change.
 ///
 /// latency:  from request to answer 4 bus clocks and 3 engine clocks more than the engine takes, at most; an interrupt 2 bus clocks
 /// area:     O(1)
 module weir_bus_cross #(
   /// CPUs, 1..8.
   parameter int unsigned NumCpus = 2,
+  /// Bits of an address in a window, 3..28.
+  parameter int unsigned WindowWidth = 11,
   /// Dependent, do not override: bits of a CPU number.
   localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1
 ) (
@@ -20,7 +23,7 @@ module weir_bus_cross #(
   input  logic                req_i,      /// A request; the next one only after its answer.
   input  logic                we_i,       /// It writes.
   input  logic [CpuWidth-1:0] cpu_i,      /// The CPU that asks.
-  input  logic [10:2]         addr_i,     /// Word address.
+  input  logic [WindowWidth-1:2] addr_i,     /// Word address.
   input  logic [31:0]         wdata_i,    /// Data.
   output logic                rvalid_o,   /// The answer.
   output logic                err_o,      /// With it: an error.
@@ -31,7 +34,7 @@ module weir_bus_cross #(
   output logic                req_o,      /// The request.
   output logic                we_o,       /// It writes.
   output logic [CpuWidth-1:0] cpu_o,      /// The CPU that asks.
-  output logic [10:2]         addr_o,     /// Word address.
+  output logic [WindowWidth-1:2] addr_o,     /// Word address.
   output logic [31:0]         wdata_o,    /// Data.
   input  logic                rvalid_i,   /// The answer.
   input  logic                err_i,      /// With it: an error.
@@ -40,11 +43,12 @@ module weir_bus_cross #(
 );
   // ------------------------------------------------------------------ legal values (hw/weir.toml)
   if (NumCpus < 1 || NumCpus > 8) $error("weir_bus_cross: NumCpus is 1 to 8, not %0d", NumCpus);
+  if (WindowWidth < 3 || WindowWidth > 28) $error("weir_bus_cross: WindowWidth is 3 to 28, not %0d", WindowWidth);
 
   // ------------------------------------------------------------------ clock of the bus
   logic                asked_q, answered_1, answered_2, answered_3, we_q;
   logic [CpuWidth-1:0] cpu_q;
-  logic [10:2]         addr_q;
+  logic [WindowWidth-1:2] addr_q;
   logic [31:0]         wdata_q;
   logic [NumCpus-1:0]  irq_1, irq_2;
   // In the clock of the engine.

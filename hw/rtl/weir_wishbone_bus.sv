@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_wishbone_bus - Wishbone (B4, classic cycles) in front of the simple bus of the engines; each CPU has its own window.
+/// weir_wishbone_bus - Wishbone (B4, classic cycles) in front of the simple bus of the blocks; each CPU has its window, as in weir_axil_bus.
 ///
 /// ERR ends a cycle that is refused: an address beyond the last window, a write of less than a word (neither has an effect), and what
 /// the module behind calls an error. Wishbone knows no privilege. Outputs depend on registers only.
@@ -10,6 +10,10 @@
 module weir_wishbone_bus #(
   /// CPUs, 1..8.
   parameter int unsigned NumCpus = 2,
+  /// Bits of an address in a window, 3..28.
+  parameter int unsigned WindowWidth = 11,
+  /// Dependent, do not override: bits of an address, of up to 32 windows.
+  localparam int unsigned AddrWidth = (WindowWidth < 27) ? WindowWidth + 5 : 32,
   /// Dependent, do not override: bits of a CPU number.
   localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1
 ) (
@@ -18,7 +22,7 @@ module weir_wishbone_bus #(
   input  logic                cyc_i,    /// Wishbone.
   input  logic                stb_i,    /// Wishbone.
   input  logic                we_i,     /// Wishbone.
-  input  logic [15:2]         adr_i,    /// Word address.
+  input  logic [AddrWidth-1:2] adr_i,    /// Word address.
   input  logic [3:0]          sel_i,    /// All ones in a write, else ERR.
   input  logic [31:0]         dat_i,    /// Wishbone.
   output logic [31:0]         dat_o,    /// Data, with ack_o.
@@ -27,7 +31,7 @@ module weir_wishbone_bus #(
   output logic                req_o,    /// Simple bus, as in weir_axil_bus.
   output logic                we_o,     /// It writes.
   output logic [CpuWidth-1:0] cpu_o,    /// The CPU whose window it is.
-  output logic [10:2]         addr_o,   /// Word address in the window.
+  output logic [WindowWidth-1:2] addr_o,   /// Word address in the window.
   output logic [31:0]         wdata_o,  /// Data.
   input  logic                rvalid_i, /// Answer, some clocks later.
   input  logic                err_i,    /// With it: an error.
@@ -35,16 +39,17 @@ module weir_wishbone_bus #(
 );
   // ------------------------------------------------------------------ legal values (hw/weir.toml)
   if (NumCpus < 1 || NumCpus > 8) $error("weir_wishbone_bus: NumCpus is 1 to 8, not %0d", NumCpus);
+  if (WindowWidth < 3 || WindowWidth > 28) $error("weir_wishbone_bus: WindowWidth is 3 to 28, not %0d", WindowWidth);
 
   // Drop: the master gave up a cycle whose request is under way; its answer is for nobody.
   typedef enum logic [2:0] {Idle, Request, Wait, Drop, Answer} state_e;
   state_e      state_q;
   logic        we_q, err_q, refused, live;
-  logic [15:2] addr_q;
+  logic [AddrWidth-1:2] addr_q;
   logic [31:0] data_q;
 
   assign live    = cyc_i && stb_i;
-  assign refused = 32'(adr_i[15:11]) >= NumCpus || (we_i && sel_i != 4'b1111);
+  assign refused = 32'(adr_i[AddrWidth-1:WindowWidth]) >= NumCpus || (we_i && sel_i != 4'b1111);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -80,8 +85,8 @@ module weir_wishbone_bus #(
   assign dat_o   = data_q;
   assign req_o   = state_q == Request;
   assign we_o    = we_q;
-  assign cpu_o   = addr_q[11+:CpuWidth];
-  assign addr_o  = addr_q[10:2];
+  assign cpu_o   = addr_q[WindowWidth+:CpuWidth];
+  assign addr_o  = addr_q[WindowWidth-1:2];
   assign wdata_o = data_q;
 
   // The window number may have more bits than there are CPUs.
