@@ -50,6 +50,7 @@ interrupts    weir_interrupts_props     prove 4  NumThreads=4                   
 threads-hard  weir_threads_props        prove 4  NumThreads=2,Hardware=1          q
 threads-cpus  weir_threads_props        prove 4  NumThreads=2,NumCpus=2           q
 threads       weir_threads_props        prove 4  NumThreads=4                     q
+cross         weir_bus_cross_props      prove 4 NumCpus=2                        q
 calls-share   weir_calls_share_props     prove 4  NumMasters=3                   q
 hardware-thread weir_hardware_thread_props prove 4 NumThreads=4                              q
 timers        weir_timers_props         prove 4  NumThreads=2                     q
@@ -99,6 +100,8 @@ run_sby() { # FOLDER MODE DEPTH FILES [SECONDS]
 		echo "mode $2"
 		echo "depth $3"
 		[[ -z ${5:-} ]] || echo "timeout $5"
+		# Properties with a time of their own are of a module with several clocks.
+		! grep -qs '(\* gclk \*)' "$dir"/*_props.sv || echo "multiclock on"
 		echo "[engines]"
 		echo "smtbmc yices"
 		echo "[script]"

@@ -142,6 +142,10 @@ puts-back-all	threads-two	weir_threads	s/assign rests    = runs \&\& !blocked_q\
 queues-current	threads-two	weir_threads	s/Add: ask = alive \&\& !here \&\&/Add: ask = alive \&\&/
 hard-queued	threads-hard	weir_threads	s/Add: ask = alive \&\& !here \&\& !hard_q\[id_q\];/Add: ask = alive \&\& !here;/
 unheard	threads-hard	weir_threads	s/assign wake_o    = state_q == Do \&\& hard_q\[wake_id_o\]/assign wake_o = state_q == Ask \&\& hard_q[wake_id_o]/
+one-flip-flop	cross	weir_bus_cross	s/assign req_o   = asked_2 != asked_3;/assign req_o   = asked_1 != asked_2;/
+one-for-lines	cross	weir_bus_cross	s/assign irq_o = irq_2;/assign irq_o = irq_1;/
+answer-moves	cross	weir_bus_cross	s/if (rvalid_i) begin/if (1'b1) begin/
+data-move	cross	weir_bus_cross	s/        wdata_q <= wdata_i;/        wdata_q <= '0;/
 last-again	calls-share	weir_calls_share	s/for (int unsigned i = NumMasters; i > 0; i--)/for (int unsigned i = 1; i <= NumMasters; i++)/
 turns-away	calls-share	weir_calls_share	s/    if (!busy_q)/    if (1'b1)/
 wake-at-start	hardware-thread	weir_hardware_thread	s/          woken_q  <= wakes;/          woken_q  <= 1'b0;/
@@ -220,23 +224,23 @@ run_one() { # FOLDER TOP MODE DEPTH PARAMETERS CUTS [OPTIONS OF YOSYS [LINES]]
 		echo "prep $(! grep -q hierconn "$1/$top.sv" || echo -flatten) -top $top"
 		# A table of constants is logic: as a memory it would begin an induction with anything in it.
 		echo "memory_map -rom-only"
-		[[ $3 != cover ]] || conditions "${8:-}"
+		[[ $3 != cover ]] || conditions "$1/$top.sv" "${8:-}"
 	} | run_sby "$1" "$3" "$4" '*.sv'
 }
 
 # Yosys's commands that make a cover statement of the condition of each promise, or of those in some LINES. Conditions that are
 # constants, as where a parameter turns a promise off, are left out; sby/conditions has all.
-conditions() { # LINES
+conditions() { # PROPERTIES LINES
 	local line lines=''
 	echo "chformal -assert -coverenable"
 	echo "chformal -assert -remove"
-	echo "async2sync"
+	if grep -q '(\* gclk \*)' "$1"; then echo "clk2fflogic"; else echo "async2sync"; fi
 	echo "chformal -lower"
 	echo "tee -q -o ../conditions dump t:\$cover"
 	echo "select -set alive t:\$cover %ci1:+[A] w:* %i %co1:+[A] t:\$cover %i"
 	echo "delete t:\$cover @alive %d"
-	[[ -n $1 ]] || return 0
-	for line in $1; do lines+=" a:src=*:$line.* %d"; done
+	[[ -n $2 ]] || return 0
+	for line in $2; do lines+=" a:src=*:$line.* %d"; done
 	echo "delete t:\$cover$lines"
 	# A guide leaves nothing open but what memories hold at first, which is as good as any.
 	echo "memory_map"
