@@ -110,5 +110,49 @@ def operations():
         yield f"| {name} | " + " | ".join(f"{mean[s, operation]:,}" for s in systems) + " |"
 
 
-parts = {"engine's area": engine, "units' area": units, "shares of a system": shares, "board's area": board, "clocks of operations": operations}
+def programs():
+    """What interrupts and threads cost programs, by system."""
+    frames = {r["system"]: r for r in rows("unified-x6/data.csv")}
+    loops = {r["system"]: float(r["slowdown_percent"]) for r in rows("unified-x2/data.csv") if r["rate_hz"] == "10000"}
+    messages = {r["system"]: float(r["of_software_percent"]) for r in rows("unified-x3/data.csv") if r["threads"] == "20"}
+    yield "| system | mean clocks of a frame | difference between frames | a loop takes longer, interrupts at 10 kHz | hackbench, of `software` |"
+    yield "|---|---:|---:|---:|---:|"
+    for system, r in frames.items():
+        yield (f"| `{system}` | {int(r['mean']):,} | {int(r['max']) - int(r['min']):,} | {loops[system]:.1f} % | "
+               f"{messages[system]:.1f} % |")
+
+
+def laxity():
+    """From the tick to the first instruction of a task, by tasks."""
+    mean = {(r["system"], int(r["tasks"])): int(r["mean"]) for r in rows("llf-pays/data.csv")}
+    sizes = sorted({tasks for _, tasks in mean})
+    yield "| mean clocks, by tasks | " + " | ".join(map(str, sizes)) + " |"
+    yield "|---|" + "---:|" * len(sizes)
+    for system, name in ("engine", "the engine, built for 64 tasks"), ("tick", "software"):
+        yield f"| {name} | " + " | ".join(f"{mean[system, n]:,}" for n in sizes) + " |"
+
+
+def ours():
+    """Our blocks as they are compared with others' ones."""
+    units = {r["module"]: r for r in rows("unified-area/synthesis.csv")}
+    engines = {}
+    for r in rows("llf-e7/synthesis.csv"):
+        engines.setdefault((parameters(r)["NumTasks"], parameters(r)["Select"]), []).append(r)
+
+    def area(placed):
+        mhz = sorted({float(r["mhz"]) for r in placed})
+        return f"{int(placed[0]['luts']):,}, {int(placed[0]['flip_flops']):,} | {' to '.join(map(str, mhz[:1] + mhz[1:][-1:]))}"
+
+    yield "| block | decision | jitter of the decision | LUTs of 4, flip-flops | MHz |"
+    yield "|---|---|---|---|---|"
+    yield f"| `weir_laxity`, 16 tasks, 2 CPUs, serial | 22 clocks after the tick | none: proved (R1) | {area(engines['16', '0'])} |"
+    yield f"| `weir_laxity`, 64 tasks, 2 CPUs, serial | 70 clocks | none | {area(engines['64', '0'])} |"
+    yield f"| `weir_laxity`, 64 tasks, 2 CPUs, pipelined tree | 10 clocks | none | {area(engines['64', '2'])} |"
+    yield (f"| `weir_unified`, 256 threads, 16 lines, 8 timers | NEXT: 5 clocks, 2 more per line and timer that comes | by these | "
+           f"{area([units['weir_unified']])} |")
+    yield f"| `weir_lists`, 256 threads, 256 priorities | each call within 8 clocks | within that | {area([units['weir_lists']])} |"
+
+
+parts = {"blocks beside others": ours, "clocks of programs": programs, "clocks of least laxity": laxity,
+         "engine's area": engine, "units' area": units, "shares of a system": shares, "board's area": board, "clocks of operations": operations}
 sys.exit(max(keep(PAGE, mark, list(part()), sys.argv[1:], __doc__) for mark, part in parts.items()))

@@ -373,8 +373,8 @@ made["hw/weir.core"] = "\n".join([
     "description: A scheduling engine, a kernel set and a unified scheduler and interrupt controller", "", "filesets:", "  rtl:", "    files:",
     *(f"      - rtl/{f}" for f in rtl), "    file_type: systemVerilogSource", "", "targets:", "  default:", "    filesets: [rtl]",
     *(line for top in tops for line in [
-        f"  lint-{top}:", "    filesets: [rtl]", f"    toplevel: {top}", "    default_tool: verilator", "    tools:", "      verilator:",
-        "        mode: lint-only", "        verilator_options: [-Wall]"]), ""])
+        f"  lint-{top}:", "    filesets: [rtl]", f"    toplevel: {top}", "    flow: lint", "    flow_options:", "      tool: verilator",
+        "      verilator_options: [-Wall]"]), ""])
 made["hw/Bender.yml"] = "\n".join([
     "# SPDX-License-Identifier: MIT OR GPL-2.0-only", f"# {BY}", "package:", "  name: weir", '  authors: ["The Runweir contributors"]', "",
     "sources:", *(f"  - rtl/{f}" for f in rtl), ""])

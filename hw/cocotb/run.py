@@ -15,8 +15,8 @@ here = Path(__file__).resolve().parent
 hw, work, decisions, version, core = here.parent, Path(sys.argv[1]), sys.argv[2], sys.argv[3], Path(sys.argv[4])
 rtl = [hw / "rtl" / line for line in (hw / "rtl/weir.f").read_text().split()]
 
-# Tasks, CPUs, selector, clocks of a decision (docs/hardware.md), PrivilegedOnly.
-SIZES = [(8, 2, 0, 8 + 6, 1), (5, 3, 1, 4, 0)]
+# Tasks, CPUs, selector, clocks of a decision (docs/hardware.md), PrivilegedOnly, bits of times.
+SIZES = [(8, 2, 0, 8 + 6, 1, 16), (5, 3, 1, 4, 0, 8)]
 
 
 def say(text):
@@ -48,8 +48,8 @@ def run(name, module, sources, parameters=None, environment=None, plusargs=(), w
 
 
 failed = 0
-for tasks, cpus, select, clocks, privileged in SIZES:
-    parameters = {"NumTasks": tasks, "NumCpus": cpus, "Select": select, "PrivilegedOnly": privileged}
+for tasks, cpus, select, clocks, privileged, width in SIZES:
+    parameters = {"NumTasks": tasks, "NumCpus": cpus, "Width": width, "Select": select, "PrivilegedOnly": privileged}
     environment = {"TASKS": tasks, "CPUS": cpus, "PRIVILEGED_ONLY": privileged, "DECISION_CLOCKS": clocks, "DECISIONS": decisions,
                    "VERSION": version, "PERIODS": "40"}
     size = f"{tasks}x{cpus}"
