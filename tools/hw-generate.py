@@ -360,7 +360,9 @@ made = {
         "kernel", "Runweir thread manager, scheduler, synchronisation, interrupts and timers (weir_kernel)", call_window("kernel"),
         "maxItems: 1", []),
     "hw/sw/dts/runweir,unified.yaml": binding(
-        "unified", "Runweir unified scheduler and interrupt controller (weir_unified)", call_window("unified"), "maxItems: 1", []),
+        "unified", "Runweir unified scheduler and interrupt controller (weir_unified)", call_window("unified"), "maxItems: 1", [
+            "  interrupt-controller: true", "", "  '#interrupt-cells':", "    const: 1", "    description: The line.", "", "  clocks:",
+            "    maxItems: 1", "    description: That of the module, if Linux is to take its time from it.", ""]),
 }
 modules = sorted(f.name for f in (root / "hw/rtl").glob("*.sv") if not f.name.endswith("_pkg.sv"))
 rtl = ["weir_regs_pkg.sv", *modules]

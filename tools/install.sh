@@ -50,7 +50,7 @@ complete zsh zsh/site-functions/_runweir
 complete fish fish/vendor_completions.d/runweir.fish
 put 644 docs/grafana/runweir.json share/runweir/grafana/runweir.json
 # RTL with its lists of files, drivers, and the LiteX module.
-for file in hw/weir.core hw/Bender.yml hw/rtl/weir.f hw/rtl/*.sv hw/sw/*.h hw/sw/freertos/*.[ch] hw/sw/dts/*.yaml hw/board/litex/*.* hw/board/zynq/package.tcl hw/sw/zephyr/*.* hw/sw/zephyr/Kconfig hw/sw/zephyr/*/*.yml hw/sw/zephyr/dts/bindings/*.yaml; do
+for file in hw/weir.core hw/Bender.yml hw/rtl/weir.f hw/rtl/*.sv hw/sw/*.h hw/sw/freertos/*.[ch] hw/sw/linux/* hw/sw/dts/*.yaml hw/board/litex/*.* hw/board/zynq/package.tcl hw/sw/zephyr/*.* hw/sw/zephyr/Kconfig hw/sw/zephyr/*/*.yml hw/sw/zephyr/dts/bindings/*.yaml; do
 	put 644 "$file" "share/runweir/rtl/${file#hw/}"
 done
 if [[ -n $threads ]]; then
