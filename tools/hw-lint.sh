@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # Verilator's warnings on each module of hw/rtl with its default parameters and with others, each parameter at its limits and beside
-# them (hw/weir.toml), and whether the mutants of the proofs still fit. Silent where all is well.
+# them (hw/weir.toml), whether the mutants of the proofs still fit, and whether what headers name is there. Silent where all is well.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/hw-parameters.py
 hw/formal/prove.sh --fits
+# What a header names, as a twin, is there.
+while IFS= read -r file; do
+	[[ -e $file ]] || { echo "hw-lint: $(grep -lF "$file" hw/rtl/*.sv | head -1) names $file, which is not there" >&2 && exit 1; }
+done < <(grep -hoE '\b(hw|docs|components)/[a-zA-Z0-9_./-]+\.(sv|c|rs|md)\b' hw/rtl/*.sv | sort -u)
 cd hw/rtl
 
 lint() { # MODULE PARAMETERS…

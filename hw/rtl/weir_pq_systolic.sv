@@ -6,7 +6,7 @@
 /// instead; behind a gap each cell takes its neighbour's entry. Operations are two clocks apart, so that the neighbour of an
 /// active cell is at rest. The first entry is valid one clock after each operation, whatever walks behind it.
 ///
-/// twin:     weir_pq_array, operation by operation (hw/formal/weir_pq.sv, hw/models)
+/// twin:     weir_pq_array, operation by operation (hw/formal/weir_pq_props.sv, hw/models)
 /// latency:  the outputs show the result one clock after the operation; ready_o is low for that clock
 /// area:     O(NumEntries), two entries of registers per cell; no wire is longer than a cell
 /// source:   Leiserson, "Systolic priority queues", 1979; removal from the middle is ours
