@@ -15,8 +15,8 @@ here = Path(__file__).resolve().parent
 hw, work, decisions, version, core = here.parent, Path(sys.argv[1]), sys.argv[2], sys.argv[3], Path(sys.argv[4])
 rtl = [hw / "rtl" / line for line in (hw / "rtl/weir.f").read_text().split()]
 
-# Tasks, CPUs, selector, clocks of a decision (docs/hardware.md), PrivilegedOnly, bits of times.
-SIZES = [(8, 2, 0, 8 + 6, 1, 16), (5, 3, 1, 4, 0, 8)]
+# Tasks, CPUs, selector, clocks of a decision (docs/hardware.md), PrivilegedOnly, bits of times, ReadBack.
+SIZES = [(8, 2, 0, 8 + 6, 1, 16, 1), (5, 3, 1, 4, 0, 8, 0)]
 
 
 def say(text):
@@ -48,10 +48,10 @@ def run(name, module, sources, parameters=None, environment=None, plusargs=(), w
 
 
 failed = 0
-for tasks, cpus, select, clocks, privileged, width in SIZES:
-    parameters = {"NumTasks": tasks, "NumCpus": cpus, "Width": width, "Select": select, "PrivilegedOnly": privileged}
-    environment = {"TASKS": tasks, "CPUS": cpus, "PRIVILEGED_ONLY": privileged, "DECISION_CLOCKS": clocks, "DECISIONS": decisions,
-                   "VERSION": version, "PERIODS": "40"}
+for tasks, cpus, select, clocks, privileged, width, read_back in SIZES:
+    parameters = {"NumTasks": tasks, "NumCpus": cpus, "Width": width, "Select": select, "PrivilegedOnly": privileged, "ReadBack": read_back}
+    environment = {"TASKS": tasks, "CPUS": cpus, "PRIVILEGED_ONLY": privileged, "READ_BACK": read_back, "DECISION_CLOCKS": clocks,
+                   "DECISIONS": decisions, "VERSION": version, "PERIODS": "40"}
     size = f"{tasks}x{cpus}"
     failed += run(f"weir_laxity_axil-{size}", "weir_laxity_axil", rtl, parameters, environment)
     failed += run(f"weir_shells-{size}", "weir_shells", [*rtl, here / "weir_shells.sv"], parameters, environment)

@@ -13,6 +13,8 @@ module weir_shells #(
   parameter int unsigned Width = 16,
   /// As weir_laxity.
   parameter int unsigned Select = 0,
+  /// As weir_laxity.
+  parameter bit ReadBack = 1'b1,
   /// As the shells that have it: APB and OBI.
   parameter bit PrivilegedOnly = 1'b1,
   /// Dependent, do not override: bits of a CPU number.
@@ -104,7 +106,7 @@ module weir_shells #(
     logic                            decided;
     logic [NumCpus-1:0]              busy;
     logic [NumCpus-1:0][IdWidth-1:0] task_no;
-    weir_laxity #(.NumTasks(NumTasks), .NumCpus(NumCpus), .Width(Width), .Select(Select)) u_engine (
+    weir_laxity #(.NumTasks(NumTasks), .NumCpus(NumCpus), .Width(Width), .Select(Select), .ReadBack(ReadBack)) u_engine (
       .clk_i, .rst_ni, .req_i(req[b]), .we_i(we[b]), .cpu_i(cpu[b]), .addr_i(addr[b]), .wdata_i(wdata[b]),
       .rvalid_o(answered[b]), .err_o(err[b]), .rdata_o(rdata[b]), .irq_o(irq_o[b]), .decided_o(decided), .busy_o(busy), .task_o(task_no)
     );
