@@ -38,7 +38,7 @@ obi      obi        14 u_bus                @
 tlul     tlul       14 u_bus                @
 defer    defer      11 u_defer              @
 engine   commands   11 u_engine             @,.gen_tree*u_key      ready,deadline,left,miss
-unified  unified    12 u_unified            @,.*
+unified  unified    14 u_unified            @,.*
 '
 
 bad() {
