@@ -15,7 +15,7 @@
  * params:    affine flag 1 [0, 1]; a waking task may be placed on the CPU of its waker
  *            hot ns 500000 [0, 1000000000]; a task that ran within this time stays with its cache
  *            imbalance pct 117 [100, 1000]; load of another CPU relative to this one's that justifies a migration
- *            interval ns 16000000 [100000, 10000000000]; time between two balancing attempts of a busy CPU
+ *            interval ns 16000000 [100000, 10000000000]; mean time between two balancing attempts of a busy CPU
  *            reach count 8 [1, 4096]; tasks looked at in another CPU's pipe for one that may move
  *            pack flag 0 [0, 1]; tasks prefer large CPUs though they fit small ones (asymmetric packing)
  *            energy flag 0 [0, 1]; while no CPU is near its capacity, waking tasks go to the smallest CPU that they fit
@@ -121,7 +121,7 @@ WEIR_COMPONENT(
 		WEIR_PARAM(fair_balancer, imbalance, PCT, 117, 100, 1000,
 			   "load of another CPU relative to this one's that justifies a migration"),
 		WEIR_PARAM(fair_balancer, interval, NS, 16000000, 100000, 10000000000ull,
-			   "time between two balancing attempts of a busy CPU"),
+			   "mean time between two balancing attempts of a busy CPU"),
 		WEIR_PARAM(fair_balancer, reach, COUNT, 8, 1, 4096,
 			   "tasks looked at in another CPU's pipe for one that may move"),
 		WEIR_PARAM(fair_balancer, pack, FLAG, 0, 0, 1,
@@ -175,12 +175,27 @@ WEIR_HELPER int fair_balancer_wide(struct fair_balancer weir_mem *self weir_arg,
 	return llc < weir_nr_cpus(s) && least >= self->near[llc] && most >= least * self->near[llc];
 }
 
+WEIR_INLINE u64 fair_balancer_less(u64 load, u64 by)
+{
+	return load > by ? load - by : 0;
+}
+
+/* What @t adds to the mean load of its CPU. */
+WEIR_INLINE u64 fair_balancer_counts(const struct fair_balancer weir_mem *self,
+				     struct weir_task weir_mem *t)
+{
+	struct fair_balancer_task weir_mem *p = weir_priv(&self->inst, t);
+
+	return weir_rq_load_mean(&p->load, weir_rq_load_weight(&p->load));
+}
+
 /* Where a waking task's search begins: where it was, or where it was woken. */
 WEIR_HELPER u32 fair_balancer_target(struct fair_balancer weir_mem *self weir_arg, u32 prev,
 				     u32 here, u64 load)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	u64 now = weir_now(s), mine, theirs;
+	struct weir_task weir_mem *waker;
 
 	if (prev == here)
 		return prev;
@@ -190,9 +205,15 @@ WEIR_HELPER u32 fair_balancer_target(struct fair_balancer weir_mem *self weir_ar
 		return here;
 	if (weir_cpu_waits(s, prev))
 		return prev;
-	mine = (weir_rq_load_of(&self->loads, here, now) + load) * weir_cpu_capacity(s, prev) * 100;
-	theirs = weir_rq_load_of(&self->loads, prev, now) * weir_cpu_capacity(s, here) *
-		 (100 + (self->imbalance - 100) / 2);
+	mine = weir_rq_load_of(&self->loads, here, now) + load;
+	theirs = weir_rq_load_of(&self->loads, prev, now);
+	/* What the waker counts is about to leave; what the task counts is where it slept. */
+	waker = weir_cpu_leaves(s, here) ? weir_cpu_curr(s, here) : 0;
+	mine = fair_balancer_less(mine, waker ? fair_balancer_counts(self, waker) : 0);
+	theirs = fair_balancer_less(theirs, load);
+	mine *= weir_cpu_capacity(s, prev) * 100;
+	theirs *= weir_cpu_capacity(s, here) * (100 + (self->imbalance - 100) / 2);
+	theirs += waker != 0;
 	return mine < theirs ? here : prev;
 }
 
@@ -618,14 +639,20 @@ WEIR_INLINE u32 fair_balancer_needs_work(struct fair_balancer weir_mem *self,
 					 : WEIR_NO_CPU;
 }
 
-/* 1 + the port of the pipe with most load for its capacity, if that is a good deal more than @cpu's; 0: none has. */
-WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_arg, u32 cpu)
+/* 1 + the port of the pipe with most load for its capacity, if that is a good deal more than @cpu's; 0: none has, or it is not time to look. */
+WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_arg, u32 cpu,
+				       u32 at)
 {
-	u32 port = weir_rq_load_busiest(&self->loads, cpu, 0, 3);
 	struct weir_sched weir_mem *s = self->inst.sched;
 	u64 now = weir_now(s), load, mine, task;
 	struct weir_pipe weir_mem *from;
+	u32 port;
 
+	if (at >= self->inst.nr_out || now < weir_load(&self->next[at]))
+		return 0;
+	/* At random times, or of CPUs that tick together the same one would always be first. */
+	weir_store(&self->next[at], now + self->interval / 2 + weir_random(s) % self->interval);
+	port = weir_rq_load_busiest(&self->loads, cpu, 0, 3);
 	if (!port)
 		return 0;
 	from = weir_out(&self->inst, port - 1);
@@ -633,7 +660,7 @@ WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_
 	task = weir_rq_load_weighs(s, cpu, load / (weir_pipe_nr(from) + 1));
 	load = weir_rq_load_weighs(s, from->cpu, load);
 	mine = weir_rq_load_weighs(s, cpu, weir_rq_load_of(&self->loads, cpu, now));
-	/* With one task more it must still have less, or the two CPUs would pass the task back and forth. */
+	/* With one task more it may have as much, no more: tasks that no division makes equal take turns. */
 	return load * 100 > mine * self->imbalance && load > mine + task ? port : 0;
 }
 
@@ -673,10 +700,7 @@ WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,
 	cpu = fair_balancer_needs_work(self, out, msg->cpu);
 	if (cpu != WEIR_NO_CPU && fair_balancer_move(self, out, cpu))
 		return 0;
-	if (now < weir_load(&self->next[out->from_port]))
-		return 0;
-	weir_store(&self->next[out->from_port], now + self->interval);
-	cpu = fair_balancer_burdened(self, msg->cpu);
+	cpu = fair_balancer_burdened(self, msg->cpu, out->from_port);
 	if (cpu)
 		fair_balancer_move(self, weir_out(&self->inst, cpu - 1), msg->cpu);
 	return 0;

@@ -46,8 +46,10 @@ WEIR_GLOBAL int weir_near_construct(struct weir_instance weir_mem *self weir_arg
 	return 0;
 }
 
-/* The rank of a CPU that the task fits, above all capacities; one more: its core is idle, and no other is better. */
+/* The rank of a CPU that the task fits, above all capacities. More: its core is idle, and it is in the cache; with both no other is better. */
 #define SIBLING_FITS (1u << 20)
+#define SIBLING_CORE 2u
+#define SIBLING_NEAR 1u
 
 /* Whether the CPU has the capacity that the task needs, or there is no larger one. */
 static int sibling_fits(const struct weir_sched weir_mem *s, u32 cpu, u64 need)
@@ -100,19 +102,20 @@ WEIR_GLOBAL u32 weir_idle_sibling(const struct weir_near weir_mem *near weir_arg
 		if (!near_has(s, near->llc, weir_cpu_llc(s, target), w) &&
 		    !(need && near_has(s, near->node, weir_cpu_node(s, target), w)))
 			continue;
-		while (bits && rank <= SIBLING_FITS && weir_loop) {
-			u32 cpu = w * 64 + weir_lowest_bit(bits), have;
+		while (bits && rank < SIBLING_FITS + SIBLING_CORE + SIBLING_NEAR && weir_loop) {
+			u32 cpu = w * 64 + weir_lowest_bit(bits), have, away;
 
 			bits &= bits - 1;
-			if (!weir_cpu_is_online(s, cpu) ||
-			    weir_distance(s, target, cpu) > 1 + (need != 0))
+			away = weir_distance(s, target, cpu);
+			if (!weir_cpu_is_online(s, cpu) || away > 1 + (need != 0))
 				continue;
 			have = sibling_fits(s, cpu, need) ? weir_unknown(SIBLING_FITS)
 							  : weir_cpu_capacity(s, cpu);
-			have += have >= SIBLING_FITS && waits >> (cpu % 64) & 1 &&
-						weir_core_idle(s, near, cpu)
-					? 1
-					: 0;
+			if (have >= SIBLING_FITS) {
+				have += away < 2 ? SIBLING_NEAR : 0;
+				if (waits >> (cpu % 64) & 1 && weir_core_idle(s, near, cpu))
+					have += SIBLING_CORE;
+			}
 			have = weir_unknown(have);
 			if (have > rank) {
 				rank = have;

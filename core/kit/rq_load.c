@@ -46,15 +46,21 @@ static void rq_load_update(struct weir_rq_load_port weir_mem *q, u64 now)
 	weir_spin_unlock(&q->busy);
 }
 
-/* What a task uses, @sum, counts behind @q from now on; @less: no longer. */
-static void rq_load_shift(struct weir_rq_load_port weir_mem *q, u64 sum, int less)
+/* The averages of a task of @weight count behind @q from now on; @less: no longer. */
+static void rq_load_shift(struct weir_rq_load_port weir_mem *q,
+			  const struct weir_rq_load_task weir_mem *p, u32 weight, int less)
 {
+	u64 load = p->pelt.load_sum * weight, util = p->pelt.util_sum;
+
 	if (!weir_try_lock(&q->busy))
 		return;
-	if (!less)
-		q->pelt.util_sum += sum;
-	else
-		q->pelt.util_sum -= sum < q->pelt.util_sum ? sum : q->pelt.util_sum;
+	if (!less) {
+		q->pelt.load_sum += load;
+		q->pelt.util_sum += util;
+	} else {
+		q->pelt.load_sum -= load < q->pelt.load_sum ? load : q->pelt.load_sum;
+		q->pelt.util_sum -= util < q->pelt.util_sum ? util : q->pelt.util_sum;
+	}
 	weir_spin_unlock(&q->busy);
 }
 
@@ -138,16 +144,15 @@ WEIR_GLOBAL int weir_rq_load_enter(struct weir_rq_loads weir_mem *loads weir_arg
 		rq_load_update(&loads->port[from - 1], now);
 		if (old != new)
 			rq_load_count(loads, from - 1, (u32)old, -1);
+		/* One that slept has no weight there any more, but its average has. */
+		if (from != port)
+			rq_load_shift(&loads->port[from - 1], p, (u32)old ? (u32)old : weight, 1);
 	}
 	if (port && port <= nr && old != new) {
 		rq_load_update(&loads->port[port - 1], now);
 		rq_load_count(loads, port - 1, weight, 1);
-	}
-	if (loads->uses && from != port) {
-		if (from && from <= nr)
-			rq_load_shift(&loads->port[from - 1], p->pelt.util_sum, 1);
-		if (port && port <= nr)
-			rq_load_shift(&loads->port[port - 1], p->pelt.util_sum, 0);
+		if (from != port)
+			rq_load_shift(&loads->port[port - 1], p, weight, 0);
 	}
 	return 0;
 }
@@ -275,8 +280,10 @@ WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_ar
 					   weir_rq_load_of(loads, cpu, now) +
 						   weir_rq_load_sum(&loads->port[i]));
 		load += (u64)rq_load_rank(loads, cpu, idle) << 35;
-		load = weir_unknown(load * 4 +
-				    (here < weir_nr_cpus(s) ? weir_distance(s, here, cpu) : 0));
+		/* Its sibling is as near as the CPU itself, and must not be first by its number. */
+		load = load * 8 + (here != cpu) +
+		       (here < weir_nr_cpus(s) ? weir_distance(s, here, cpu) * 2 : 0);
+		load = weir_unknown(load);
 		if (load < least) {
 			least = load;
 			found = cpu;

@@ -66,8 +66,8 @@ WEIR_INLINE int weir_core_idle(const struct weir_sched weir_mem *s,
 /*
  * An idle CPU of @target's cache that the task fits, one that the first in-pipe of the instance leads to: @target itself,
  * @prev, else any; with the largest capacity if it fits none; WEIR_NO_CPU: none is idle. @need: the smallest capacity
- * that the task fits (weir_uclamp_room()); 0: CPUs do not differ. Where they do, the CPUs of a node are as
- * good as those of one cache. With WEIR_SIBLING_WAITS, a CPU with tasks of SCHED_IDLE is not idle. (The kernel passes five arguments.)
+ * that the task fits (weir_uclamp_room()); 0: CPUs do not differ. Where they do, the CPUs of the node count too, after
+ * those of the cache. With WEIR_SIBLING_WAITS, a CPU with tasks of SCHED_IDLE is not idle. (The kernel passes five arguments.)
  * O(idle CPUs of the cache, or of the node).
  */
 #define WEIR_SIBLING_WAITS (1ull << 63)

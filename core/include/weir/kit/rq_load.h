@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * The load behind each out-pipe, for a balancer: the weights of the runnable tasks there, averaged over time
- * (weir/kit/pelt.h), with the averages of each task; and the pipes with most and least load.
+ * (weir/kit/pelt.h), with the averages of each task; and the pipes with most and least load. A task that moves takes its averages along.
  *
  * The private memory of a task begins with its struct weir_rq_load_task. No function here waits for another CPU: a task's weight and
  * pipe are one word, changed by exchange, so each addition is undone exactly once. If another CPU is updating an average, this CPU

@@ -32,8 +32,12 @@ impl Observer for ByGroup {
 }
 
 pub fn run(topology: &str, machine: &Machine, w: &Workload, ms: u64) -> ByGroup {
+    run_by(topology, machine, w, ms, 1)
+}
+
+pub fn run_by(topology: &str, machine: &Machine, w: &Workload, ms: u64, seed: u64) -> ByGroup {
     let mut seen = ByGroup::default();
-    let cfg = RunConfig { duration_ns: Some(ms * MS), ..RunConfig::default() };
+    let cfg = RunConfig { duration_ns: Some(ms * MS), seed, ..RunConfig::default() };
     let plan = plan(topology, &machine.shape);
     weir_sim::run(machine, &plan, w, &Costs::zero(), &cfg, &mut seen).expect("it runs");
     seen

@@ -24,9 +24,13 @@ fn machine(nodes: [&[usize]; 2]) -> Machine {
 }
 
 fn run(machine: &Machine, topology: &str, load: &str) -> Gantt {
+    run_by(machine, topology, load, 1)
+}
+
+fn run_by(machine: &Machine, topology: &str, load: &str, seed: u64) -> Gantt {
     let plan = plan(&catalogue(topology), &machine.shape);
     let mut g = Gantt::default();
-    let cfg = RunConfig { duration_ns: Some(2000 * MS), ..RunConfig::default() };
+    let cfg = RunConfig { duration_ns: Some(2000 * MS), seed, ..RunConfig::default() };
     weir_sim::run(machine, &plan, &toml(load), &Costs::zero(), &cfg, &mut g).expect("it runs");
     g
 }
@@ -106,9 +110,9 @@ fn far_memory_is_better_than_waiting() {
     assert!(all > 4 * 2000 * MS * 99 / 100, "{all} ns");
 }
 
-/// CPU time, the part of it beside the memory, and late jobs should be the same whatever the numbers of CPUs, within 3 %, 3 % and ten. On machines
-/// with more work than CPUs they are not always: who is first among equal CPUs decides who begins away from its memory, and no two running
-/// tasks change places. The bound is missed by 5 of 36 numberings. In all sets together no numbering is better than another.
+/// CPU time, the part of it beside the memory, and late jobs should be the same whatever the numbers of CPUs, within 3 %, 3 % and ten in the mean of
+/// four runs. On machines with more work than CPUs they are not always: who is first among equal CPUs decides who begins away from its memory,
+/// and no two running tasks change places. The bound is missed by 2 of 24 numberings, and by 5 of 200 in the long form. In all sets together no numbering is better than another.
 #[test]
 fn another_numbering_gives_the_same_result() {
     let sets = if std::env::var("WEIR_LONG").is_ok() { 100 } else { 12 };
@@ -126,12 +130,17 @@ fn another_numbering_gives_the_same_result() {
         let result = |numbers: &[usize]| {
             let (one, other) = numbers.split_at(cpus[0]);
             let m = machine([one, other]);
-            let g = run(&m, "numa", &load);
-            let local = near(&g, &m, "a", 0).0 + near(&g, &m, "b", 1).0;
-            (g.bars.iter().map(|b| b.3 - b.2).sum::<u64>(), local, g.missed.len() as u64)
+            let mut sums = (0, 0, 0);
+            for seed in 1..=4 {
+                let g = run_by(&m, "numa", &load, seed);
+                sums.0 += g.bars.iter().map(|b| b.3 - b.2).sum::<u64>();
+                sums.1 += near(&g, &m, "a", 0).0 + near(&g, &m, "b", 1).0;
+                sums.2 += g.missed.len() as u64;
+            }
+            sums
         };
         let want = result(&numbers);
-        for _ in 0..3 {
+        for _ in 0..2 {
             for i in (1..numbers.len()).rev() {
                 numbers.swap(i, draw.between(0, i as u64) as usize);
             }
@@ -140,13 +149,13 @@ fn another_numbering_gives_the_same_result() {
                 sum[0] += result.0;
                 sum[1] += result.1;
             }
-            if !alike(want.0, has.0) || !alike(want.1, has.1) || want.2.abs_diff(has.2) > 10 {
+            if !alike(want.0, has.0) || !alike(want.1, has.1) || want.2.abs_diff(has.2) > 40 {
                 println!("set {seed}, {numbers:?}: {has:?}, numbered in order {want:?}");
                 bad += 1;
             }
         }
     }
-    println!("{bad} of {} numberings beyond the bound; all together {before:?}, {after:?}", 3 * sets);
-    assert!(bad * 36 <= 5 * 3 * sets, "the figures are above");
+    println!("{bad} of {} numberings beyond the bound; all together {before:?}, {after:?}", 2 * sets);
+    assert!(bad * 24 <= 2 * 2 * sets, "the figures are above");
     assert!(alike(before[0], after[0]) && alike(before[1], after[1]), "{before:?}, {after:?}");
 }

@@ -38,28 +38,39 @@ impl Kinds {
     }
 }
 
-/// CPU time weighed by capacity, rounds finished, rounds that were late.
-fn result(machine: &Machine, topology: &str, load: &str, ms: u64) -> [u64; 3] {
-    let mut g = Gantt::default();
+/// Runs of a numbering. CPUs look at each other at random times, so a single run shows chance.
+const SEEDS: u64 = 4;
+
+/// Milliseconds of computing that hogs finished, rounds that others finished, those of them that were late: all runs of two seconds together.
+/// Time would count a thread of a busy core, or of a small one, as a whole CPU.
+fn result(machine: &Machine, topology: &str, load: &str) -> [u64; 3] {
     let plan = plan(&catalogue(topology), &machine.shape);
-    let cfg = RunConfig { duration_ns: Some(ms * MS), ..RunConfig::default() };
-    weir_sim::run(machine, &plan, &toml(load), &Costs::default(), &cfg, &mut g).expect("it runs");
-    let work = |b: &(String, u32, u64, u64)| {
-        (b.3 - b.2) * u64::from(machine.shape.cpus[b.1 as usize].capacity) / 1024
-    };
-    [g.bars.iter().map(work).sum(), g.done.len() as u64, g.missed.len() as u64]
+    let load = toml(load);
+    let mut sums = [0; 3];
+    for seed in 1..=SEEDS {
+        let mut g = Gantt::default();
+        let cfg = RunConfig { duration_ns: Some(2000 * MS), seed, ..RunConfig::default() };
+        weir_sim::run(machine, &plan, &load, &Costs::default(), &cfg, &mut g).expect("it runs");
+        let hogs = g.done.iter().filter(|job| job.0.starts_with("hog")).count();
+        sums[0] += hogs as u64;
+        sums[1] += (g.done.len() - hogs) as u64;
+        sums[2] += g.missed.len() as u64;
+    }
+    sums
 }
 
-/// Hogs and frames; under `groups` in two groups, one of which has a limit, under `classes` beside tasks of the classes above.
-fn load(topology: &str, draw: &mut Draw, cores: u64) -> String {
+/// Hogs and frames; under `groups` in two groups, one of which has a limit, under `classes` beside tasks of the classes above. One task on CPU
+/// `first` starts them all: without it tasks enter at CPUs in the order of their numbers.
+fn load(topology: &str, draw: &mut Draw, cores: u64) -> impl Fn(usize) -> String + use<> {
     let mut text = String::new();
     let (hogs, frames, run) = (draw.between(1, cores + 2), draw.between(1, cores), draw.between(500, 5000));
+    let mut starts = format!("loop {hogs} {{ fork hog }}; loop {frames} {{ fork frame }}");
     let [one, other] =
         if topology == "groups" { ["group = \"one\"\n", "group = \"other\"\n"] } else { ["", ""] };
     write!(
         text,
-        "[[task]]\nname = \"hog\"\n{one}count = {hogs}\nprogram = [\"run 20ms\"]\nloop = \"forever\"\n\
-         [[task]]\nname = \"frame\"\n{other}count = {frames}\nperiod = \"16ms\"\nrun = \"{run}us\"\n"
+        "[[task]]\nname = \"hog\"\n{one}template = true\nperiod = \"900us\"\ndeadline = \"1000s\"\nrun = \"1ms\"\n\
+         [[task]]\nname = \"frame\"\n{other}template = true\nperiod = \"16ms\"\nrun = \"{run}us\"\n"
     )
     .unwrap();
     match topology {
@@ -69,31 +80,38 @@ fn load(topology: &str, draw: &mut Draw, cores: u64) -> String {
              [[group]]\nname = \"other\"\nweight = 300\n",
             draw.between(100, 900),
             draw.between(30, 100 * cores)
-        ),
-        "classes" => write!(
-            text,
-            "[[task]]\nname = \"loop\"\ncount = {}\npolicy = \"fifo\"\npriority = 10\nperiod = \"5ms\"\nrun = \"{}us\"\n\
-             [[task]]\nname = \"camera\"\npolicy = \"deadline\"\nperiod = \"20ms\"\nwcet = \"5ms\"\nrun = \"{}us\"\n",
-            draw.between(1, cores),
-            draw.between(100, 1500),
-            draw.between(500, 4500)
-        ),
-        _ => Ok(()),
+        )
+        .unwrap(),
+        "classes" => {
+            write!(starts, "; loop {} {{ fork loop }}; fork camera", draw.between(1, cores)).unwrap();
+            write!(
+                text,
+                "[[task]]\nname = \"loop\"\ntemplate = true\npolicy = \"fifo\"\npriority = 10\nperiod = \"5ms\"\nrun = \"{}us\"\n\
+                 [[task]]\nname = \"camera\"\ntemplate = true\npolicy = \"deadline\"\nperiod = \"20ms\"\nwcet = \"5ms\"\nrun = \"{}us\"\n",
+                draw.between(100, 1500),
+                draw.between(500, 4500)
+            )
+            .unwrap();
+        }
+        _ => (),
     }
-    .unwrap();
-    text
+    move |first| format!("{text}[[task]]\nname = \"first\"\ncpus = [{first}]\nprogram = [\"{starts}\"]\n")
 }
 
-/// By how much a renumbered machine may differ in each set: of the time, of the rounds, and late rounds. Who is first among equal CPUs may
-/// differ, and with it when a task is moved; a task of real time that meets a frame on a small CPU makes more of it.
-const APART: [(&str, f64, f64, f64); 3] =
-    [("linux", 0.03, 0.01, 3.0), ("groups", 0.03, 0.01, 10.0), ("classes", 0.08, 0.01, 60.0)];
+/// By how much a renumbered machine may differ in each set: of the work, of the rounds, and late rounds of a run. Nine of ten numberings differ by
+/// the first row at most, 29 of 30 by the second. Who is first among equal CPUs decides who has a busy thread beside it, and for how long a
+/// small CPU; a task of real time that meets a frame there makes more of it late.
+const APART: [(&str, [[f64; 3]; 2]); 3] = [
+    ("linux", [[0.01, 0.005, 3.0], [0.04, 0.01, 10.0]]),
+    ("groups", [[0.02, 0.005, 5.0], [0.05, 0.01, 20.0]]),
+    ("classes", [[0.03, 0.01, 40.0], [0.07, 0.02, 100.0]]),
+];
 
 #[test]
 fn another_numbering_gives_the_same_result() {
-    let sets = if std::env::var("WEIR_LONG").is_ok() { 100 } else { 12 };
-    let mut bad = 0;
-    for (topology, time, rounds, late) in APART {
+    let sets = if std::env::var("WEIR_LONG").is_ok() { 100 } else { 8 };
+    for (topology, apart) in APART {
+        let (mut numberings, mut beyond) = (0, [0, 0]);
         // In all sets together no numbering is better than the others.
         let (mut before, mut after) = ([0; 3], [0; 3]);
         for seed in 0..sets {
@@ -106,31 +124,39 @@ fn another_numbering_gives_the_same_result() {
             };
             let load = load(topology, &mut draw, kinds.large as u64 + kinds.small as u64);
             let mut numbers: Vec<usize> = (0..kinds.nr()).collect();
-            let want = result(&kinds.machine(&numbers), topology, &load, 2000);
-            for _ in 0..3 {
+            let want = result(&kinds.machine(&numbers), topology, &load(numbers[0]));
+            for _ in 0..2 {
                 for i in (1..numbers.len()).rev() {
                     numbers.swap(i, draw.between(0, i as u64) as usize);
                 }
-                let has = result(&kinds.machine(&numbers), topology, &load, 2000);
+                let has = result(&kinds.machine(&numbers), topology, &load(numbers[0]));
                 for i in 0..3 {
                     before[i] += want[i];
                     after[i] += has[i];
                 }
-                let near = |i: usize, most: f64| (has[i] as f64 - want[i] as f64).abs() <= most;
-                if !near(0, want[0] as f64 * time) || !near(1, want[1] as f64 * rounds) || !near(2, late) {
-                    println!(
-                        "{topology}, set {seed}: {want:?} with CPUs in order, {has:?} as {numbers:?}: {} x {}, {} of {}\n{load}",
-                        kinds.large, kinds.smt, kinds.small, kinds.capacity
-                    );
-                    bad += 1;
+                let off = [0, 1, 2].map(|i| {
+                    let whole = if i == 2 { SEEDS } else { want[i].max(1) };
+                    has[i].abs_diff(want[i]) as f64 / whole as f64
+                });
+                numberings += 1;
+                for (beyond, most) in beyond.iter_mut().zip(&apart) {
+                    *beyond += i32::from(off.iter().zip(most).any(|(off, most)| off > most));
                 }
+                println!(
+                    "{topology}, set {seed}: {off:.4?}, {want:?} with CPUs in order, {has:?} as {numbers:?}"
+                );
             }
         }
-        println!("{topology}: {before:?} with CPUs in order, {after:?} renumbered");
+        println!(
+            "{topology}: {before:?} with CPUs in order, {after:?} renumbered; beyond the bounds {beyond:?} of {numberings}"
+        );
         let near = |i: usize, part: f64| (after[i] as f64 / before[i].max(1) as f64 - 1.0).abs() <= part;
         assert!(near(0, 0.01) && near(1, 0.005), "{topology}: {before:?} and {after:?}");
+        assert!(
+            beyond[0] * 10 <= numberings && beyond[1] * 30 <= numberings,
+            "{topology}: {beyond:?} of {numberings}"
+        );
     }
-    assert_eq!(bad, 0, "the sets are above");
 }
 
 /// With `pack`, tasks that compute little leave the small cores on which they begin while cores of large ones are idle; CPU numbers do not
