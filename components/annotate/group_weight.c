@@ -383,9 +383,9 @@ WEIR_ENTRY int group_weight_answer_weight(struct group_weight weir_mem *self, st
 	}
 	weir_instance_unlock(&self->inst);
 	weight = (weight + 512) >> 10;
-	/* As little as Linux gives a group. */
+	/* A member of a light group deep down is due less: then it has up to twice that, or more, whatever the account says. */
 	msg->value = idle			? WEIR_WEIGHT_IDLE
-		     : weight < 2		? 2
+		     : weight < 1		? 1
 		     : weight > WEIR_WEIGHT_MAX ? WEIR_WEIGHT_MAX
 						: weight;
 	msg->value2 = weir_fair_inverse(msg->value) | WEIR_FAIR_UNTOLD;

@@ -153,16 +153,19 @@ fn model(set: &Set, cpus: u32, end: u64) -> Vec<f64> {
     m.ran.iter().map(|r| r / end).collect()
 }
 
-/// Largest difference of a group, in points of all CPUs.
-fn differs(topology: &str, set: &Set, cpus: u32, ms: u64) -> (f64, String) {
+/// Largest difference of a group, in points of all CPUs, and for how many points of the time the model's CPUs are idle. Its members finish at the
+/// same instant and sleep together; in a queue they run one after the other, so somebody has that time.
+fn differs(topology: &str, set: &Set, cpus: u32, ms: u64) -> (f64, f64, String) {
     // CPUs look at each other at random times: with several, the mean of four runs counts.
     let seeds = if cpus > 1 { 4 } else { 1 };
     let load = toml(&set.toml());
     let seen: Vec<_> =
         (1..=seeds).map(|seed| run_by(topology, &Machine::smp(cpus), &load, ms, seed)).collect();
     let mut want: BTreeMap<String, f64> = BTreeMap::new();
+    let mut idle = f64::from(cpus);
     for (m, r) in set.members.iter().zip(model(set, cpus, ms * MS)) {
         *want.entry(format!("g{}", m.group)).or_default() += r;
+        idle -= r;
     }
     let mut most = 0.0f64;
     let mut text = String::new();
@@ -173,16 +176,23 @@ fn differs(topology: &str, set: &Set, cpus: u32, ms: u64) -> (f64, String) {
         write!(text, " {g} {:.2} ({:+.2})", has / f64::from(cpus) * 100.0, off).unwrap();
         most = most.max(off.abs());
     }
-    (most, text)
+    (most, idle / f64::from(cpus) * 100.0, text)
 }
 
 const POLICIES: [&str; 4] = ["cfs", "eevdf", "stride", "bvt"];
 
 fn topology(policy: &str, cpus: u32) -> String {
+    // The model is the limit of short turns. In these two nobody is preempted during one, and each of up to 300 new tasks has one at first, whatever
+    // its weight: turns of 3 ms, the default, are 11 points of the second on eight CPUs.
+    let turns = match policy {
+        "stride" => "stride(quantum = 300us)",
+        "bvt" => "bvt(allowance = 300us)",
+        _ => policy,
+    };
     let tail = if cpus == 1 {
-        format!("entry -> {policy} -> cpus;")
+        format!("entry -> {turns} -> cpus;")
     } else {
-        format!("entry each cpu -> fair_balancer -> each cpu {{ {policy} -> cpu }};")
+        format!("entry each cpu -> fair_balancer -> each cpu {{ {turns} -> cpu }};")
     };
     format!("annotate affinity, group_weight, executed, fair, latency; {tail}")
 }
@@ -258,22 +268,26 @@ fn sets(cpus: u32) -> u64 {
 }
 
 fn all_sets_agree(cpus: u32) {
+    let mut beyond = Vec::new();
     for policy in POLICIES {
         // `cfs` on several CPUs has slices of up to 24 ms, in which weights cannot follow.
         let near = if policy == "cfs" && cpus > 1 { 1.5 } else { 1.0 };
         let (mut bad, mut most) = (0, 0.0f64);
         for seed in 0..sets(cpus) {
             let set = random(seed, cpus);
-            let (off, text) = differs(&topology(policy, cpus), &set, cpus, 1000);
-            if off > near {
+            let (off, idle, text) = differs(&topology(policy, cpus), &set, cpus, 1000);
+            if off > near + idle {
                 println!("{policy}, set {seed}: {text}\n  {:?}", set.groups);
                 bad += 1;
             }
             most = most.max(off);
         }
         println!("{policy}, {cpus} CPUs: {bad} of {} beyond {near}, at most {most:.2}", sets(cpus));
-        assert_eq!(bad, 0, "{policy}");
+        if bad > 0 {
+            beyond.push((policy, bad));
+        }
     }
+    assert!(beyond.is_empty(), "{beyond:?}");
 }
 
 #[test]
