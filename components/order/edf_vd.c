@@ -28,7 +28,7 @@
  * is edf. Otherwise relative deadlines of high tasks are multiplied by x = h / (1 - l), and all
  * deadlines are met as long as no job exceeds its expected time. If a high one does, the mode changes:
  * low tasks are suspended, and high ones meet their deadlines if x l + H <= 1. The low mode returns when no high task
- * has a job. A suspended low job, and one that exceeds its declared time,
+ * has a job. A suspended low job, one that was released before that and begins later, and one that exceeds its declared time,
  * runs in the remaining time until it ends; with `on_miss = "abort"` in the workload it is dropped.
  *
  * A given `x` is used for all loads, and the mode always changes when a high task exceeds its
@@ -70,6 +70,7 @@ struct edf_vd {
 	u64 most;		 /* (h) by high ones, at most */
 	u64 part;   /* (h) of a high task's relative deadline in the low mode, EDF_VD_FULL: all */
 	u64 x;	    /* (c) that as a percentage, 0: to be computed */
+	u64 until;  /* (h) ns; a high task had a job in the high mode until then */
 	u32 mode;   /* (h) 1: high */
 	u32 warned; /* (h) OVERLOAD was published for the present set */
 	struct edf_vd_task declared; /* (h) by the task that is being looked at */
@@ -337,6 +338,10 @@ WEIR_HELPER int edf_vd_change_mode(struct edf_vd weir_mem *self weir_arg,
 		self->mode = 1;
 	else if (self->mode && p->level != WEIR_CRITICALITY_HI && p->deadline)
 		p->aside = 1;
+	/* What is left of the high mode: all low jobs of that time would come at once, which nothing has room for. */
+	if (p->level != WEIR_CRITICALITY_HI && p->deadline &&
+	    p->deadline - p->relative < self->until)
+		p->aside = 1;
 	return 0;
 }
 
@@ -375,6 +380,10 @@ WEIR_ENTRY u32 edf_vd_step(struct edf_vd weir_mem *self, u32 what, struct weir_t
 	int err;
 
 	if (what == WEIR_PICKED || what == WEIR_LEFT) {
+		if (what == WEIR_LEFT && self->mode &&
+		    ((struct edf_vd_task weir_mem *)weir_priv(&self->inst, t))->level ==
+			    WEIR_CRITICALITY_HI)
+			self->until = weir_now(self->inst.sched);
 		weir_roster_drop(&self->high, t);
 		weir_roster_drop(&self->low, t);
 		return 0;
@@ -417,6 +426,7 @@ WEIR_ENTRY void edf_vd_take_state(struct edf_vd weir_mem *self, struct edf_vd we
 	self->most = old->most;
 	self->part = edf_vd_part(self, edf_vd_full(self));
 	self->mode = old->mode;
+	self->until = old->until;
 	self->warned = old->warned;
 }
 

@@ -193,27 +193,15 @@ WEIR_FLAT static int assign_arrive(struct weir_instance weir_mem *self,
 	return (r->state & (WEIR_RT_FRESH | WEIR_RT_WOKEN)) != 0;
 }
 
-/*
- * A waiting task comes by a review. 1: a stage before this one withheld it until now, so it arrives here. Else a background task looks for a
- * CPU, and the row of another one is known.
- */
-static int assign_is_new(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-			 struct weir_task weir_mem *t)
-{
-	const struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
-
-	if (r)
-		return !(r->state & WEIR_RT_READY);
-	if (assign_query(self, assign, t))
-		return 1;
-	assign_background(self, assign, t);
-	return 0;
-}
-
 int weir_assign_step(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 		     u32 what, struct weir_task weir_mem *t, const struct weir_step weir_mem *s)
 {
-	if (what == WEIR_REVIEW && (s->runs || !assign_is_new(self, assign, t)))
+	const struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
+
+	if (what == WEIR_REVIEW && !s->runs && !r)
+		assign_background(self, assign, t);
+	/* One that had blocked, and that a stage before this one withheld until now, arrives by a review. */
+	if (what == WEIR_REVIEW && (s->runs || !r || r->state & WEIR_RT_READY))
 		return 0;
 	if (!assign_arrive(self, assign, t))
 		return 0;
