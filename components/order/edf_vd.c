@@ -284,6 +284,13 @@ WEIR_HELPER int edf_vd_suspend_low(struct edf_vd weir_mem *self weir_arg)
 	return weir_roster_clear(&self->low);
 }
 
+static int edf_vd_is_high(struct edf_vd weir_mem *self, struct weir_task weir_mem *t)
+{
+	const struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
+
+	return p->level == WEIR_CRITICALITY_HI;
+}
+
 /* A high task other than @t has a job. */
 static int edf_vd_critical(struct edf_vd weir_mem *self, struct weir_task weir_mem *t)
 {
@@ -300,9 +307,7 @@ static int edf_vd_critical(struct edf_vd weir_mem *self, struct weir_task weir_m
 				weir_cpu_curr(s, w * 64 + weir_lowest_bit(bits));
 
 			bits &= bits - 1;
-			if (other && other != t &&
-			    ((struct edf_vd_task weir_mem *)weir_priv(&self->inst, other))->level ==
-				    WEIR_CRITICALITY_HI)
+			if (other && other != t && edf_vd_is_high(self, other))
 				return 1;
 		}
 	}
@@ -336,11 +341,9 @@ WEIR_HELPER int edf_vd_change_mode(struct edf_vd weir_mem *self weir_arg,
 	else if (!self->mode && !edf_vd_plain(self) && p->level == WEIR_CRITICALITY_HI &&
 		 p->deadline && !edf_vd_left(self, t, p))
 		self->mode = 1;
-	else if (self->mode && p->level != WEIR_CRITICALITY_HI && p->deadline)
-		p->aside = 1;
-	/* What is left of the high mode: all low jobs of that time would come at once, which nothing has room for. */
+	/* All low jobs that were released in the high mode would come at once after it, which nothing has room for. */
 	if (p->level != WEIR_CRITICALITY_HI && p->deadline &&
-	    p->deadline - p->relative < self->until)
+	    (self->mode || p->deadline - p->relative < self->until))
 		p->aside = 1;
 	return 0;
 }
@@ -380,9 +383,7 @@ WEIR_ENTRY u32 edf_vd_step(struct edf_vd weir_mem *self, u32 what, struct weir_t
 	int err;
 
 	if (what == WEIR_PICKED || what == WEIR_LEFT) {
-		if (what == WEIR_LEFT && self->mode &&
-		    ((struct edf_vd_task weir_mem *)weir_priv(&self->inst, t))->level ==
-			    WEIR_CRITICALITY_HI)
+		if (what == WEIR_LEFT && self->mode && edf_vd_is_high(self, t))
 			self->until = weir_now(self->inst.sched);
 		weir_roster_drop(&self->high, t);
 		weir_roster_drop(&self->low, t);

@@ -123,34 +123,23 @@ GOMP_API void GOMP_target_update(int device)
 	check(device);
 }
 
-static void transfer(int device, void **depend)
-{
-	check(device);
-	if (depend)
-		await_depends(me(), depend);
-}
+/* Memory is there already: nothing moves, but what the transfer depends on has to be done. */
+#define TRANSFER(name)                                                            \
+	GOMP_API void name(int device, size_t nr, void **at, const size_t *bytes, \
+			   const u16 *kinds, unsigned flags, void **depend)       \
+	{                                                                         \
+		(void)nr;                                                         \
+		(void)at;                                                         \
+		(void)bytes;                                                      \
+		(void)kinds;                                                      \
+		(void)flags;                                                      \
+		check(device);                                                    \
+		if (depend)                                                       \
+			await_depends(me(), depend);                              \
+	}
 
-GOMP_API void GOMP_target_update_ext(int device, size_t nr, void **at, const size_t *bytes,
-				     const u16 *kinds, unsigned flags, void **depend)
-{
-	(void)nr;
-	(void)at;
-	(void)bytes;
-	(void)kinds;
-	(void)flags;
-	transfer(device, depend);
-}
-
-GOMP_API void GOMP_target_enter_exit_data(int device, size_t nr, void **at, const size_t *bytes,
-					  const u16 *kinds, unsigned flags, void **depend)
-{
-	(void)nr;
-	(void)at;
-	(void)bytes;
-	(void)kinds;
-	(void)flags;
-	transfer(device, depend);
-}
+TRANSFER(GOMP_target_update_ext)
+TRANSFER(GOMP_target_enter_exit_data)
 
 /* Called by constructors of programs built for offloading. */
 GOMP_API void GOMP_offload_register_ver(void)
