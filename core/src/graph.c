@@ -246,11 +246,11 @@ WEIR_INLINE void facts_of_pipe(struct weir_sched weir_mem *s, struct weir_pipe w
 		else
 			p->reviews_far |= p->to->reviews;
 	}
-	/* Where it is postponed, or leads elsewhere, the sender decides nothing any more: its tasks are in a list, in order of arrival. */
+	/* Where it leads from one domain to another, the sender decides nothing any more: its tasks are in a list, in order of arrival. */
 	p->keyed = 0;
 	p->gated = 0;
 	p->tied = 0;
-	if (!from || p->outward || p->postponed)
+	if (!from || p->outward || p->inward)
 		return;
 	p->keyed = before->keyed;
 	p->gated = before->gated;
@@ -261,6 +261,9 @@ WEIR_INLINE void facts_of_pipe(struct weir_sched weir_mem *s, struct weir_pipe w
 		p->keyed = 1;
 		p->gated |= s->classes[from->class].keyed_out >= WEIR_GATED;
 	}
+	/* Behind it nobody says which gates are open: the keys alone go on. */
+	if (p->postponed)
+		p->gated = 0;
 }
 
 static void facts_of_instance(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst)

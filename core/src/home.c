@@ -203,6 +203,13 @@ WEIR_GLOBAL int weir_put_off(struct weir_sched weir_mem *s weir_arg,
 	weir_fetch_add(&p->behind, 1);
 	if (!ctx->keeps)
 		t->seq = ++ctx->stamp;
+	/* @wake is 0 if its receiver, which may have changed them, has withheld it. */
+	if (p->keyed && wake) {
+		weir_store(&t->key, ctx->step.key);
+		t->tie = ctx->step.tie;
+		t->gate = ctx->step.gate;
+	}
+	t->least = p->idx;
 	while (weir_loop) {
 		weir_store(&t->in_next, (u32)(w >> 32));
 		seen = weir_cas(&p->word, w, ((u64)t->id + 1) << 32);

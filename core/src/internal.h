@@ -105,11 +105,14 @@ enum weir_pend {
 	WEIR_ONWARD = 128, /* with HAND or HERE: its way begins at a pipe, see weir_send_onward() */
 };
 
-/* @t, which the caller has in its hand or in an inbox and which is nowhere: its way begins at @from, not at its entry. (Its tie is free then.) */
+/*
+ * @t, which the caller has in its hand or in an inbox and which is nowhere: its way begins at @from, not at its entry. (What it knows of a
+ * treap is free then.)
+ */
 WEIR_INLINE void weir_send_onward(struct weir_task weir_mem *t,
 				  const struct weir_pipe weir_mem *from)
 {
-	t->tie = from->idx;
+	t->least = from->idx;
 	weir_fetch_or(&t->pend, WEIR_ONWARD);
 }
 

@@ -78,6 +78,11 @@ static u32 work_walk(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 	weir_begin_steps(ctx, what == WEIR_ARRIVED ? WEIR_WHY_CAME : WEIR_WHY_NONE);
 	w->what = what;
 	w->at = w->from ? w->from : weir_entry(s, w->task);
+	if (w->at->keyed) {
+		/* A postponed pipe: as it came there. */
+		ctx->step.key = w->task->key;
+		ctx->step.tie = w->task->tie;
+	}
 	return ACT_WALK;
 }
 
@@ -89,7 +94,7 @@ static u32 work_begin(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *c
 	w->notes = take_notes(t);
 	w->hand |= w->notes & (WEIR_HAND | WEIR_HERE);
 	if (w->notes & WEIR_ONWARD)
-		w->from = &s->graph->pipes[t->tie];
+		w->from = &s->graph->pipes[t->least];
 	w->walked = 0;
 	w->home = weir_home_of(s, t);
 	w->stage = w->home ? WORK_LOOK : WORK_HAND;

@@ -196,25 +196,6 @@ static void collect_posted(struct weir_sched weir_mem *s, struct weir_graph weir
 	}
 }
 
-/*
- * Where @t, which came through @at, starts in the graph that follows: null: at its entry, as everything is new, or its keys come from there.
- * Else only @inst is new: where its home begins, or before it.
- */
-static struct weir_pipe weir_mem *start_of(struct weir_instance weir_mem *inst,
-					   struct weir_pipe weir_mem *at,
-					   struct weir_task weir_mem *t)
-{
-	if (inst->home) {
-		struct weir_pipe weir_mem *end = at;
-
-		at = (struct weir_pipe weir_mem *)weir_came_in(inst->home, end, t);
-	} else {
-		while (at && at->to != inst && weir_loop)
-			at = weir_before(at, t);
-	}
-	return at && !at->keyed ? at : 0;
-}
-
 /* The in-pipe of @inst through which @t came to @at; null: it came another way. */
 static struct weir_pipe weir_mem *way_to(struct weir_instance weir_mem *inst,
 					 struct weir_pipe weir_mem *at,
@@ -225,14 +206,29 @@ static struct weir_pipe weir_mem *way_to(struct weir_instance weir_mem *inst,
 	return at;
 }
 
-/* @t, which waits in @p or runs there, is the next that leaves the graph. 0: it did not come through @inst (null: the whole graph is replaced). */
+/*
+ * Where @t, which came to @at, starts in the graph that follows: null: at its entry, or at the border, as everything is new (@inst is null), or it
+ * came another way than through @inst, or its keys come from there. Else only @inst is new: where its home begins, or before it.
+ */
+static struct weir_pipe weir_mem *start_of(struct weir_instance weir_mem *inst,
+					   struct weir_pipe weir_mem *at,
+					   struct weir_task weir_mem *t)
+{
+	struct weir_pipe weir_mem *start = inst ? way_to(inst, at, t) : 0;
+
+	if (start && inst->home)
+		start = (struct weir_pipe weir_mem *)weir_came_in(inst->home, at, t);
+	return start && !start->keyed ? start : 0;
+}
+
+/* @t, which waits in @p or runs there, is the next that leaves the graph. 0: it stays, because it did not come through @inst (null: the whole graph is replaced). */
 WEIR_INLINE int leaves(struct weir_ctx weir_mem *ctx, struct weir_graph weir_mem *g,
 		       struct weir_instance weir_mem *inst, struct weir_pipe weir_mem *p,
 		       struct weir_task weir_mem *t)
 {
-	if (inst && !way_to(inst, p, t))
+	if (!g->whole && !way_to(inst, p, t))
 		return 0;
-	ctx->until = inst ? start_of(inst, p, t) : 0;
+	ctx->until = start_of(inst, p, t);
 	g->leaves = t;
 	g->leaves_at = weir_holder(p);
 	return 1;
@@ -256,13 +252,13 @@ WEIR_GLOBAL int weir_next_leaves(struct weir_sched weir_mem *s weir_arg,
 		for (; t && weir_loop; t = t->next) {
 			if (!leaves(ctx, g, inst, p, t))
 				continue;
-			start = inst ? ctx->until : border_of(p, t);
+			start = ctx->until ? ctx->until : border_of(p, t);
 			weir_store(&t->in_next, start ? start->idx + 1 : 0);
 			g->follows = t->next;
 			return 1;
 		}
 		g->leaves = 0;
-		if (!inst && p->postponed)
+		if (g->whole && p->postponed)
 			collect_posted(s, g, p);
 	}
 	for (; g->scan < g->nr_pipes + s->nr_cpus && weir_loop;) {
@@ -284,7 +280,20 @@ WEIR_INLINE struct weir_instance weir_mem *new_in(const struct weir_graph weir_m
 	return g->other ? g->instances[g->other->idx] : 0;
 }
 
-/* What the graph has of tasks that are to leave it: what waits behind the instance that is replaced, and what runs there; all, if the graph is. */
+/* Another class in the place of @old sorts otherwise: what comes to the same exits by other ways is then linked otherwise, too. */
+static int sorts_otherwise(const struct weir_sched weir_mem *s,
+			   const struct weir_instance weir_mem *old,
+			   const struct weir_instance weir_mem *new)
+{
+	const struct weir_class weir_mem *a = &s->classes[old->class], *b = &s->classes[new->class];
+
+	return a->keyed_out != b->keyed_out || a->ordering != b->ordering;
+}
+
+/*
+ * What the graph has of tasks that are to leave it: what waits behind the instance that is replaced, and what runs there; all, if the graph is,
+ * or if that instance sorts otherwise.
+ */
 WEIR_GLOBAL int weir_collect(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_graph weir_mem *g = s->graph;
@@ -298,6 +307,7 @@ WEIR_GLOBAL int weir_collect(struct weir_sched weir_mem *s weir_arg)
 	/* Behind an end there are no tasks. */
 	if (inst && !inst->nr_out)
 		return 0;
+	g->whole = !inst || sorts_otherwise(s, inst, g->other);
 	weir_ctx(s)->collects = 1;
 	g->scan = 0;
 	while (weir_next_leaves(s, inst) && weir_loop)
@@ -323,7 +333,7 @@ WEIR_GLOBAL int weir_show_running(struct weir_sched weir_mem *s weir_arg)
 		weir_store(&t->home, exit + 1);
 		t->placed = weir_claim_number(t->claim);
 		ctx->step.why = WEIR_WHY_AGAIN;
-		ctx->until = new_in(g) ? start_of(new_in(g), &g->pipes[exit], t) : 0;
+		ctx->until = start_of(new_in(g), &g->pipes[exit], t);
 		if (g->pipes[exit].hears & WEIR_HEARS_PICKED)
 			weir_hear(s, &g->pipes[exit], t, WEIR_PICKED, 1);
 		ctx->until = 0;

@@ -137,7 +137,7 @@ static u32 latest(const struct weir_pipe *p)
 }
 
 /* The task of postponed @p that waits for a CPU to ask and came after @n others, null: there are no more. */
-static const struct weir_task *posted(const struct weir_sched *s, const struct weir_pipe *p, u32 n)
+static struct weir_task *posted(const struct weir_sched *s, const struct weir_pipe *p, u32 n)
 {
 	u32 nr = 0;
 
@@ -245,10 +245,16 @@ u32 weir_host_stands(const struct weir_sched *s, u32 task)
 	return t && t->landing ? t->landing - 1 : ~0u;
 }
 
+/* The pipe that links @t, or where it was put off. */
+static struct weir_pipe *place_of(const struct weir_graph *g, const struct weir_task *t)
+{
+	return &g->pipes[t->landing ? t->landing - 1 : t->least];
+}
+
 /* Where @t stands in @pipe, of which it is a member: its key there, and whether that is the last one that it got. */
 static u64 key_in(const struct weir_pipe *pipe, const struct weir_task *t, int *last)
 {
-	const struct weir_pipe *at = &pipe->sched->graph->pipes[t->landing - 1];
+	const struct weir_pipe *at = place_of(pipe->sched->graph, t);
 
 	*last = 1;
 	for (; at != pipe; at = weir_before(at, t))
@@ -269,8 +275,8 @@ static int stands_before(const struct weir_pipe *pipe, const struct weir_task *a
 		return weir_came_before(a, b);
 	/* In a gated pipe first those that are eligible, then the others by the time when they are. */
 	if (pipe->gated && last && same) {
-		int late_a = a->gate > g->pipes[a->landing - 1].now;
-		int late_b = b->gate > g->pipes[b->landing - 1].now;
+		int late_a = a->gate > place_of(g, a)->now;
+		int late_b = b->gate > place_of(g, b)->now;
 
 		if (late_a != late_b)
 			return late_b;
@@ -284,49 +290,40 @@ static int stands_before(const struct weir_pipe *pipe, const struct weir_task *a
 	return weir_came_before(a, b);
 }
 
+/* Add @t to the @n members of @pipe in @ids, in its order. Their number. */
+static u32 add_member(const struct weir_pipe *pipe, const struct weir_task *t, u32 *ids, u32 n)
+{
+	u32 at = n;
+
+	/* Those of one pipe are mostly in order. */
+	while (at && stands_before(pipe, t, weir_record(pipe->sched, ids[at - 1]))) {
+		ids[at] = ids[at - 1];
+		at--;
+	}
+	ids[at] = t->id;
+	return n + 1;
+}
+
 /* The members of a pipe, in its order. */
-u32 weir_host_pipe_tasks(const struct weir_sched *s, u32 pipe, u32 *ids, u32 cap)
+u32 weir_host_pipe_tasks(const struct weir_sched *s, u32 no, u32 *ids, u32 cap)
 {
 	const struct weir_graph *g = s->graph;
+	const struct weir_pipe *pipe, *p;
 	struct weir_task *t;
 	u32 n = 0;
 
-	if (pipe >= g->nr_pipes)
+	if (no >= g->nr_pipes)
 		return 0;
+	pipe = &g->pipes[no];
 	for (u32 i = 0; i < g->nr_pipes; i++) {
-		weir_for_task(t, &g->pipes[i]) {
-			u32 at = n;
-
-			if (!weir_pipe_has(&g->pipes[pipe], t) || n == cap)
-				continue;
-			/* Those of one pipe are mostly in order. */
-			while (at &&
-			       stands_before(&g->pipes[pipe], t, weir_record(s, ids[at - 1]))) {
-				ids[at] = ids[at - 1];
-				at--;
-			}
-			ids[at] = t->id;
-			n++;
-		}
-	}
-	for (u32 i = 0; i < g->nr_pipes; i++) {
-		const struct weir_task *late;
-
-		for (u32 k = 0; (late = posted(s, &g->pipes[i], k)); k++) {
-			const struct weir_pipe *p = &g->pipes[i];
-			u32 at = n;
-
-			while (p && p != &g->pipes[pipe])
-				p = weir_before(p, late);
-			if (!p || n == cap || weir_state(late) != WEIR_SCHEDULABLE)
-				continue;
-			while (at && !p->keyed &&
-			       weir_came_before(late, weir_record(s, ids[at - 1]))) {
-				ids[at] = ids[at - 1];
-				at--;
-			}
-			ids[at] = late->id;
-			n++;
+		weir_for_task(t, &g->pipes[i])
+			if (weir_pipe_has(pipe, t) && n < cap)
+				n = add_member(pipe, t, ids, n);
+		for (u32 k = 0; (t = posted(s, &g->pipes[i], k)); k++) {
+			for (p = &g->pipes[i]; p && p != pipe;)
+				p = weir_before(p, t);
+			if (p && n < cap && weir_state(t) == WEIR_SCHEDULABLE)
+				n = add_member(pipe, t, ids, n);
 		}
 	}
 	return n;

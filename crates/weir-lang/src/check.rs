@@ -564,6 +564,34 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// Between coherence domains tasks travel one by one, and come in this order to what is behind.
+    pub fn lost_orders(&mut self, order: &[usize], domains: &[u32]) {
+        let mut sorted: Vec<Option<usize>> = vec![None; self.net.insts.len()];
+        for &i in order {
+            let sorts = self.info(i).is_some_and(|c| c.ordering != Ordering::Keep);
+            let before = || {
+                self.wired.ins[i].iter().find_map(|w| match self.wired.wires[*w].from {
+                    From::Inst(f, _) => sorted[f],
+                    From::Entry(_) => None,
+                })
+            };
+            sorted[i] = if sorts { Some(i) } else { before() };
+        }
+        for wire in &self.wired.wires {
+            let (From::Inst(from, _), To::Inst(to, _)) = (wire.from, wire.to) else { continue };
+            let Some(first) = sorted[from].filter(|_| domains[from] != domains[to]) else { continue };
+            let inst = &self.net.insts[first];
+            let message = format!(
+                "tasks cross to other memory as they come: the order that `{}` made ends here",
+                inst.name
+            );
+            self.sink
+                .warning("order-crosses", wire.span, message)
+                .also(inst.span, "sorts before")
+                .help("sort behind the crossing, in each coherence domain");
+        }
+    }
+
     /// A postponed exit pipe has nothing to postpone.
     pub fn postponed_exits(&mut self) {
         for wire in &self.wired.wires {

@@ -185,6 +185,7 @@ fn look(
                 check.reach(order);
                 domains = check.coherence(order);
                 check.postponed_orders(order, &domains);
+                check.lost_orders(order, &domains);
             }
         }
     }

@@ -485,6 +485,8 @@ impl World {
                 self.lab.notify(Topic::Tick, &Msg { cpu: Some(cpu), ..Msg::default() })?;
             }
         }
+        // What another coherence domain has sent is read by the next call: a message may move a task.
+        self.lab.poll_remote();
         let before = self.lab.dump();
         rebuild(&mut self.lab)?;
         self.swaps += 1;
