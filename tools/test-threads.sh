@@ -445,10 +445,10 @@ if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/
 else
 	echo "skip ThreadSanitizer: not installed, or it does not run here"
 fi
-# Programs that others wrote, each policy and way, on all CPUs that there are.
+# Programs that others wrote: each under five policies, which take turns with ways and CPUs. (All cells take a day: tests/threads/others.sh alone.)
 if [[ ${WEIR_LONG:-} ]]; then
 	tests/threads/libgomp-suite.py "$debug/runweir" || (($? == 77))
 	echo "ok   libgomp's own tests"
-	tests/threads/others.sh "$debug/runweir" all all all "1 $(nproc)"
+	CELLS=5 tests/threads/others.sh "$debug/runweir" all all all "1 $(nproc)"
 	echo "ok   programs that others wrote"
 fi

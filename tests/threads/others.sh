@@ -8,6 +8,8 @@
 #   WAYS: alone, tree, join. A line for each: name, policy, way, CPUs, seconds without and with, ok or what differs. More CPUs than there are
 #   take turns.
 #   LOG=FILE: the lines go there, too, and cells that are there already are left out.
+#   CELLS=N: of each program's cells N, spread over policies, ways and CPUs, so that the programs together have all; of Python's tests, which take
+#   minutes, one.
 #
 # Python's tests come with Debian's libpython3.11-testsuite, others with packages of their names. The rows are in others/.
 set -uo pipefail
@@ -19,6 +21,7 @@ rows=${2:-all} policies=${3:-all} ways=${4:-all} sizes=${5:-all}
 [[ $sizes == all ]] && sizes="1 2 3 8"
 limit=${LIMIT:-300}
 log=${LOG:-/dev/null}
+most=${CELLS:-0}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 python=/usr/bin/python3
@@ -103,6 +106,13 @@ cell() { # ROW POLICY WAY CPUS
 	((try == 3)) && verdict="DIFFERS: $differs" && failed=1
 	printf '%s  %6.1f %6.1f s  %s\n' "$name" "$((plain / 100000000))e-1" "$((ns / 100000000))e-1" "$verdict" | tee -a "$log"
 }
+cells=()
+for policy in $policies; do for way in $ways; do for cpus in $sizes; do
+	# `--tree` has no more CPUs than there are.
+	[[ $way == tree ]] && ((cpus > $(nproc))) && continue
+	cells+=("$policy $way $cpus")
+done; done; done
+turn=0
 for row in $rows; do
 	lacks=$(missing "$row")
 	[[ $lacks ]] && echo "skip $row: $lacks is not installed" && continue
@@ -110,10 +120,14 @@ for row in $rows; do
 	run "$row" "$work/plain"
 	plain=$ns
 	grep -q 'status 77' "$work/plain" && echo "skip $row: it cannot be built here" && continue
-	for policy in $policies; do for way in $ways; do for cpus in $sizes; do
-		# `--tree` has no more CPUs than there are.
-		[[ $way == tree ]] && ((cpus > $(nproc))) && continue
-		cell "$row" "$policy" "$way" "$cpus"
-	done; done; done
+	n=${#cells[@]}
+	((most && most < n)) && n=$most
+	((most)) && [[ $row == test_* ]] && n=1
+	# One step more than to the next policy, so way and CPUs change with it; and each program begins one step later.
+	for ((i = 0; i < n; i++)); do
+		read -ra of <<<"${cells[$(((turn + i * (${#cells[@]} / n + (n < ${#cells[@]}))) % ${#cells[@]}))]}"
+		cell "$row" "${of[@]}"
+	done
+	turn=$((turn + 1))
 done
 exit $failed
