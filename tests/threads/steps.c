@@ -188,6 +188,9 @@ static void *runs(void *arg)
 		weir_mutex_unlock(&mutex);
 		__atomic_fetch_add(&total, 1, __ATOMIC_RELAXED);
 		if (all && seed / 64 % 2) {
+			/* As if it had last run elsewhere: it is pinned before it is woken. */
+			if (seed % 5 == 0)
+				threads[n]->linux_cpu = ~0u;
 			/* CPUs become idle and are woken: the two sleep until thread 0 comes by, and that one until main() does. */
 			if (!n) {
 				for (int i = 1; i < NR; i++) {
