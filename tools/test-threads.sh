@@ -186,6 +186,11 @@ same() { # WHAT COMMAND...
 		exit 1
 	fi
 }
+says() { # WHAT WORDS COMMAND...
+	local said
+	said=$("${@:3}" 2>/dev/null) || true
+	[[ $said == *"$2"* ]] || { echo "FAIL $1: no \`$2\` in: $said" && exit 1; }
+}
 sizes=(1 2)
 [[ ${WEIR_LONG:-} ]] && sizes=(1 2 8)
 for cpus in "${sizes[@]}"; do
@@ -203,21 +208,25 @@ for cpus in "${sizes[@]}"; do
 	same "cancel, $cpus CPUs" preloaded "$work/cpus$cpus.plan" "$work/cancel"
 	same "cancel, $cpus CPUs, joined" joined "posix-$$-$cpus" "$work/cancel"
 	# Calls in which a thread sleeps unknown to the library: another one gets the CPU within 50 ms (docs/threads.md has what is usual).
-	preloaded "$work/cpus$cpus.plan" "$work/asleep" 50 | grep -q 'asleep: done'
-	joined "posix-$$-$cpus" "$work/asleep" 50 | grep -q 'asleep: done'
+	says "asleep, $cpus CPUs" 'asleep: done' preloaded "$work/cpus$cpus.plan" "$work/asleep" 50
+	says "asleep, $cpus CPUs, joined" 'asleep: done' joined "posix-$$-$cpus" "$work/asleep" 50
 	# Spinners under a policy without slices.
 	compile priority -m "smp-$cpus" -o "$work/spins$cpus.plan"
 	served_plan "$work/spins$cpus.plan" "spins-$$-$cpus"
 	for how in equals urgent; do
-		[[ $(preloaded "$work/spins$cpus.plan" "$work/spins" $how 2>/dev/null) == 'spins: done' ]]
-		[[ $(joined "spins-$$-$cpus" "$work/spins" $how 2>/dev/null) == 'spins: done' ]]
+		says "spinning $how, $cpus CPUs" 'spins: done' preloaded "$work/spins$cpus.plan" "$work/spins" $how
+		says "spinning $how, $cpus CPUs, joined" 'spins: done' joined "spins-$$-$cpus" "$work/spins" $how
 	done
 	stop_served
-	# To the letter, it is reported, and hangs.
-	[[ ! $(timeout 5 env WEIR_THREADS_PLAN="$work/spins$cpus.plan" WEIR_THREADS_NO_FALLBACK=1 LD_PRELOAD="$work/lib/libweir_preload.so" \
-		"$work/spins" equals 2>"$work/said") ]]
-	grep -q 'has waited 2.0 s for a CPU, in priority_order@cpu' "$work/said"
-	[[ $("$work/cancel-green" green "$work/cpus$cpus.plan") == 'cancel: green, done' ]]
+	# To the letter, it is reported, and hangs, if there are fewer CPUs than spinners.
+	if ((cpus < 8)); then
+		if [[ $(timeout 5 env WEIR_THREADS_PLAN="$work/spins$cpus.plan" WEIR_THREADS_NO_FALLBACK=1 LD_PRELOAD="$work/lib/libweir_preload.so" \
+			"$work/spins" equals 2>"$work/said") ]]; then
+			echo "FAIL spinners end without a fall-back slice, $cpus CPUs" && exit 1
+		fi
+		says "spinners are reported, $cpus CPUs" 'has waited 2.0 s for a CPU, in priority_order@cpu' cat "$work/said"
+	fi
+	says "cancel, green, $cpus CPUs" 'cancel: green, done' "$work/cancel-green" green "$work/cpus$cpus.plan"
 	server=$first
 	stop_served
 done
