@@ -219,6 +219,8 @@ save:
 go:
 	ld t0, 0(a0)
 	csrw mepc, t0
+	/* If it was interrupted between lr and sc, a reservation of others must not let its sc succeed. (What it would store is there already.) */
+	sc.d zero, t0, (a0)
 	ld x1, 8(a0)
 	ld x2, 16(a0)
 	ld x3, 24(a0)

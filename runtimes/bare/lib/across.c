@@ -105,23 +105,29 @@ static struct mk_node *reversed(struct mk_node *list)
 	return in_order;
 }
 
+/*
+ * The thread that waits with @n goes on. Only its own dispatcher says so, when it has the message: until then @n is in an inbox, and a thread
+ * that saw the word earlier would put it into another list. Disabled.
+ */
+static void grant(struct mk_node *n)
+{
+	n->granted = 1;
+	if (n->thread->state == THREAD_PARKED)
+		ready(n->thread, 0);
+}
+
 /* Let a thread go on, which waits; it may be on another core. Enabled. */
 static void wake(struct mk_node *n)
 {
-	struct mk_thread *t = n->thread;
 	u32 place = n->place;
-	s64 slot;
 
 	if (place == lib()->place) {
 		disable();
-		weir_store_release(&n->granted, 1);
-		unpark(t);
+		grant(n);
 		enable();
 		return;
 	}
-	slot = peer_slot(place);
-	weir_store_release(&n->granted, 1);
-	send(n, place, (u64)slot);
+	send(n, place, (u64)peer_slot(place));
 }
 
 /* Disabled. */
@@ -138,7 +144,7 @@ void take_inbox(void)
 		if (n->thread->state == THREAD_MOVING)
 			ready(n->thread, 0);
 		else
-			unpark(n->thread);
+			grant(n);
 	}
 }
 
@@ -163,7 +169,7 @@ static struct mk_node *own_node(void)
 static void await(struct mk_node *n)
 {
 	disable();
-	while (!weir_load_acquire(&n->granted))
+	while (!n->granted)
 		park();
 	enable();
 }

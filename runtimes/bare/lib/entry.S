@@ -34,6 +34,8 @@ mk_resume:
 critical_low:
 	sd zero, D_DISABLED(tp)
 	ld gp, 0(a0)
+	/* As when the kernel lets one go on: no reservation of another thread remains. */
+	sc.d zero, gp, (a0)
 	ld x1, 8(a0)
 	ld x2, 16(a0)
 	ld x5, 40(a0)
