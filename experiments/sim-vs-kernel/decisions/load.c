@@ -8,7 +8,7 @@
  *
  * Keys: policy (other, batch, idle, fifo, rr, deadline), nice, priority, slice (us), runtime, deadline, period (us),
  * start (us), group. Steps: r US computes, s US sleeps, p US sleeps to the next multiple, n NICE sets the nice value, a CPUS
- * (a mask) the affinity, c US starts a child that computes and ends.
+ * (a mask) the affinity, c US starts a child that computes and ends, w N waits until another thread of the group does u N.
  *
  * The guest's clock counts instructions, 2 ns each, so that computing is counting: a round of the loop is two instructions.
  */
@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -56,6 +57,8 @@ struct thread {
 static struct thread threads[MOST];
 static struct timespec begin;
 static int nr_threads;
+/* Of steps u and w. */
+static sem_t signals[4];
 
 static void fail(const char *what)
 {
@@ -123,6 +126,13 @@ static void act(const struct step *s)
 				CPU_SET(i, &cpus);
 		if (sched_setaffinity(0, sizeof(cpus), &cpus))
 			fail("sched_setaffinity");
+		break;
+	case 'u':
+		sem_post(&signals[s->value % 4]);
+		break;
+	case 'w':
+		while (sem_wait(&signals[s->value % 4]))
+			;
 		break;
 	case 'c':
 		pthread_attr_init(&detached);
@@ -232,6 +242,8 @@ static void together(const char *name)
 {
 	pthread_t id;
 
+	for (int i = 0; i < 4; i++)
+		sem_init(&signals[i], 0, 0);
 	if (*name)
 		put(name, "cgroup.procs", "0");
 	for (int i = 0; i < nr_threads; i++)
