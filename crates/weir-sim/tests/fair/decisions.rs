@@ -339,13 +339,16 @@ impl<'a> Replay<'a> {
 }
 
 /// Decisions that agree, in percent, of each load. The bounds were set before the first recording.
-const LEAST: [(&str, f64); 7] = [
+const LEAST: [(&str, f64); 10] = [
     ("equal", 98.0),
     ("nice", 98.0),
     ("slices", 98.0),
     ("forks", 98.0),
     ("policies", 98.0),
     ("renice", 98.0),
+    ("tuned", 98.0),
+    ("crowd", 98.0),
+    ("chain", 98.0),
     ("affinity", 95.0),
 ];
 

@@ -55,7 +55,7 @@ pub struct Recording {
 }
 
 /// Recordings in which each thread wakes once, alone, before the load begins. (`load.c` did not always do that.)
-const ALONE: [&str; 4] = ["policies", "renice", "realtime", "deadline"];
+const ALONE: [&str; 7] = ["policies", "renice", "realtime", "deadline", "tuned", "crowd", "chain"];
 
 fn folder() -> PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/sim-vs-kernel/decisions")
