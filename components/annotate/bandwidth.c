@@ -45,7 +45,7 @@ struct bandwidth_group {
 	u64 until;  /* (l) ns; end of the present period */
 	u64 used;   /* (l) ns in it, slices that were taken among it */
 	u32 parent; /* (l) less than its own number */
-	u32 unused;
+	u32 asked;  /* (l) times that its tasks were told when the period ends, in it */
 };
 
 struct bandwidth {
@@ -72,6 +72,7 @@ static void bandwidth_refill(struct bandwidth_group weir_mem *g, u64 passed)
 	if (passed > 1)
 		left += g->quota;
 	g->saved = left < g->burst ? left : g->burst;
+	g->asked = 0;
 }
 
 /* A group, brought up to date; null: it has no limit. The lock is held. */
@@ -99,7 +100,10 @@ static struct bandwidth_group weir_mem *bandwidth_group(struct bandwidth weir_me
 	     number && depth_ < weir_unknown(BANDWIDTH_DEPTH) && weir_loop; \
 	     number = (self)->group[number & (BANDWIDTH_GROUPS - 1)].parent, depth_++)
 
-/* What is left of the task's quotas, at most @most, and when there is more of what is used up; the lock is held. */
+/*
+ * What is left of the task's quotas, at most @most, and when there is more of what is used up; the lock is held. Each that asks is told a
+ * nanosecond later than the one before, so that they go on in this order and not in that of their CPUs' numbers.
+ */
 static u64 bandwidth_left(struct bandwidth weir_mem *self, const struct bandwidth_task weir_mem *p,
 			  u64 most, u64 now, u64 *more_at)
 {
@@ -113,8 +117,8 @@ static u64 bandwidth_left(struct bandwidth weir_mem *self, const struct bandwidt
 		left = g->used < g->quota + g->saved ? g->quota + g->saved - g->used : 0;
 		if (left < most)
 			most = left;
-		if (!left && g->until > *more_at)
-			*more_at = g->until;
+		if (!left && g->until + g->asked > *more_at)
+			*more_at = g->until + g->asked++;
 	}
 	return most;
 }

@@ -55,6 +55,9 @@
  * one goes there from another node, as from a CPU that it has outgrown. A CPU that looks for work prefers tasks whose memory is
  * in its node, and no task leaves its memory for a CPU that has work. Unlike in Linux, no two running tasks change places.
  *
+ * CPU numbers do not matter: of CPUs that are equally good a task takes the first one in an order that is drawn for it, and a new task the one that was
+ * longest without a new task.
+ *
  * Load is tracked by weight and time (weir/kit/pelt.h), and counts double on a CPU of half the capacity. Differences from Linux:
  * running tasks are migrated only if they have outgrown their CPU or are away from their memory, and groups of CPUs are compared by their most
  * loaded member only.
@@ -218,8 +221,7 @@ WEIR_INLINE u32 fair_balancer_rank(const struct fair_balancer weir_mem *self, u3
 WEIR_HELPER u32 fair_balancer_idle(struct fair_balancer weir_mem *self weir_arg, u32 cpu, u64 home,
 				   u64 room, const struct weir_cpumask weir_mem *mask weir_arg)
 {
-	/* The rank, then the CPU: the kernel's stack is short. */
-	u64 best = weir_unknown((u64)WEIR_NO_CPU);
+	u64 best = weir_unknown(WEIR_RANKED_NONE), lot = weir_lot(&self->loads.near, cpu);
 
 	for (u32 w = weir_in(&self->inst, 0)->word_lo;
 	     w <= weir_in(&self->inst, 0)->word_hi && weir_loop; w++) {
@@ -234,13 +236,13 @@ WEIR_HELPER u32 fair_balancer_idle(struct fair_balancer weir_mem *self weir_arg,
 			bits &= bits - 1;
 			if (!weir_cpu_may(self->inst.sched, i, mask))
 				continue;
-			rank = weir_unknown((u64)fair_balancer_rank(self, i, cpu, home, room)
-					    << 32);
+			rank = fair_balancer_rank(self, i, cpu, home, room);
+			rank = weir_unknown(weir_ranked(rank, lot, i));
 			if (rank > best)
-				best = rank | i;
+				best = rank;
 		}
 	}
-	return (u32)best;
+	return weir_ranked_cpu(best);
 }
 
 /* Ask what @t wants of a CPU, if they differ. */
@@ -354,7 +356,7 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 		last = fair_balancer_homeward(self, t, cpu, mask);
 	}
 	prev = weir_idle_sibling(&self->loads.near, cpu, prev,
-				 fair_balancer_room(self, t) |
+				 fair_balancer_room(self, t) | WEIR_SIBLING_BY(t->id) |
 					 (weight == WEIR_WEIGHT_IDLE ? WEIR_SIBLING_WAITS : 0),
 				 mask);
 	if (prev != WEIR_NO_CPU)
@@ -382,9 +384,10 @@ WEIR_FLAT static u32 fair_balancer_better(struct fair_balancer weir_mem *self,
 		return to;
 	if (!room || (!self->pack && room <= weir_cpu_capacity(s, cpu)))
 		return WEIR_NO_CPU;
-	to = self->pack ? fair_balancer_idle(self, cpu, 0, 0, mask)
-			: weir_idle_sibling(&self->loads.near, cpu, cpu, room | WEIR_SIBLING_WAITS,
-					    mask);
+	to = self->pack
+		     ? fair_balancer_idle(self, cpu, 0, 0, mask)
+		     : weir_idle_sibling(&self->loads.near, cpu, cpu,
+					 room | WEIR_SIBLING_BY(t->id) | WEIR_SIBLING_WAITS, mask);
 	return to != WEIR_NO_CPU && weir_core_idle(s, &self->loads.near, to) &&
 			       weir_cpu_capacity(s, to) > weir_cpu_capacity(s, cpu)
 		       ? to

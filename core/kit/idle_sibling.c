@@ -33,6 +33,7 @@ WEIR_GLOBAL int weir_near_construct(struct weir_instance weir_mem *self weir_arg
 	u64 nr = weir_nr_cpus(s);
 
 	near->inst = self;
+	near->lot = weir_random(self->sched);
 	near->threads = weir_instance_alloc(self, nr * sizeof(u64));
 	near->llc = weir_instance_alloc(self, nr * sizeof(struct weir_span));
 	near->node = weir_instance_alloc(self, nr * sizeof(struct weir_span));
@@ -46,7 +47,7 @@ WEIR_GLOBAL int weir_near_construct(struct weir_instance weir_mem *self weir_arg
 	return 0;
 }
 
-/* The rank of a CPU that the task fits, above all capacities; one more: its core is idle, and no other is better. */
+/* The rank of a CPU that the task fits, above all capacities; one more: its core is idle. */
 #define SIBLING_FITS (1u << 20)
 
 /* Whether the CPU has the capacity that the task needs, or there is no larger one. */
@@ -79,8 +80,9 @@ WEIR_GLOBAL u32 weir_idle_sibling(const struct weir_near weir_mem *near weir_arg
 	struct weir_instance weir_mem *self = near->inst;
 	const struct weir_pipe weir_mem *in = weir_in(self, 0);
 	struct weir_sched weir_mem *s = self->sched;
-	u64 need = needs & ~WEIR_SIBLING_WAITS;
-	u32 best = weir_unknown(WEIR_NO_CPU), rank = weir_unknown(0u), n = weir_unknown(0u);
+	u64 need = needs & WEIR_SIBLING_NEED, lot = weir_lot(near, (u32)(needs >> 24));
+	u64 best = weir_unknown(WEIR_RANKED_NONE);
+	u32 n = weir_unknown(0u);
 	int idle = (int)(needs >> 63);
 
 	if (sibling_takes(near, target, need, idle, mask))
@@ -100,8 +102,9 @@ WEIR_GLOBAL u32 weir_idle_sibling(const struct weir_near weir_mem *near weir_arg
 		if (!near_has(s, near->llc, weir_cpu_llc(s, target), w) &&
 		    !(need && near_has(s, near->node, weir_cpu_node(s, target), w)))
 			continue;
-		while (bits && rank <= SIBLING_FITS && weir_loop) {
+		while (bits && weir_loop) {
 			u32 cpu = w * 64 + weir_lowest_bit(bits), have;
+			u64 ranked;
 
 			bits &= bits - 1;
 			if (!weir_cpu_is_online(s, cpu) ||
@@ -113,13 +116,11 @@ WEIR_GLOBAL u32 weir_idle_sibling(const struct weir_near weir_mem *near weir_arg
 						weir_core_idle(s, near, cpu)
 					? 1
 					: 0;
-			have = weir_unknown(have);
-			if (have > rank) {
-				rank = have;
-				best = cpu;
-			}
+			ranked = weir_unknown(weir_ranked(have, lot, cpu));
+			if (ranked > best)
+				best = ranked;
 		}
 	}
 	weir_note_scan(self, n + in->word_hi - in->word_lo + 1);
-	return best;
+	return weir_ranked_cpu(best);
 }

@@ -211,6 +211,7 @@ WEIR_GLOBAL u32 weir_rq_load_busiest(struct weir_rq_loads weir_mem *loads weir_a
 	struct weir_instance weir_mem *self = loads->inst;
 	u64 now = weir_now(self->sched), most = weir_unknown(0ull);
 	u32 n = weir_unknown(0u), best = weir_unknown(0u);
+	u64 lot = weir_lot(&loads->near, cpu);
 
 	for (u32 w = 0; w * 64 < self->nr_out && weir_loop; w++) {
 		u64 bits = weir_load(&loads->queued.word[w & (WEIR_MASK_WORDS - 1)]);
@@ -227,12 +228,13 @@ WEIR_GLOBAL u32 weir_rq_load_busiest(struct weir_rq_loads weir_mem *loads weir_a
 			away = weir_distance(self->sched, cpu, out->cpu);
 			if (away < near || away > far || out->cpu == cpu || !weir_pipe_spare(out))
 				continue;
-			here = weir_unknown(weir_rq_load_weighs(
-				self->sched, out->cpu, weir_rq_load_of(loads, out->cpu, now) + 1));
-			if (here > most) {
-				most = here;
-				best = i + 1;
-			}
+			here = weir_rq_load_weighs(self->sched, out->cpu,
+						   weir_rq_load_of(loads, out->cpu, now) + 1);
+			here = weir_unknown(here << 8 | weir_lot_of(lot, out->cpu) >> 16);
+			if (here <= most)
+				continue;
+			most = here;
+			best = i + 1;
 		}
 	}
 	weir_note_scan(self, n + (self->nr_out + 63) / 64);
@@ -256,12 +258,21 @@ static u32 rq_load_rank(const struct weir_rq_loads weir_mem *loads, u32 cpu, int
 	return weir_unknown(rank);
 }
 
+/* How recently it was given a new task, of @all so far, 12 bits: the largest if it was the last one. */
+static u64 rq_load_recent(const struct weir_rq_load_port weir_mem *q, u64 all)
+{
+	u64 since = all - weir_load(&q->turn);
+
+	return weir_unknown(since < 4095 ? 4095 - since : 0);
+}
+
 WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_arg, u32 here,
 				    int idle, const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_instance weir_mem *self = loads->inst;
 	struct weir_sched weir_mem *s = self->sched;
 	u64 now = weir_now(s), least = weir_unknown(~0ull);
+	u64 all = weir_load(&loads->turn), lot = weir_lot(&loads->near, all);
 	struct weir_pipe weir_mem *to;
 	u32 found = weir_unknown(WEIR_NO_CPU);
 
@@ -275,8 +286,10 @@ WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_ar
 					   weir_rq_load_of(loads, cpu, now) +
 						   weir_rq_load_sum(&loads->port[i]));
 		load += (u64)rq_load_rank(loads, cpu, idle) << 35;
-		load = weir_unknown(load * 4 +
-				    (here < weir_nr_cpus(s) ? weir_distance(s, here, cpu) : 0));
+		load = load * 4 + (here < weir_nr_cpus(s) ? weir_distance(s, here, cpu) : 0);
+		load = load << 20 | rq_load_recent(&loads->port[i], all) << 8 |
+		       weir_lot_of(lot, cpu) >> 16;
+		load = weir_unknown(load);
 		if (load < least) {
 			least = load;
 			found = cpu;
@@ -286,5 +299,7 @@ WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_ar
 	to = weir_port_to(self, &loads->map, found);
 	if (!to)
 		to = weir_first_allowed(self, mask);
+	if (to)
+		weir_store(&loads->port[to->from_port].turn, weir_fetch_add(&loads->turn, 1) + 1);
 	return to ? to->from_port + 1 : 0;
 }

@@ -27,6 +27,7 @@ WEIR_INLINE int weir_cpu_may(const struct weir_sched weir_mem *s, u32 cpu,
 /* Which CPUs are near each other, so that a search visits no others. 16 bytes per CPU. */
 struct weir_near {
 	struct weir_instance weir_mem *inst; /* (c) */
+	u64 lot;			     /* (c) drawn, see weir_lot() */
 	/* (c) by CPU: a mask of the other threads of its core, within its word of a set of CPUs */
 	u64 weir_mem *threads;
 	/* (c) by number of the cache, and of the node: the words of a set of CPUs between which its CPUs lie */
@@ -50,6 +51,36 @@ WEIR_INLINE int weir_cpu_free(const struct weir_sched weir_mem *s,
 	       (!idle && weir_mask_test(&near->lazy, cpu) && weir_cpu_is_online(s, cpu));
 }
 
+/*
+ * The place of @cpu among CPUs that are equally good, 24 bits; the largest is taken. Numbers are names, so who asks has an order of all CPUs
+ * that was drawn by lot, and keeps it: a task that leaves its CPU again and again goes to the same ones. Of any two, each is as likely to be first.
+ */
+WEIR_INLINE u64 weir_lot_of(u64 lot, u32 cpu)
+{
+	return (cpu ^ lot) * 0x9e3779b97f4a7c15ull >> 40;
+}
+
+/* The lot of @by. */
+WEIR_INLINE u64 weir_lot(const struct weir_near weir_mem *near, u64 by)
+{
+	return near->lot + by * 0xbf58476d1ce4e5b9ull;
+}
+
+/* What a search compares: @rank, then the lot, with the CPU. */
+WEIR_INLINE u64 weir_ranked(u64 rank, u64 lot, u32 cpu)
+{
+	return rank << 40 | weir_lot_of(lot, cpu) << 16 | cpu;
+}
+
+/* The CPU, WEIR_NO_CPU if its rank is 0. */
+WEIR_INLINE u32 weir_ranked_cpu(u64 best)
+{
+	return best >> 40 ? best & 0xffff : WEIR_NO_CPU;
+}
+
+/* Less than any with a rank. */
+#define WEIR_RANKED_NONE ((1ull << 40) - 1)
+
 /* In construct. 0 or -WEIR_ENOMEM. O(CPUs). */
 int weir_near_construct(struct weir_instance weir_mem *self, struct weir_near weir_mem *near);
 
@@ -67,10 +98,12 @@ WEIR_INLINE int weir_core_idle(const struct weir_sched weir_mem *s,
  * An idle CPU of @target's cache that the task fits, one that the first in-pipe of the instance leads to: @target itself,
  * @prev, else any; with the largest capacity if it fits none; WEIR_NO_CPU: none is idle. @need: the smallest capacity
  * that the task fits (weir_uclamp_room()); 0: CPUs do not differ. Where they do, the CPUs of a node are as
- * good as those of one cache. With WEIR_SIBLING_WAITS, a CPU with tasks of SCHED_IDLE is not idle. (The kernel passes five arguments.)
- * O(idle CPUs of the cache, or of the node).
+ * good as those of one cache. Added to it: WEIR_SIBLING_WAITS, if a CPU with tasks of SCHED_IDLE is not idle, and WEIR_SIBLING_BY(the task's
+ * number), whose lot decides. (The kernel passes five arguments.) O(idle CPUs of the cache, or of the node).
  */
-#define WEIR_SIBLING_WAITS (1ull << 63)
+#define WEIR_SIBLING_WAITS  (1ull << 63)
+#define WEIR_SIBLING_BY(id) ((u64)(id) << 24)
+#define WEIR_SIBLING_NEED   ((1ull << 24) - 1)
 u32 weir_idle_sibling(const struct weir_near weir_mem *near, u32 target, u32 prev, u64 need,
 		      const struct weir_cpumask weir_mem *mask);
 

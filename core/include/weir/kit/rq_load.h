@@ -34,6 +34,7 @@ struct weir_rq_load_port {
 	u32 awake;	       /* (a) runnable tasks that are not of SCHED_IDLE */
 	u32 running; /* (a) with `uses`: capacity of the CPU while it runs a task, else 0 */
 	u32 spared;  /* (a) 1024 less what the task that ran last may use at most */
+	u64 turn;    /* (a) `turn` of all when it was given a new task */
 };
 
 /* Weights of the runnable tasks behind the pipe. */
@@ -63,6 +64,7 @@ struct weir_rq_loads {
 	struct weir_cpumask queued;		 /* (a) by port: it holds tasks, or did recently */
 	u32 uses; /* (c) it is counted how much of each CPU its tasks use, those that sleep there among them */
 	u32 tipped; /* (a) with `uses`: a CPU is beyond the tipping point (weir/kit/frugal.h) */
+	u64 turn;   /* (a) new tasks so far */
 };
 
 /* In construct. 0, -WEIR_EPORTS or -WEIR_ENOMEM. */

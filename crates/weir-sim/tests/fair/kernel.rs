@@ -58,6 +58,11 @@ fn machine(name: &str) -> Machine {
 
 /// The simulator's threads and the kernel's, in the order of their names.
 fn both(name: &str, load: &str) -> [Vec<Thread>; 2] {
+    by_seed(name, load, 1)
+}
+
+/// Of CPUs that are equally good the seed decides which one is taken.
+fn by_seed(name: &str, load: &str, seed: u64) -> [Vec<Thread>; 2] {
     let mut text = std::fs::read_to_string(folder().join(format!("{load}.json"))).expect("a load");
     if name == "smp-1" {
         text = text
@@ -74,8 +79,8 @@ fn both(name: &str, load: &str) -> [Vec<Thread>; 2] {
     }
     let plan = plan(&topology, &machine.shape);
     let mut seen = Threads::default();
-    weir_sim::run(&machine, &plan, &work, &Costs::default(), &RunConfig::default(), &mut seen)
-        .expect("it runs");
+    let cfg = RunConfig { seed, ..RunConfig::default() };
+    weir_sim::run(&machine, &plan, &work, &Costs::default(), &cfg, &mut seen).expect("it runs");
     let mut ours: Vec<_> = seen
         .0
         .into_iter()
@@ -150,13 +155,13 @@ fn four_cpus_take_turns_and_move_tasks_as_the_kernel_does() {
 }
 
 /// Where no two tasks are ever released at once, the tasks that are there at a wake-up are the same on both sides: then tasks move as
-/// often as in the kernel.
+/// often as in the kernel, in the mean of twelve runs: one has 0.8 or 1.0 times the kernel's.
 #[test]
 fn tasks_that_meet_the_same_others_move_as_often() {
-    let apart = both("smp-4", "apart");
-    let moves = ratio(&apart, |t| t.migrations);
-    assert!((0.9..1.1).contains(&moves), "moves {moves:.2}: {apart:?}");
-    assert!(share_error(&apart) < 3.0, "{apart:?}");
+    let runs: Vec<_> = (1..=12).map(|seed| by_seed("smp-4", "apart", seed)).collect();
+    let moves = runs.iter().map(|run| ratio(run, |t| t.migrations)).sum::<f64>() / 12.0;
+    assert!((0.9..1.1).contains(&moves), "moves {moves:.2}: {runs:?}");
+    assert!(runs.iter().all(|run| share_error(run) < 3.0), "{runs:?}");
 }
 
 /// Two large CPUs and two of half their capacity: of six hogs two have a small CPU for themselves, and the others share the

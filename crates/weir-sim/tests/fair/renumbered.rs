@@ -38,28 +38,38 @@ impl Kinds {
     }
 }
 
-/// CPU time weighed by capacity, rounds finished, rounds that were late.
-fn result(machine: &Machine, topology: &str, load: &str, ms: u64) -> [u64; 3] {
-    let mut g = Gantt::default();
+/// Runs of a numbering. Each CPU's ticks come at a phase that the seed gives: of CPUs that tick at the same instant the simulator lets the one with
+/// the lowest number be first.
+const SEEDS: u64 = 8;
+
+/// Of each run of two seconds: rounds of a millisecond that hogs finished, rounds that others finished, and how many of these were late.
+/// CPU time would count a thread of a busy core as a whole CPU.
+fn results(machine: &Machine, topology: &str, load: &str) -> Vec<[f64; 3]> {
     let plan = plan(&catalogue(topology), &machine.shape);
-    let cfg = RunConfig { duration_ns: Some(ms * MS), ..RunConfig::default() };
-    weir_sim::run(machine, &plan, &toml(load), &Costs::default(), &cfg, &mut g).expect("it runs");
-    let work = |b: &(String, u32, u64, u64)| {
-        (b.3 - b.2) * u64::from(machine.shape.cpus[b.1 as usize].capacity) / 1024
+    let load = toml(load);
+    let costs = Costs { tick_spread: Costs::default().tick_period, ..Costs::default() };
+    let run = |seed| {
+        let mut g = Gantt::default();
+        let cfg = RunConfig { duration_ns: Some(2000 * MS), seed, ..RunConfig::default() };
+        weir_sim::run(machine, &plan, &load, &costs, &cfg, &mut g).expect("it runs");
+        let hogs = g.done.iter().filter(|job| job.0.starts_with("hog")).count();
+        [hogs, g.done.len() - hogs, g.missed.len()].map(|n| n as f64)
     };
-    [g.bars.iter().map(work).sum(), g.done.len() as u64, g.missed.len() as u64]
+    (1..=SEEDS).map(run).collect()
 }
 
-/// Hogs and frames; under `groups` in two groups, one of which has a limit, under `classes` beside tasks of the classes above.
-fn load(topology: &str, draw: &mut Draw, cores: u64) -> String {
+/// Hogs and frames; under `groups` in two groups, one of which has a limit, under `classes` beside tasks of the classes above. One task on CPU
+/// `first` starts them all: without it tasks enter at CPUs in the order of their numbers.
+fn load(topology: &str, draw: &mut Draw, cores: u64) -> impl Fn(usize) -> String + use<> {
     let mut text = String::new();
     let (hogs, frames, run) = (draw.between(1, cores + 2), draw.between(1, cores), draw.between(500, 5000));
+    let mut starts = format!("loop {hogs} {{ fork hog }}; loop {frames} {{ fork frame }}");
     let [one, other] =
         if topology == "groups" { ["group = \"one\"\n", "group = \"other\"\n"] } else { ["", ""] };
     write!(
         text,
-        "[[task]]\nname = \"hog\"\n{one}count = {hogs}\nprogram = [\"run 20ms\"]\nloop = \"forever\"\n\
-         [[task]]\nname = \"frame\"\n{other}count = {frames}\nperiod = \"16ms\"\nrun = \"{run}us\"\n"
+        "[[task]]\nname = \"hog\"\n{one}template = true\nperiod = \"900us\"\ndeadline = \"1000s\"\nrun = \"1ms\"\n\
+         [[task]]\nname = \"frame\"\n{other}template = true\nperiod = \"16ms\"\nrun = \"{run}us\"\n"
     )
     .unwrap();
     match topology {
@@ -69,35 +79,54 @@ fn load(topology: &str, draw: &mut Draw, cores: u64) -> String {
              [[group]]\nname = \"other\"\nweight = 300\n",
             draw.between(100, 900),
             draw.between(30, 100 * cores)
-        ),
-        "classes" => write!(
-            text,
-            "[[task]]\nname = \"loop\"\ncount = {}\npolicy = \"fifo\"\npriority = 10\nperiod = \"5ms\"\nrun = \"{}us\"\n\
-             [[task]]\nname = \"camera\"\npolicy = \"deadline\"\nperiod = \"20ms\"\nwcet = \"5ms\"\nrun = \"{}us\"\n",
-            draw.between(1, cores),
-            draw.between(100, 1500),
-            draw.between(500, 4500)
-        ),
-        _ => Ok(()),
+        )
+        .unwrap(),
+        "classes" => {
+            write!(starts, "; loop {} {{ fork loop }}; fork camera", draw.between(1, cores)).unwrap();
+            write!(
+                text,
+                "[[task]]\nname = \"loop\"\ntemplate = true\npolicy = \"fifo\"\npriority = 10\nperiod = \"5ms\"\nrun = \"{}us\"\n\
+                 [[task]]\nname = \"camera\"\ntemplate = true\npolicy = \"deadline\"\nperiod = \"20ms\"\nwcet = \"5ms\"\nrun = \"{}us\"\n",
+                draw.between(100, 1500),
+                draw.between(500, 4500)
+            )
+            .unwrap();
+        }
+        _ => (),
     }
-    .unwrap();
-    text
+    move |first| format!("{text}[[task]]\nname = \"first\"\ncpus = [{first}]\nprogram = [\"{starts}\"]\n")
 }
 
-/// By how much a renumbered machine may differ in each set: of the time, of the rounds, and late rounds. Who is first among equal CPUs may
-/// differ, and with it when a task is moved; a task of real time that meets a frame on a small CPU makes more of it.
-const APART: [(&str, f64, f64, f64); 3] =
-    [("linux", 0.03, 0.01, 3.0), ("groups", 0.03, 0.01, 10.0), ("classes", 0.08, 0.01, 60.0)];
+/// The mean of each measure, and the square of its standard error.
+fn mean(runs: &[[f64; 3]]) -> [(f64, f64); 3] {
+    [0, 1, 2].map(|i| {
+        let n = runs.len() as f64;
+        let mean = runs.iter().map(|r| r[i]).sum::<f64>() / n;
+        let squares = runs.iter().map(|r| (r[i] - mean).powi(2)).sum::<f64>();
+        (mean, squares / (n - 1.0) / n)
+    })
+}
+
+/// By how much the means of a renumbered machine may differ: of the hogs' rounds, of the others', and late rounds of a run. Where chance moves
+/// the means further, by [`SURE`] standard errors of their difference.
+const APART: [(&str, [f64; 3]); 3] =
+    [("linux", [0.03, 0.01, 3.0]), ("groups", [0.03, 0.01, 10.0]), ("classes", [0.08, 0.01, 60.0])];
+const SURE: f64 = 4.0;
+
+/// Sets in which it showed that among CPUs that are equally good the lowest number came first: for a task that wakes, for a new one, for one
+/// whose quota is filled again.
+const TELLING: [u64; 5] = [14, 36, 49, 56, 72];
 
 #[test]
 fn another_numbering_gives_the_same_result() {
-    let sets = if std::env::var("WEIR_LONG").is_ok() { 100 } else { 12 };
+    let long = std::env::var("WEIR_LONG").is_ok();
+    let sets: Vec<u64> = if long { (0..100).collect() } else { TELLING.into() };
     let mut bad = 0;
-    for (topology, time, rounds, late) in APART {
-        // In all sets together no numbering is better than the others.
-        let (mut before, mut after) = ([0; 3], [0; 3]);
-        for seed in 0..sets {
-            let mut draw = Draw(seed);
+    for (topology, apart) in APART {
+        // By numbering: small cores first, then three random ones. In all sets together no numbering is better than the others.
+        let mut sums = [[0.0; 3]; 4];
+        for &set in &sets {
+            let mut draw = Draw(set);
             let kinds = Kinds {
                 large: draw.between(1, 3) as usize,
                 smt: draw.between(1, 2) as usize,
@@ -106,31 +135,45 @@ fn another_numbering_gives_the_same_result() {
             };
             let load = load(topology, &mut draw, kinds.large as u64 + kinds.small as u64);
             let mut numbers: Vec<usize> = (0..kinds.nr()).collect();
-            let want = result(&kinds.machine(&numbers), topology, &load, 2000);
-            for _ in 0..3 {
-                for i in (1..numbers.len()).rev() {
-                    numbers.swap(i, draw.between(0, i as u64) as usize);
+            let result =
+                |numbers: &[usize]| mean(&results(&kinds.machine(numbers), topology, &load(numbers[0])));
+            let want = result(&numbers);
+            for (numbering, sums) in sums.iter_mut().enumerate() {
+                if numbering == 0 {
+                    numbers.reverse();
+                } else {
+                    for i in (1..numbers.len()).rev() {
+                        numbers.swap(i, draw.between(0, i as u64) as usize);
+                    }
                 }
-                let has = result(&kinds.machine(&numbers), topology, &load, 2000);
+                let has = result(&numbers);
                 for i in 0..3 {
-                    before[i] += want[i];
-                    after[i] += has[i];
-                }
-                let near = |i: usize, most: f64| (has[i] as f64 - want[i] as f64).abs() <= most;
-                if !near(0, want[0] as f64 * time) || !near(1, want[1] as f64 * rounds) || !near(2, late) {
-                    println!(
-                        "{topology}, set {seed}: {want:?} with CPUs in order, {has:?} as {numbers:?}: {} x {}, {} of {}\n{load}",
-                        kinds.large, kinds.smt, kinds.small, kinds.capacity
-                    );
-                    bad += 1;
+                    let off = has[i].0 - want[i].0;
+                    sums[i] += off / want[i].0.max(1.0) / sets.len() as f64;
+                    let error = (has[i].1 + want[i].1).sqrt();
+                    let most = if i == 2 { apart[i] } else { apart[i] * want[i].0 };
+                    if off.abs() > most.max(SURE * error) {
+                        println!(
+                            "{topology}, set {set}: {} are {:.1} with CPUs in order and {off:+.1} (standard error {error:.1}) as \
+                             {numbers:?}: {} x {}, {} of {}",
+                            ["the hogs' rounds", "other rounds", "late rounds"][i],
+                            want[i].0,
+                            kinds.large,
+                            kinds.smt,
+                            kinds.small,
+                            kinds.capacity
+                        );
+                        bad += 1;
+                    }
                 }
             }
         }
-        println!("{topology}: {before:?} with CPUs in order, {after:?} renumbered");
-        let near = |i: usize, part: f64| (after[i] as f64 / before[i].max(1) as f64 - 1.0).abs() <= part;
-        assert!(near(0, 0.01) && near(1, 0.005), "{topology}: {before:?} and {after:?}");
+        println!("{topology}: means of the differences in all sets {sums:.4?}");
+        if long {
+            assert!(sums.iter().all(|s| s[0].abs() <= 0.005 && s[1].abs() <= 0.002), "{topology}: {sums:?}");
+        }
     }
-    assert_eq!(bad, 0, "the sets are above");
+    assert_eq!(bad, 0, "the numberings are above");
 }
 
 /// With `pack`, tasks that compute little leave the small cores on which they begin while cores of large ones are idle; CPU numbers do not
