@@ -221,7 +221,8 @@ kept() { # PROPERTIES JOB ARGUMENTS
 	shift
 	key=$({
 		cat "$root"/hw/rtl/*.sv "$root/hw/rtl/weir.f" "$top.sv"
-		declare -f "$1" run_one conditions unreached read_design run_sby
+		declare -f "$1" run_one search search_conditions clocks unreached design conditions read_design run_sby run_abc
+		echo "$never"
 		printf '%s\n' "$tools" "$reach $short" "$@"
 	} | sha256sum | cut -c 1-40)
 	here=$work/kept-$key
@@ -239,40 +240,54 @@ kept() { # PROPERTIES JOB ARGUMENTS
 	done
 	((status == 0)) || : >"$work/bad"
 }
-run_one() { # FOLDER TOP MODE DEPTH PARAMETERS CUTS [OPTIONS OF YOSYS [LINES]]
-	local top=$2 cut module=${2%_props}
-	{
-		read_design "$top" "$5" "${7:-}"
-		if [[ -n $6 ]]; then
-			echo "hierarchy -top $top"
-			echo "proc"
-			for cut in ${6//,/ }; do echo "cutpoint *\\$module/w:$cut \$paramod\\$module\\*/w:$cut"; done
-		fi
-		# Properties that name registers of the module see them in a flat design only.
-		echo "prep $(! grep -q hierconn "$1/$top.sv" || echo -flatten) -top $top"
-		# A table of constants is logic: as a memory it would begin an induction with anything in it.
-		echo "memory_map -rom-only"
-		[[ $3 != cover ]] || conditions "$1/$top.sv" "${8:-}"
-	} | run_sby "$1" "$3" "$4" '*.sv'
+
+# Yosys's commands that make the design of a proof.
+design() { # TOP PARAMETERS CUTS [OPTIONS OF YOSYS]
+	local top=$1 cut module=${1%_props}
+	read_design "$top" "$2" "${4:-}"
+	if [[ -n $3 ]]; then
+		echo "hierarchy -top $top"
+		echo "proc"
+		for cut in ${3//,/ }; do echo "cutpoint *\\$module/w:$cut \$paramod\\$module\\*/w:$cut"; done
+	fi
+	# Properties that name registers of the module see them in a flat design only.
+	echo "prep $(! grep -q hierconn "$top.sv" || echo -flatten) -top $top"
+	# A table of constants is logic: as a memory it would begin an induction with anything in it.
+	echo "memory_map -rom-only"
 }
 
-# Yosys's commands that make a cover statement of the condition of each promise, or of those in some LINES. Conditions that are
-# constants, as where a parameter turns a promise off, are left out; sby/conditions has all.
+run_one() { # FOLDER TOP MODE DEPTH PARAMETERS CUTS [OPTIONS OF YOSYS]
+	design "$2" "$5" "$6" "${7:-}" | run_sby "$1" "$3" "$4" '*.sv'
+}
+
+# Yosys's commands that promise of the condition of each promise, or of those in some LINES, that it never holds. Conditions that are
+# constants, as where a parameter turns a promise off, are left out; the file conditions has all.
 conditions() { # PROPERTIES LINES
 	local line lines=''
 	echo "chformal -assert -coverenable"
 	echo "chformal -assert -remove"
 	if grep -q '(\* gclk \*)' "$1"; then echo "clk2fflogic"; else echo "async2sync"; fi
 	echo "chformal -lower"
-	echo "tee -q -o ../conditions dump t:\$cover"
+	echo "tee -q -o conditions dump t:\$cover"
 	echo "select -set alive t:\$cover %ci1:+[A] w:* %i %co1:+[A] t:\$cover %i"
 	echo "delete t:\$cover @alive %d"
-	[[ -n $2 ]] || return 0
 	for line in $2; do lines+=" a:src=*:$line.* %d"; done
-	echo "delete t:\$cover$lines"
-	# A guide leaves nothing open but what memories hold at first, which is as good as any.
-	echo "memory_map"
-	echo "setundef -init -zero"
+	[[ -z $2 ]] || echo "delete t:\$cover$lines"
+	echo "techmap -map never.v"
+}
+never='(* techmap_celltype = "$cover" *)
+module never (A, EN);
+	input A, EN;
+	\$assert _TECHMAP_REPLACE_ (.A(!A), .EN(EN));
+endmodule'
+
+# Which of the conditions come to be in DEPTH clocks: FOLDER/log says of each which clock.
+search_conditions() { # FOLDER TOP DEPTH PARAMETERS CUTS OPTIONS OF YOSYS [LINES]
+	echo "$never" >"$1/never.v"
+	{
+		design "$2" "$4" "$5" "$6"
+		conditions "$2.sv" "${7:-}"
+	} | run_abc "$1" "bmc3 -a -x -F $3 -T 1800" 7200
 }
 
 prove_one() { # NAME TOP MODE DEPTH PARAMETERS CUTS
@@ -282,7 +297,7 @@ prove_one() { # NAME TOP MODE DEPTH PARAMETERS CUTS
 		run_one "$dir" "$top" prove "$depth" "$params" "$cuts" || status=$?
 	else
 		# Again for its waveform, if there is a counterexample.
-		run_one "$dir" "$top" search "$depth" "$params" "$cuts" || run_one "$dir" "$top" bmc "$depth" "$params" "$cuts" || status=$?
+		design "$top" "$params" "$cuts" | search "$dir" "$depth" || run_one "$dir" "$top" bmc "$depth" "$params" "$cuts" || status=$?
 	fi
 	[[ $mode == prove ]] || word="no counterexample in $depth clocks"
 	if ((status)); then
@@ -296,39 +311,49 @@ prove_one() { # NAME TOP MODE DEPTH PARAMETERS CUTS
 # Only promises: a step of an induction may well speak of what cannot be. Some files have a way (GUIDED) to what a search among all
 # inputs does not find in time; it is for the conditions that a short search has not reached.
 reach_one() { # NAME TOP PARAMETERS CUTS
-	local name=$1 top=$2 dir=$work/reach-$1 began=$SECONDS status=0 depth=$reach rest=''
+	local name=$1 top=$2 dir=$work/reach-$1 began=$SECONDS status=0 depth=$reach rest
 	mkdir -p "$dir" && cp "$root"/hw/rtl/*.sv "$top.sv" "$dir"
 	! grep -q GUIDED "$top.sv" || depth=$short
-	run_one "$dir" "$top" cover "$depth" "$3" "$4" -DPROMISES_ONLY || status=$?
-	mv "$dir/log" "$dir/searched" && : >"$dir/log"
+	search_conditions "$dir" "$top" "$depth" "$3" "$4" -DPROMISES_ONLY || status=2
+	clocks "$dir" >"$dir/clocks"
 	# Lines of promises: those that this proof's parameters leave out, those it has.
 	awk -v here="$here/" '
 		$1 == "attribute" && $2 == "\\src" { gsub(/"|\.[0-9].*/, "", $3); place = $3 }
-		$1 == "connect" && $2 == "\\A" { print place >>(here ($3 == "1\0470" ? "out" : "in")) }' "$dir/sby/conditions" || status=2
-	if ((status == 1 && depth == short)); then
-		status=0
-		run_one "$dir" "$top" cover "$reach" "$3" "$4" "-DPROMISES_ONLY -DGUIDED" "$(unreached "$dir/searched")" || status=$?
-		((status != 1)) || rest=$(unreached "$dir/log")
-	elif ((status == 1)); then
-		rest=$(unreached "$dir/searched")
+		$1 == "connect" && $2 == "\\A" { print place >>(here ($3 == "1\0470" ? "out" : "in")) }' "$dir/conditions" || status=2
+	rest=$(unreached "$dir") || status=2
+	if [[ $status == 0 && -n $rest && $depth == "$short" ]]; then
+		search_conditions "$dir" "$top" "$reach" "$3" "$4" "-DPROMISES_ONLY -DGUIDED" "$rest" || status=2
+		clocks "$dir" >>"$dir/clocks"
+		rest=$(unreached "$dir") || status=2
 	fi
-	if ((status == 0)); then
-		printf 'reach %-15s each condition, within %d clocks, %d s\n' "$name" \
-			"$(cat "$dir/searched" "$dir/log" | sed -n 's/.*##.*Reached cover statement in step \([0-9]*\).*/\1/p' | sort -n | tail -1)" $((SECONDS - began))
-		return
-	fi
-	if ((status == 1)); then
-		printf 'reach %-15s NOT REACHED in %d clocks: lines %s of %s.sv, %d s\n' "$name" "$reach" "${rest//$'\n'/, }" "$top" $((SECONDS - began))
-	else
-		tail -12 "$dir/searched" "$dir/log" >&2
+	if ((status)); then
+		tail -12 "$dir/log" >&2
 		echo "reach $name FAILED"
+	elif [[ -n $rest ]]; then
+		printf 'reach %-15s NOT REACHED in %d clocks: lines %s of %s.sv, %d s\n' "$name" "$reach" "${rest//$'\n'/, }" "$top" $((SECONDS - began))
+		return 1
+	else
+		printf 'reach %-15s each condition, within %d clocks, %d s\n' "$name" "$(sort -n "$dir/clocks" | tail -1)" $((SECONDS - began))
 	fi
-	return 1
+	return "$status"
 }
 
-# Lines of conditions that a log says were not reached.
-unreached() { # LOG
-	sed -n 's/.*##.*Unreached cover statement at [^ ]* [^ .]*\.sv:\([0-9]*\)\..*/\1/p' "$1" | sort -un
+# The clocks in which conditions came to be.
+clocks() { # FOLDER
+	sed -n 's/^Output *[0-9]* was asserted in frame *\([0-9]*\).*/\1/p' "$1/log"
+}
+
+# Lines of conditions that did not: ABC has their numbers, Yosys's map their names, and the dump the lines of these.
+unreached() { # FOLDER
+	python3 - "$1" <<-'END'
+		import json, re, sys
+		read = lambda name: open(f"{sys.argv[1]}/{name}").read()
+		line = dict((name, int(line)) for line, name in re.findall(
+		    r'^ *attribute \\src "[^"]*?\.sv:(\d+)\.[^\n]*\n(?: *attribute [^\n]*\n)* *cell \$cover (\S+)$', read("conditions"), re.M))
+		reached = {int(n) for n in re.findall(r"^Output *(\d+) was asserted in frame", read("log"), re.M)}
+		names = [path[-1] for path in json.loads(read("design.ywa"))["asserts"]]
+		print("\n".join(map(str, sorted({line[name] for n, name in enumerate(names) if n not in reached}))))
+	END
 }
 
 mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS CUTS FILE CHANGE OPTION OF YOSYS
@@ -339,8 +364,7 @@ mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS CUTS FILE CHANGE OPTION OF YOSY
 	# A counterexample is enough, and the search ends with it: so what holds for all time is tried with more clocks than any needs.
 	# What the module promises has to refuse it, not the steps of an induction.
 	((depth >= 12)) || depth=12
-	run_one "$dir" "$top" search "$depth" "$params" "$cuts" "-DPROMISES_ONLY $led" || status=$?
-	((status < 2)) || { status=0 && run_one "$dir" "$top" bmc "$depth" "$params" "$cuts" "-DPROMISES_ONLY $led" || status=$?; }
+	design "$top" "$params" "$cuts" "-DPROMISES_ONLY $led" | search "$dir" "$depth" || status=$?
 	((status == 1)) || { word="NOT REFUSED by $proof" && tail -3 "$dir/log" >&2; }
 	printf 'mutant %-14s %s, %d s\n' "$name" "$word" $((SECONDS - began))
 	((status == 1))
