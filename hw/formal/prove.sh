@@ -139,6 +139,7 @@ last-first	conditions	weir_wait_lists	s/assign first_o = head;/assign first_o = 
 lost-waiter	conditions	weir_wait_lists	s/if (some_o) next_mem\[tail\] <= id_i;//
 any-done	kernel	weir_kernel	s/assign done     = op_done ? granted : '0;/assign done = op_done ? ops : '0;/
 lets-go	kernel	weir_kernel	s/if (!taken_q) begin/if (1'b1) begin/
+same-turn	kernel	weir_kernel	s/if (ops\[2'(turn_q + 2'(i))\]) turn = turn_q + 2'(i);/if (ops[2'(i)]) turn = 2'(i);/
 others-answer	kernel	weir_kernel	s/lists_rvalid_i(lists_rvalid \&\& !ours_q)/lists_rvalid_i(lists_rvalid)/
 lost-call	kernel-two	weir_kernel	s/late_q <= (from_threads || late_q) \&\& busy_q;/late_q <= 1'b0;/
 lost-wake-up	threads-two	weir_threads	s/else blocked_q\[id_q\] <= 1'b0;/else blocked_q[id_q] <= blocked_q[id_q];/
