@@ -83,7 +83,8 @@ static void moved(u64 mine, u32 to)
 
 	__asm__ volatile("" : "+r"(a), "+r"(b), "+f"(c), "+f"(d));
 	expect(!mk_move(to));
-	__asm__ volatile("" : "+r"(a), "+r"(b), "+f"(c), "+f"(d));
+	/* Else the compiler compares with values that it has kept in registers of floating point, too. */
+	__asm__ volatile("" : "+r"(a), "+r"(b), "+f"(c), "+f"(d), "+r"(mine));
 	expect(mk_self()->core == to && a == mine && b == ~mine && c == (double)mine &&
 	       d == (double)mine / 3);
 	weir_fetch_add(&moves, 1);
