@@ -226,7 +226,7 @@ WEIR_INLINE int leaves(struct weir_ctx weir_mem *ctx, struct weir_graph weir_mem
 		       struct weir_instance weir_mem *inst, struct weir_pipe weir_mem *p,
 		       struct weir_task weir_mem *t)
 {
-	if (!g->whole && !way_to(inst, p, t))
+	if (!g->all && !way_to(inst, p, t))
 		return 0;
 	ctx->until = start_of(inst, p, t);
 	g->leaves = t;
@@ -258,7 +258,7 @@ WEIR_GLOBAL int weir_next_leaves(struct weir_sched weir_mem *s weir_arg,
 			return 1;
 		}
 		g->leaves = 0;
-		if (g->whole && p->postponed)
+		if (g->all && p->postponed)
 			collect_posted(s, g, p);
 	}
 	for (; g->scan < g->nr_pipes + s->nr_cpus && weir_loop;) {
@@ -307,7 +307,7 @@ WEIR_GLOBAL int weir_collect(struct weir_sched weir_mem *s weir_arg)
 	/* Behind an end there are no tasks. */
 	if (inst && !inst->nr_out)
 		return 0;
-	g->whole = !inst || sorts_otherwise(s, inst, g->other);
+	g->all = !inst || sorts_otherwise(s, inst, g->other);
 	weir_ctx(s)->collects = 1;
 	g->scan = 0;
 	while (weir_next_leaves(s, inst) && weir_loop)

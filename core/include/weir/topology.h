@@ -121,7 +121,7 @@ struct weir_graph {
 	u32 epoch;   /* number of the plan */
 	u32 refused; /* 1 + the instance whose construct() failed */
 	u32 scan;    /* how far a swap has collected: pipes, then CPUs */
-	u32 whole;   /* it collects all tasks */
+	u32 all;     /* a swap collects all tasks, not only those of one instance */
 	struct weir_instance
 		weir_mem *other; /* a swap of one instance: the one that is not in use */
 	struct weir_task weir_mem
